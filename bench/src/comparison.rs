@@ -1,4 +1,5 @@
-//! `laglab prove compare` of many long runs: time and memory, next to reading and sorting the same samples.
+//! `laglab prove compare` of many long runs: time and memory, compared with only reading and sorting the same
+//! samples.
 //!
 //! Each task is a separate process, so that its peak memory is known.
 
@@ -24,7 +25,7 @@ use crate::{Outcome, process};
 const PAIRS: u32 = 64;
 const SAMPLES: usize = 1_000_000;
 
-/// Measures the comparison of a generated file, as whole processes.
+/// Measures the comparison of the runs in a generated file. Each measured program is a whole process.
 pub(crate) fn all(report: &mut String, scratch: &Path) -> Outcome<()> {
     std::fs::create_dir_all(scratch)?;
     let file = scratch.join("comparison.parquet");
@@ -76,7 +77,7 @@ pub(crate) fn make(path: &Path) -> Outcome<()> {
             let method = (run + turn) % 2;
             let mut samples = LatencySamples::default();
             for sequence in 0..SAMPLES {
-                // Around 50 µs; one in a thousand is late.
+                // Latencies are around 50 µs. One in a thousand is late.
                 let noise = (0..4).map(|_| rng.below(10_000) as i64).sum::<i64>();
                 let late = if rng.below(1_000) == 0 { 1_000_000 } else { 0 };
                 samples.start_ns.push(start_ns);

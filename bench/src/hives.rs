@@ -1,4 +1,5 @@
-//! Benchmark of an audit of two registry hives. They are as large as those of a machine in use for years.
+//! Benchmark of an audit of two registry hives. The hives are as large as on a machine that was used for
+//! years.
 
 use std::env;
 use std::ffi::OsStr;
@@ -61,7 +62,7 @@ pub(crate) fn make(folder: &Path) -> Outcome<()> {
 /// Build of Windows in the hives.
 const BUILD: u32 = 22631;
 
-/// Numbers of keys in the hives. Both hives together have 150 MB.
+/// Numbers of keys in the hives. With these numbers, both hives together have 150 MB.
 const DRIVER_IDS: u32 = 70_000;
 const CLASSES: u32 = 60_000;
 const COMPONENTS: u32 = 140_000;

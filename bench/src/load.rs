@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::Outcome;
 use crate::process::{self, Run};
 
-/// Number of events of the scenario `load` in about one GiB.
+/// Number of events of the scenario `load` in a file of about one GiB.
 pub(crate) const EVENTS_PER_GIB: u64 = 14_200_000;
 
 /// Sizes of the files for the other benchmarks, in GiB.

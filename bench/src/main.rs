@@ -26,7 +26,8 @@ use std::time::Instant;
 use etl::compress::decompress;
 use etl::{BufferReader, Trace};
 
-/// Number of measurements of each task. Measurements of compared tasks alternate, and their medians count.
+/// Number of measurements of each task. Measurements of compared tasks alternate, and the medians of the
+/// measurements are compared.
 const ROUNDS: usize = 7;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -70,8 +71,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Runs all benchmarks. Comparisons with public readers are left out if there is no Python that has these
-/// readers.
+/// Runs all benchmarks. Leaves out comparisons with public readers if no Python with these readers is
+/// installed.
 fn everything(
     report: &mut String,
     laglab: &Path,
@@ -134,8 +135,8 @@ fn medians_by<const N: usize>(
     })
 }
 
-/// Measures the time of reading all events and of building columns. The unit is the time of mapping the file
-/// and summing its bytes.
+/// Measures the time of reading all events, and the time of building columns. The unit of both is the time of
+/// mapping the file and summing its bytes.
 fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> Outcome<()> {
     *report += "\n## Reading\n\nOne unit is mapping the file and summing its bytes on one thread. \
         Medians; limits are in brackets. For compressed files (load-compressed, net.4.5.2.x64, \
@@ -267,7 +268,8 @@ fn decompression(report: &mut String, data: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Runs the program on files of three sizes. Its time may grow with the size, but its memory may not.
+/// Runs the program on files of three sizes. Its time may increase with the size of the file, but its memory
+/// must not.
 fn memory(report: &mut String, laglab: &Path, files: &[PathBuf]) -> Outcome<()> {
     *report += "\n## Whole commands on large files\n\nMedian of 3 runs; peak resident memory \
         (limit: 150 MB).\n\n| command | 1 GiB | 2 GiB | 4 GiB |\n|---|---|---|---|\n";

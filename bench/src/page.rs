@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 
-/// Number of times that each request is sent. The first request about a table decodes its columns, and its
-/// time counts, too.
+/// Number of times that each request is sent. The first request about a table decodes the columns of the
+/// table, and this time is included.
 const ROUNDS: usize = 5;
 
 /// Opens the page on a simulated file and measures requests, first without cached tables and then with them.
@@ -188,7 +188,7 @@ fn work([start, end]: [i64; 2]) -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// Returns a request for a timeline of CPU time. `more` has further fields of the request.
+/// Returns a request for a timeline of CPU time. `more` contains additional fields of the request.
 fn timeline(table: &str, by: &str, more: Value) -> Value {
     let mut request = json!({
         "table": table, "by": by, "measure": "time", "function": "sum", "buckets": 1200,

@@ -37,7 +37,7 @@ pub(crate) fn measure(laglab: &Path, args: &[&str]) -> Outcome<Value> {
 }
 
 /// Compares the lateness of absolute sleeps with the median that cyclictest measures with the same cycle.
-/// Repeats this three times.
+/// Repeats the comparison three times.
 fn sleeps(report: &mut String, laglab: &Path) -> Outcome<()> {
     *report += "\n## Sleeps\n\n`clock_nanosleep` every 1 ms, 3,000 times, in turn; medians. Limit: a \
         difference of 10 %. CPUs may enter idle states.\n\n| run | laglab, µs | cyclictest, µs |\n|---|---|---|\n";
@@ -59,8 +59,8 @@ fn sleeps(report: &mut String, laglab: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the median latency that cyclictest measures, in microseconds. Its histogram has lines with a
-/// latency and a count.
+/// Returns the median latency that cyclictest measures, in microseconds. The histogram of cyclictest has
+/// lines with a latency and a count.
 fn cyclictest() -> Option<String> {
     // By default, cyclictest keeps CPUs from entering idle states (/dev/cpu_dma_latency), which halves the
     // latency on an idle machine. laglab does not do this, so this option switches it off.
@@ -99,7 +99,7 @@ fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
     by_rate(report, laglab, "--realtime=fifo:50")
 }
 
-/// Measures round trips at each rate, with one more option of laglab.
+/// Measures round trips at each rate. `option` is an additional option of laglab.
 fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
     *report += "| rate | UDP | PGM | OpenPGM | epgm | p50 PGM / UDP | p99 PGM / OpenPGM | sockperf p50 |\n\
         |---|---|---|---|---|---|---|---|\n";
@@ -232,7 +232,7 @@ fn ways(
     Ok(())
 }
 
-/// Returns the ratio of the packets per second of two methods: the median over pairs of runs.
+/// Returns the ratio of the packets per second of two methods. The ratio is the median over pairs of runs.
 fn paired_ratio(measured: &Value, method: &str, other: &str) -> Option<f64> {
     let rates = |name: &str| -> Vec<(i64, f64)> {
         (measured["runs"].as_array().into_iter().flatten())

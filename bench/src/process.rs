@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use wait4::Wait4;
 
-/// Maximum number of bytes of output that are kept. All further bytes are only counted.
+/// Maximum number of bytes of output that are kept. Further bytes are counted, but not kept.
 const KEPT_BYTES: u64 = 64 << 20;
 
 /// Result of one run of a program.

@@ -29,7 +29,8 @@ const QUERIES: [&str; 4] = [
      WHERE priority < 8 GROUP BY process_row",
 ];
 
-/// Measures the size of the program and the time of its start, then reports and queries on these files.
+/// Measures the size of the program and the time of its start. Then measures reports and queries on these
+/// files.
 pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) -> Outcome<()> {
     if std::env::var_os(CACHE).is_none() {
         return Err(format!("set {CACHE} to a folder for the benchmark's tables").into());
@@ -39,7 +40,7 @@ pub(crate) fn commands(report: &mut String, laglab: &Path, files: &[PathBuf]) ->
         let (command, options) = args.split_first().ok_or("no command")?;
         let mut all: Vec<&OsStr> = vec![command.as_ref(), path.as_os_str()];
         all.extend(options.iter().chain(more).map(OsStr::new));
-        // For the larger files one run is enough, because they only show that the time grows with the size.
+        // For the larger files, one run is enough. They only show that the time increases with the size.
         let times = if path == files[0] { 3 } else { 1 };
         Ok(process::median(laglab, &all, times)?)
     };

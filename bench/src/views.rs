@@ -23,8 +23,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Generates rows. Their starts are about `gap` nanoseconds apart, and their durations are up to 16 times
-    /// as long. A few processes have most of the rows.
+    /// Generates rows. Their starts are about `gap` nanoseconds apart, and their durations are up to 16 ×
+    /// `gap`. A few processes have most of the rows.
     fn new(rows: usize, gap: u64) -> Columns {
         let mut columns = Columns {
             starts: Vec::with_capacity(rows),
@@ -108,7 +108,7 @@ fn timeline(columns: &Columns, rows: &Rows<'_>, spread: bool) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the seconds that this thread has run on a CPU, so that time of other programs does not count.
+/// Returns the seconds for which this thread ran on a CPU. So the time of other programs does not count.
 /// Returns 0 on systems other than Linux.
 fn on_cpu() -> f64 {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Parses any bytes as an export of a DFS namespace, and as the referrals of a client. Rewrites a
-//! readable export, and checks readable referrals.
+//! Parses any bytes as an export of a DFS namespace, and as the referrals of a client. If the export is
+//! readable, rewrites it. If the referrals are readable, checks them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Parses any bytes as TRACE_EVENT_INFO, as EVENT_MAP_INFO, and as a payload that the first describes.
+//! Parses any bytes as TRACE_EVENT_INFO and as EVENT_MAP_INFO. Also parses any bytes as a payload that the
+//! TRACE_EVENT_INFO describes.
 #![no_main]
 
 use events::{decode, event_info};

@@ -1,4 +1,4 @@
-//! Parses any bytes as a PGM packet, and writes and reads a valid one again.
+//! Parses any bytes as a PGM packet. If the packet is valid, writes it and reads it again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

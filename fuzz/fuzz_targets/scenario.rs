@@ -1,4 +1,5 @@
-//! Parses any text as a scenario, alone and over a shipped one, and runs a valid one for a moment.
+//! Parses any text as a scenario, alone and as an extension of a shipped scenario. If a scenario is valid,
+//! runs it for a short time.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

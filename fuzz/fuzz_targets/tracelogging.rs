@@ -1,4 +1,4 @@
-//! Parses any bytes as a TraceLogging schema, and as a payload that it describes.
+//! Parses any bytes as a TraceLogging schema, and as a payload that this schema describes.
 #![no_main]
 
 use events::{decode, tracelogging};

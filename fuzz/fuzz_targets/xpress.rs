@@ -1,4 +1,5 @@
-//! Decodes any bytes as one XPRESS block into outputs of several sizes; compresses and decodes them.
+//! Decodes any bytes as one XPRESS block into outputs of several sizes. Also compresses the bytes and decodes
+//! the result.
 #![no_main]
 
 use etl::compress::{Compression, compress_xpress, decompress};

@@ -76,7 +76,7 @@ export async function isDrawn(page: Page, selector: string): Promise<boolean> {
     .first()
     .evaluate((holder) => {
       const canvas = holder instanceof HTMLCanvasElement ? holder : holder.querySelector("canvas");
-      // Read a copy: reading the canvas itself would slow it down and cause a warning.
+      // Read a copy of the canvas. Reading the canvas itself would slow it down and cause a warning.
       const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
       if (!canvas || !ctx || canvas.width === 0 || canvas.height === 0) return false;
       [ctx.canvas.width, ctx.canvas.height] = [canvas.width, canvas.height];

@@ -123,7 +123,7 @@ describe("the page with a comparison", () => {
       graph.locator("canvas").evaluate(
         (canvas: HTMLCanvasElement) =>
           new Promise<string>((resolve) =>
-            // It is drawn in the next frame.
+            // The graph is drawn in the next frame.
             requestAnimationFrame(() => requestAnimationFrame(() => resolve(canvas.toDataURL()))),
           ),
       );
@@ -132,7 +132,7 @@ describe("the page with a comparison", () => {
     await side.getByRole("button", { name: "Before" }).click();
     expect(await pressed("Before")).toBe("true");
     const old = await pixels();
-    // The switch works by keyboard, too.
+    // The switch between the sides also works by keyboard.
     await side.getByRole("button", { name: "After" }).focus();
     await page.keyboard.press("Enter");
     expect(await pressed("After")).toBe("true");
@@ -140,7 +140,7 @@ describe("the page with a comparison", () => {
     expect(new Set([difference, old, now]).size).toBe(3);
     await side.getByRole("button", { name: "Difference" }).click();
     expect(await stacks.textContent()).toContain("Crossed lines: only in one of them");
-    // Keys go from call to call, with the weights of the answer.
+    // Keys move from call to call. The page announces the name and the weights of each call.
     const { answer } = comparison.flames.find(({ code }) => code === "dpcs")!;
     await graph.focus();
     await page.keyboard.press("ArrowDown");
@@ -183,7 +183,7 @@ describe("the page with a comparison", () => {
       test(`fits a window of ${width} pixels, ${colorScheme}`, async () => {
         const page = await shown({ viewport: { width, height }, colorScheme });
         expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-        // The comparison scrolls below the header, not the window.
+        // The comparison below the header scrolls, but the window does not scroll.
         expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThanOrEqual(height);
         const wide = await page
           .locator("main section")
@@ -229,7 +229,7 @@ describe("the report", () => {
     expect(complaints).toEqual([]);
     await page.context().close();
 
-    // The page saves the same report.
+    // The report that the page saves is the same.
     const shownPage = await shown();
     const [download] = await Promise.all([
       shownPage.waitForEvent("download"),

@@ -45,7 +45,7 @@ async function shown<Answer>(
   };
   watched = await watch(browser, server.address);
   const { page } = watched;
-  // A panel sends its request again when it knows its width, so only the last answer is shown.
+  // A panel sends its request again when it knows its width. So only the last answer is shown.
   let answer: Answer | undefined;
   page.on("response", async (response) => {
     if (response.url().endsWith(`/${what}`))
@@ -156,7 +156,7 @@ describe("a flame graph", () => {
     const { page, answer } = await shown<FlameAnswer>("flame", view[0], [...view[1]], view[2]);
     const { nodes, frames, total } = answer;
     const text = frames[nodes.frame.at(-1)!].split("!")[0];
-    // Independent of the page: a call counts if it matches and none of its callers does.
+    // This check is independent of the page. A call counts if it matches and none of its callers matches.
     const matches = (node: number | null): boolean =>
       node !== null && (frames[nodes.frame[node]].includes(text) || matches(nodes.parent[node]));
     const weight = nodes.total.reduce(

@@ -138,7 +138,7 @@ describe("the analysis of a flood of DPCs", () => {
     const modules = "DPC duration by module, function";
     await rows(page, modules);
 
-    // Select 20 to 30 s by pointer, then exactly by the fields.
+    // Select 20 to 30 s, first with the pointer and then exactly with the fields.
     await dragTime(page, 20, 30, [0, 32]);
     await page.getByText(/^Selected /).waitFor();
     const [from, to] = screenOf(page)["selection"] as [number, number];
@@ -155,7 +155,7 @@ describe("the analysis of a flood of DPCs", () => {
     const byCpu = page.locator('section[aria-label="Utilization by CPU"]');
     await rows(page, "Utilization by CPU", (rows) => rows.length > 6);
     await byCpu.locator("regular-table thead th", { hasText: /^CPU/ }).first().click();
-    // A click on a row must not meet the rows of the old order.
+    // Wait until the rows have their new order. Otherwise, a click could meet a row of the old order.
     await rows(page, "Utilization by CPU", (rows) => rows.slice(0, 7).every(([cpu], place) => cpu === `${place}`));
     for (const [place, cpu] of ["0", "2", "4", "6"].entries()) {
       const cell = byCpu.locator("regular-table tbody td.key", { hasText: new RegExp(`^${cpu}$`) }).first();
@@ -265,12 +265,12 @@ describe("the stall by rank", () => {
     await finding.click();
     await expect.poll(() => screenOf(page)["page"]).toBe("analysis");
     const [from, to] = screenOf(page)["range"] as [number, number];
-    // The wait is from 30.333 s to 49.827 s.
+    // The wait lasts from 30.333 s to 49.827 s.
     expect(from).toBeLessThan(30.334e9);
     expect(to).toBeGreaterThan(49.826e9);
     expect(to - from).toBeLessThan(40e9);
     await page.locator("section.panel").first().waitFor();
-    // The wait is explained, and its thread was ready during the whole selection.
+    // The wait is explained. Its thread was ready during the whole selection.
     await page
       .getByRole("complementary", { name: "One wait, explained" })
       .getByText("Waited behind others")
@@ -278,7 +278,7 @@ describe("the stall by rank", () => {
     await page.getByRole("list", { name: "Series" }).first().getByText("19.493 s").waitFor();
     const top = () => page.locator("section.panel .frame").first().getAttribute("data-top");
     await expect.poll(async () => Number(await top())).toBeCloseTo(1, 6);
-    // Evidence without a graph is shown as rows; rows about a thread link to its explanation.
+    // Evidence without a graph is shown as rows. Rows about a thread link to the explanation of the thread.
     const found = page.getByRole("region", { name: "Finding 1" });
     await found.getByText(/What led to it, step by step/).waitFor();
     const before = JSON.stringify(screenOf(page)["wait"]);
@@ -475,7 +475,7 @@ describe("the stall by rank", () => {
     await expect
       .poll(() => page.locator("regular-table thead th[data-column='cpu_ns:sum']").first().getAttribute("aria-sort"))
       .toBe("descending");
-    // Idle threads have the longest total; before sorting they are not on top.
+    // Idle threads have the largest total. Before sorting, they are not on top.
     const first = await rows(page, "By thread", (rows) => rows[0]?.[0] === "Idle (0)");
     await page
       .locator("regular-table td.closed")
@@ -588,7 +588,7 @@ describe("the stall by rank", () => {
     for (const [priority, , count, time] of shown) {
       const same = told.find((row) => String(row.priority ?? "unknown") === priority)!;
       expect(number(count), `runs of priority ${priority}`).toBe(same.n);
-      // The table shows five digits.
+      // The table shows only five digits.
       expect(Math.abs(seconds(time) - same.ns / 1e9), `time of priority ${priority}`).toBeLessThanOrEqual(
         0.0005 * (same.ns / 1e9),
       );
@@ -636,8 +636,8 @@ describe("several traces", () => {
       await expect
         .poll(() => isDrawn(seen.page, "section.panel .trace:nth-child(2) .plot"), { timeout: 30_000 })
         .toBe(true);
-      // New answers replace the plots, and a new plot has no size at first. So both are measured at
-      // the same time.
+      // New answers replace the plots, and a new plot has no size at first. So both plots are measured at the
+      // same time.
       const boxes = () =>
         seen.page
           .locator("section.panel .u-over")
@@ -797,7 +797,7 @@ describe("the page is readable", () => {
             expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
             const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
             expect(background === "rgb(17, 20, 23)").toBe(colorScheme === "dark");
-            // All that can be pressed has a name.
+            // All elements that can be pressed must have a name.
             const nameless = await page.locator("button, select, input").evaluateAll((all) =>
               all
                 .filter((one) => {

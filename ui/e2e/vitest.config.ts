@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-// Tests of the whole page in a browser, with the program. Test files run one after another, because
-// the program and the browser need the CPUs.
+// Tests of the whole page in a browser, with the program and simulated traces. Test files run one after
+// another, because the program and the browser need the CPUs.
 export default defineConfig({
   root: import.meta.dirname,
   cacheDir: "../node_modules/.vite-e2e",

@@ -1,5 +1,5 @@
-// Characters that are invisible or act on the text around them, such as changes of the writing direction.
-// The page shows them as `\u{202e}`, as the terminal does.
+// Characters that are invisible or act on the text around them, such as changes of the writing direction. The
+// page shows such a character as `\u{202e}`, as the terminal does.
 
 /** All control, format, private-use, unassigned and separator characters except blank, tab and line feed. */
 const HARMFUL = /(?![\t\n])\p{Cc}|[\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/u;
@@ -26,8 +26,8 @@ export function original(text: string): string {
 
 /** Parses an answer of the server, with visible texts. */
 export function parse(json: string): unknown {
-  // Almost no answer has harmful characters. Large answers are parsed faster without a function for
-  // each value.
+  // Almost no answer has harmful characters. Without a function for each value, large answers are parsed
+  // faster.
   const isPlain = !ESCAPES.test(json) && !HARMFUL.test(json);
   return isPlain
     ? JSON.parse(json)

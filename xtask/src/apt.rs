@@ -54,12 +54,13 @@ pub(crate) const NETWORK: [Tool; 9] = [
     // Programs that `measure net --peers` compares with.
     tool("sockperf", &["sockperf"]),
     tool("iperf3", &["iperf3"]),
-    // Another implementation of PGM, with which ours is tested.
+    // Another implementation of PGM. Our implementation is tested with it.
     Tool {
         found_by: Found::PkgConfig("openpgm-5.3"),
         packages: &["libpgm-dev"],
     },
-    // Library with transports over PGM and TCP, which laglab measures for comparison with its own.
+    // Library with transports over PGM and TCP. laglab measures these transports and compares them with its
+    // own transports.
     Tool {
         found_by: Found::Loader("libzmq.so.5"),
         packages: &["libzmq5"],

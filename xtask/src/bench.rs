@@ -2,8 +2,8 @@
 
 use crate::{command, peers};
 
-/// Builds laglab for release and runs the benchmarks of `bench/`. Writes their report to `bench/runs/`; its
-/// name has the date and the machine.
+/// Builds laglab for release and runs the benchmarks of `bench/`. Writes their report to `bench/runs/`. The
+/// name of the report contains the date and the machine.
 ///
 /// # Errors
 ///
@@ -63,7 +63,8 @@ pub(crate) fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the processor, the number of threads and the memory of this machine, as far as they are known.
+/// Returns the processor, the number of threads and the memory of this machine. Leaves out facts that are
+/// unknown.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| -> Option<String> {

@@ -1,4 +1,4 @@
-//! Chromium: checks reports of `laglab report`, which test themselves, and takes pictures.
+//! Chromium. Checks reports of `laglab report`, which contain their own tests, and takes pictures.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use crate::command::{self, installed, program, root, target};
 use crate::steps::left_out;
 use crate::{apt, built};
 
-/// Scenarios whose reports are checked, with their durations. They have ranks and focus, a flood of DPCs, and
-/// frozen processes.
+/// Scenarios whose reports are checked, with their durations. Their reports show ranks and focus, a flood of
+/// DPCs, and frozen processes.
 const SCENARIOS: [(&str, &str); 3] = [
     ("rank-stall", "60s"),
     ("dpc-flood-no-teaming", "2s"),
     ("frozen", "9s"),
 ];
 
-/// Traces of real machines: the first has context switches, the second has no data for a chart.
+/// Traces of real machines. The first trace has context switches. The second trace has no data for a chart.
 const REAL: [&str; 2] = [
     "filtrace__etw.etl",
     "perfview__SelfDescribingSingleEvent.etl",

@@ -57,7 +57,8 @@ pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
 }
 
 /// Compiles laglab with the profile that compiles most quickly. Returns the path of the program. Commands
-/// with large dependencies are left out, above all SQL, whose engine takes many minutes to compile.
+/// with large dependencies are left out. The main one is SQL, because its engine takes many minutes to
+/// compile.
 ///
 /// # Errors
 ///

@@ -95,8 +95,8 @@ fn third_party() -> Result<String, String> {
     Ok(libraries(&listed))
 }
 
-/// Sorts the list that cargo prints. Removes duplicates and the packages of this repository (lines with a
-/// folder).
+/// Sorts the list that cargo prints. Removes duplicates, and removes the packages of this repository (lines
+/// that contain a folder).
 fn libraries(listed: &str) -> String {
     let mut lines: Vec<&str> = listed
         .lines()

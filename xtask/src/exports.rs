@@ -17,7 +17,8 @@ const READERS: [&str; 5] = [
     "dpkt==1.9.8",
 ];
 
-/// Scenarios and their durations. The first has many DPCs, the second a little of everything.
+/// Scenarios and their durations. The first scenario has many DPCs. The second scenario has a few events of
+/// each kind.
 const SCENARIOS: [(&str, &str); 2] = [("dpc-flood-no-teaming", "2s"), ("healthy", "4s")];
 
 /// Scenarios with focus changes and frozen processes, which only the export for Perfetto contains.

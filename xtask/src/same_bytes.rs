@@ -10,7 +10,8 @@ use crate::built;
 use crate::command::{self, root, target};
 use crate::wine::Wine;
 
-/// Options that limit each simulation. It is long enough to use all random distributions.
+/// Options that limit each simulation. With this limit, a simulation is long enough to use all random
+/// distributions.
 const LIMIT: &[&str] = &["--events", "200000"];
 
 /// Simulates every scenario with both programs, and compares the traces and the truth files.

@@ -15,7 +15,7 @@ const MACOS: &str = "aarch64-apple-darwin";
 /// Target of a driver that tests of `symbols` compile, to get PDBs of a real linker.
 const DRIVERS: &str = "x86_64-pc-windows-msvc";
 
-/// Options of cargo for builds without SQL, whose engine takes longer to compile than everything else.
+/// Options of cargo for builds without SQL. The engine of SQL takes longer to compile than everything else.
 pub(crate) const WITHOUT_SQL: &[&str] = &["--no-default-features", "--features", "app/standard"];
 
 /// Options of cargo for the whole workspace without SQL.
@@ -37,8 +37,8 @@ const ON_WINDOWS: &[&str] = &[
     "symbols", "tables", "tune",
 ];
 
-/// Test programs of these packages that call the system. Unit tests of the packages run, too. The other test
-/// programs only pass bytes to functions, some of them thousands of cases.
+/// Test programs of these packages that call the system. The unit tests of the packages also run. The other
+/// test programs only pass bytes to functions. Some of them test thousands of cases.
 const LIBRARY_TESTS_ON_WINDOWS: &[&str] = &[
     "files",
     "net",

@@ -19,7 +19,8 @@ struct File {
     text: String,
 }
 
-/// Function that finds the places where files break one rule. Each is formatted as `path:line: description`.
+/// Function that finds the positions where files break one rule. Each position is formatted as
+/// `path:line: description`.
 type Check = fn(&[File]) -> Vec<String>;
 
 const CHECKS: [Check; 8] = [
@@ -75,7 +76,7 @@ const SOURCE_LINES: usize = 800;
 /// Maximum number of lines of a test file. It is larger than for sources, because test cases are a list.
 const TEST_LINES: usize = 1_200;
 
-/// Checks all rules, and prints each place that breaks a rule.
+/// Checks all rules, and prints each position that breaks a rule.
 ///
 /// # Errors
 ///
@@ -101,7 +102,7 @@ fn report(faults: &[String]) -> Result<(), String> {
     }
 }
 
-/// Reads the text files that git tracks, and those that `git add` would add.
+/// Reads the text files that git tracks, and the text files that `git add` would add.
 fn files() -> Result<Vec<File>, String> {
     let mut git = program("git");
     git.args([
@@ -152,7 +153,7 @@ fn members(files: &[File]) -> impl Iterator<Item = (&str, &File)> {
     })
 }
 
-/// Finds files and folders with a name that says nothing about the content.
+/// Finds files and folders whose name says nothing about their content.
 fn names_say_something(files: &[File]) -> Vec<String> {
     const EMPTY: [&str; 6] = ["util", "utils", "helper", "helpers", "common", "misc"];
     let mut faults = Vec::new();
@@ -177,9 +178,9 @@ fn members_inherit_lints(files: &[File]) -> Vec<String> {
         .collect()
 }
 
-/// Finds files that allow unsafe code although their crate is not in [`MAY_BE_UNSAFE`], or without a reason.
-/// The reason must be in the attribute or in the first comment of the file. In all other files, the
-/// workspace's lints forbid unsafe code.
+/// Finds files that allow unsafe code although their crate is not in [`MAY_BE_UNSAFE`], and files that allow
+/// unsafe code without a reason. The reason must be in the attribute or in the first comment of the file. In
+/// all other files, the workspace's lints forbid unsafe code.
 fn unsafe_code_is_explained(files: &[File]) -> Vec<String> {
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| file.extension() == Some("rs")) {

@@ -59,8 +59,8 @@ impl Wine {
             let _ = fs::remove_dir_all(&wine.prefix);
             fs::create_dir_all(&wine.prefix).map_err(|error| fault(&wine.prefix, &error))?;
         }
-        // If this task is killed, the server ends after the time-out. Until then, it must not keep the pipe
-        // open from which another program reads our output.
+        // If this task is killed, the server ends only after the time-out. Another program may read our
+        // output from a pipe. Until the server ends, it must not keep this pipe open.
         let mut server = wine.command("wineserver", &["--persistent=600"]);
         run(server.stdout(Stdio::null()).stderr(Stdio::null()))?;
         if !is_ready {
@@ -93,7 +93,8 @@ impl Wine {
         command
     }
 
-    /// Sets the environment variables that Wine reads, and those that make cargo run programs with Wine.
+    /// Sets two groups of environment variables: variables that Wine reads, and variables that make cargo run
+    /// programs with Wine.
     pub(crate) fn surround<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         command
             .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine")

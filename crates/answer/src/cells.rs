@@ -63,7 +63,7 @@ impl Style {
 }
 
 impl Cells<'_> {
-    /// Returns a value as text; `None` if it is unknown.
+    /// Returns a value as text. Returns `None` if the value is unknown.
     pub(super) fn text(&mut self, row: usize) -> io::Result<Option<String>> {
         if self
             .unknown

@@ -1,4 +1,4 @@
-//! Formats for rows: aligned columns for people, and file formats for programs.
+//! Formats for rows: aligned columns for users, and file formats for programs.
 
 mod cells;
 mod columnar;

@@ -1,4 +1,4 @@
-//! Aligned columns, for people.
+//! Rows as aligned columns, for users.
 
 use std::io::{self, Write};
 
@@ -18,9 +18,9 @@ const UNKNOWN: &str = "NULL";
 /// Limits on the displayed rows and characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
-    /// Maximum number of rows; `None`: all rows.
+    /// Maximum number of shown rows. `None` for all rows.
     pub rows: Option<u64>,
-    /// Maximum number of characters of a value; `None`: no limit.
+    /// Maximum number of shown characters of a value. `None` for no limit.
     pub characters: Option<usize>,
 }
 

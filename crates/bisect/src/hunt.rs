@@ -1,19 +1,21 @@
 //! Group testing: selection of the settings for the next trial, and evaluation of the answers.
 //!
-//! Settings have an order. If the machine is slow with the first `n` settings, it is also slow with more of
-//! them. So one setting completes the cause: the machine is fast with all settings before it, and slow as
+//! Settings have an order. If the machine is slow with the first `n` settings, it is also slow with the first
+//! `n + 1`. So one setting completes the cause: the machine is fast with all settings before it, and slow as
 //! soon as this setting is active too. Probabilistic bisection finds this setting (Horstein 1963; Waeber,
-//! Frazier and Henderson 2013). It keeps a probability for each setting, updates them by Bayes' rule with
-//! the error rates of each answer, and always selects the trial with the most information.
+//! Frazier and Henderson 2013). The search keeps a probability for each setting. After each answer, Bayes'
+//! rule updates these probabilities with the error rates of the answer. The search always selects the trial
+//! with the most information.
 //!
 //! Two further trials are possible. A trial of this setting alone shows whether it is guilty (makes the
 //! machine slow) by itself. A trial of all settings except this one shows whether other settings are guilty
-//! too. The same probabilities include these hypotheses. If the setting is not guilty by itself, it stays
-//! active, and the search continues among the settings before it (as in QuickXplain; Junker 2004). If other
-//! settings are guilty too, it stays inactive, and the search continues among the settings after it.
+//! too. The same probabilities include these hypotheses. If the setting is not guilty by itself, the setting
+//! stays active, and the search continues among the settings before it (as in QuickXplain; Junker 2004). If
+//! other settings are guilty too, the found setting stays inactive, and the search continues among the
+//! settings after it.
 //!
-//! The search assumes that no setting cancels the effect of another. If one does, the answers contradict
-//! each other, and the search reports this.
+//! The search assumes that no setting cancels the effect of another. If a setting does so, the answers
+//! contradict each other, and the search reports the contradiction.
 
 use super::sequential_test::Answer;
 
@@ -25,8 +27,8 @@ pub struct Trial {
     split: Split,
 }
 
-/// Indexes of the settings that make the machine slow: one setting by itself, or several settings only
-/// together.
+/// Indexes of the settings of one cause. A cause is one setting that makes the machine slow by itself, or
+/// several settings that make the machine slow only together.
 pub type Cause = Vec<usize>;
 
 /// Setting, with the probability that it completes the cause.
@@ -77,21 +79,22 @@ const PRIOR: [f64; 3] = [0.8, 0.1, 0.1];
 /// Prior probability that no candidate is guilty, although the machine was slow with all candidates.
 const NOTHING: f64 = 0.01;
 
-/// Prior probability that no other candidate is guilty, if only one or two answers indicate that others are
-/// guilty.
+/// Prior probability that no other candidate is guilty after one cause was found. It is higher than
+/// `NOTHING`, because only one or two answers may indicate other guilty settings.
 const NOTHING_ELSE: f64 = 0.1;
 
 /// State of the search for the causes.
 #[derive(Clone, Debug)]
 pub struct Hunt {
     confidence: f64,
-    /// All settings except those of the causes found. Together they make the machine slow.
+    /// Remaining settings: all settings except the settings of the causes found. All settings of `pool`
+    /// together make the machine slow.
     pool: Vec<usize>,
     /// Settings that are known to be part of the current cause. They stay active.
     held: Cause,
     /// Settings that may complete the current cause, in order.
     candidates: Vec<usize>,
-    /// Probability that a candidate completes the cause, for each candidate and kind.
+    /// Probability that a candidate completes the cause, for each candidate and each kind of role (`Kind`).
     belief: Vec<[f64; 3]>,
     /// Probability that no candidate is guilty.
     nothing: f64,
@@ -192,7 +195,7 @@ impl Hunt {
         }
     }
 
-    /// Returns the settings that a split activates.
+    /// Returns the indexes of the settings that a split activates.
     fn active(&self, split: Split) -> Vec<usize> {
         let mut active: Vec<usize> = match split {
             Split::Prefix(length) => [&self.held, &self.candidates[..length]].concat(),
@@ -208,8 +211,8 @@ impl Hunt {
         active
     }
 
-    /// Returns the split whose answer is least certain. If the error rates of both answers are similar, its
-    /// answer has the most information.
+    /// Returns the split whose answer is the least certain. Such an answer has the most information if the
+    /// error rates of both answers are similar.
     fn best_split(&self) -> Split {
         let mut below = 0.0;
         let mut best = (f64::INFINITY, Split::Prefix(self.candidates.len()));
@@ -236,7 +239,7 @@ impl Hunt {
         best.1
     }
 
-    /// Draws a conclusion if one is probable enough.
+    /// Draws a conclusion if a hypothesis is probable enough.
     fn conclude(&mut self) {
         if self.nothing >= self.confidence {
             self.verdict = Some(match self.held.is_empty() && !self.found.is_empty() {
@@ -267,8 +270,8 @@ impl Hunt {
             }
             Kind::AmongOthers => {
                 self.pool.retain(|setting| !cause.contains(setting));
-                // If the cause has one setting, the machine is fast with the settings before it, so only
-                // those after it are searched.
+                // If the cause has only one setting, the machine is fast with the settings before it. So only
+                // the settings after it are searched.
                 let others = match cause.len() {
                     1 => self.candidates[place + 1..].to_vec(),
                     _ => self.pool.clone(),
@@ -285,8 +288,8 @@ impl Hunt {
     }
 }
 
-/// Returns true if the machine is slow in a trial with this split, if the candidate with index `place`
-/// completes the cause and has this kind.
+/// Returns true if a trial with this split must find the machine slow. Assumes that the candidate with index
+/// `place` completes the cause and has this kind.
 fn is_slow(split: Split, place: usize, kind: Kind) -> bool {
     match split {
         Split::Prefix(length) => place < length,
@@ -402,9 +405,9 @@ mod tests {
     }
 
     /// Checks searches in which one answer in 20 is wrong. No strategy can find 99 % of the causes with 19
-    /// answers per search: 4 or more answers are wrong in 1.3 % of cases, and at most 3 can be corrected.
-    /// Even this needs all 19, because 19 bits can encode 234 settings with up to 3 errors, but 18 bits
-    /// cannot.
+    /// answers per search: at most 3 wrong answers can be corrected, but in 1.3 % of the searches 4 or more
+    /// answers are wrong. Correcting 3 errors needs all 19 answers: 19 bits can encode 234 settings with up
+    /// to 3 errors, but 18 bits cannot.
     #[test]
     fn with_one_answer_in_20_wrong_it_takes_longer_and_is_as_right() {
         let runs = runs(20, 6, |rng| vec![different(1, rng)]);

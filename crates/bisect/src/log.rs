@@ -11,9 +11,9 @@ pub struct Plan {
     /// True if lower measurements are better (a time). False if higher measurements are better (a
     /// throughput).
     pub lower_is_better: bool,
-    /// Maximum error rates of answers.
+    /// Maximum error rates of the answers of trials.
     pub rates: ErrorRates,
-    /// Minimum share of the total slowdown that counts as slow. It is above 0 and at most 1.
+    /// Minimum slowdown that counts as slow, as a share of the total slowdown. It is above 0 and at most 1.
     pub effect: f64,
     /// Minimum probability that a conclusion must have. It is at least 0.5 and below 1.
     pub confidence: f64,
@@ -125,7 +125,7 @@ pub struct Round {
     /// Measurements of the round in order.
     #[serde(default)]
     pub values: Vec<f64>,
-    /// Judgement of the user in place of measurements: true if the machine is slow.
+    /// Judgement of the user in place of measurements: true if the user said that the machine is slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_slow: Option<bool>,
 }

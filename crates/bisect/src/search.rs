@@ -39,7 +39,7 @@ pub enum Step {
 /// Outcome of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The machine is not slower with all settings than without any, except by chance. Contains the
+    /// With all settings, the machine is not slower than without any setting, except by chance. Contains the
     /// reference measurements, if there are any.
     NoDifference(Option<References>),
     /// The search found the settings that make the machine slow.
@@ -47,7 +47,8 @@ pub enum Outcome {
         /// Causes of the slowdown. A cause is one setting, or several settings that make the machine slow
         /// only together.
         causes: Vec<Cause>,
-        /// Share of the total slowdown that remains if these causes are not active, if it was measured.
+        /// Share of the total slowdown that remains if these causes are not active. `None` if it was not
+        /// measured.
         remains: Option<f64>,
     },
     /// The search could not decide.
@@ -76,7 +77,7 @@ pub enum SearchError {
     /// The measurement is infinite or not a number.
     #[error("invalid measurement: give a finite number")]
     NotFinite,
-    /// A round of the log is not the one that the search requires at this point.
+    /// A round of the log differs from the round that the search requires at this point.
     #[error(
         "round {round} of the log does not follow from the rounds before it: another version of the program wrote \
          it, or it was edited"
@@ -112,7 +113,7 @@ pub struct Search {
     log: Log,
     references: Option<References>,
     stage: Stage,
-    /// True if the last round of the log belongs to the current stage and is incomplete.
+    /// True if the last round of the log is incomplete and belongs to the current stage.
     open: bool,
 }
 
@@ -271,7 +272,7 @@ impl Search {
         self.open = false;
     }
 
-    /// Enters the next stage after the reference measurements with this purpose are complete.
+    /// Enters the next stage. Call it when the reference measurements with this purpose are complete.
     fn finish_reference(&mut self, purpose: Purpose) {
         if purpose == Purpose::WithoutAny {
             self.enter(Stage::References(Purpose::WithAll));
@@ -323,9 +324,9 @@ impl Search {
         self.enter(next);
     }
 
-    /// Returns the share of the slowdown that remains without the causes. It is measured in a round in
-    /// which, for each cause, at least one setting is inactive, and all other settings are active. Returns
-    /// `None` if no round has such measurements.
+    /// Returns the share of the slowdown that remains without the causes. The share is measured in a round
+    /// that breaks each cause: at least one setting of each cause is inactive, and all settings outside the
+    /// causes are active. Returns `None` if no round has such measurements.
     fn remains(&self, causes: &[Cause]) -> Option<f64> {
         let references = self.references?;
         let guilty = |setting: &usize| causes.iter().any(|cause| cause.contains(setting));
@@ -350,8 +351,8 @@ mod tests {
     /// Number of settings. A real baseline has 234.
     const SETTINGS: usize = 234;
 
-    /// A simulated machine that copies files at 400 Mb/s, but only at 80 Mb/s if all settings of a cause
-    /// are active. Measurements have a normal distribution around these speeds.
+    /// A simulated machine that copies files at 400 Mb/s. If all settings of a cause are active, it copies at
+    /// only 80 Mb/s. Measurements have a normal distribution around these speeds.
     struct Machine {
         causes: Vec<Cause>,
         deviation: f64,
@@ -387,8 +388,8 @@ mod tests {
         }
     }
 
-    /// Checks searches with a standard deviation of 80 Mb/s. This is a fifth of the speed without any
-    /// setting, and the whole speed with the culprit.
+    /// Checks searches with a standard deviation of 80 Mb/s. The deviation is a fifth of the speed without
+    /// any setting. It is as large as the speed with the culprit.
     #[test]
     fn one_culprit_of_234_is_found_in_under_20_rounds_in_99_of_100_searches() {
         let mut machine = Machine {

@@ -31,23 +31,24 @@ pub struct References {
     pub slow: f64,
     /// Pooled standard deviation of measurements in the same state.
     pub deviation: f64,
-    /// Probability that measurements with all settings are this much worse by chance (Mann-Whitney, one-sided).
-    /// It assumes no distribution of the measurements. It is 1 if there are too few measurements.
+    /// One-sided probability that chance alone makes the measurements with all settings so much worse
+    /// (Mann-Whitney test). The test assumes no particular distribution of the measurements. The probability
+    /// is 1 if there are too few measurements.
     pub chance: f64,
     /// Number of measurements for each mean.
     pub count: usize,
 }
 
 impl References {
-    /// Probability of a chance difference below which the difference counts as real.
+    /// Upper limit of `chance`: if `chance` is below this limit, the difference counts as real.
     pub const MAX_CHANCE: f64 = 0.001;
 
-    /// Minimum number of measurements in each state. With 6, even measurements that do not overlap are chance
-    /// in 1 of 924 cases.
+    /// Minimum number of measurements in each state. With 6 measurements in each state, chance alone
+    /// separates the two states completely in 1 of 924 cases, which is too often.
     pub const MIN_COUNT: u32 = 7;
 
-    /// Evaluates the measurements without any setting (`fast`) and with all settings (`slow`), at least 2
-    /// of each.
+    /// Evaluates the measurements without any setting (`fast`) and with all settings (`slow`). Each slice has
+    /// at least 2 measurements.
     pub fn new(fast: &[f64], slow: &[f64], lower_is_better: bool) -> Self {
         let freedom = |values: &[f64]| values.len().saturating_sub(1) as f64;
         let squares = |values: &[f64]| variance(values) * freedom(values);
@@ -61,7 +62,8 @@ impl References {
             fast: mean(fast),
             slow: mean(slow),
             deviation: pooled.sqrt(),
-            // The law of the ranks is symmetric, because both states have equally many measurements.
+            // The distribution of the ranks is symmetric, because both states have the same number of
+            // measurements.
             chance: compared.map_or(1.0, |it| match it.dominance > 0.5 {
                 true => it.p / 2.0,
                 false => 1.0 - it.p / 2.0,
@@ -70,26 +72,26 @@ impl References {
         }
     }
 
-    /// Returns true if all settings together make the machine slower, and the difference is too large to be
-    /// chance.
+    /// Returns true if all settings together make the machine slower, and chance cannot explain the
+    /// difference.
     pub fn differ(&self) -> bool {
         self.chance <= Self::MAX_CHANCE
     }
 
-    /// Returns the position of a mean between the references: 0 is the mean without any setting, 1 the mean
-    /// with all settings.
+    /// Returns the position of a mean between the references: 0 is the mean without any setting, and 1 is the
+    /// mean with all settings.
     pub fn share(&self, mean: f64) -> f64 {
         (mean - self.fast) / (self.slow - self.fast)
     }
 }
 
-/// Wald's sequential probability ratio test. It decides between the fast state and a state that is slower
-/// by a given share of the total slowdown.
+/// Wald's sequential probability ratio test. It decides between the fast state and a state that is slower by
+/// a given share of the total slowdown.
 ///
 /// The test assumes that measurements have a normal distribution with the deviation of the references. It
-/// also includes the error of the references: with few references, even many measurements cannot make an
-/// answer certain. The weight of a single measurement is limited so that at least two are needed for an
-/// answer. So one outlier is not enough.
+/// also takes into account the error of the references: with few references, even many measurements cannot
+/// make an answer certain. The weight of a single measurement is limited, so an answer needs at least two
+/// measurements. One outlier is not enough.
 #[derive(Clone, Debug)]
 pub struct SequentialTest {
     fast: f64,
@@ -107,7 +109,7 @@ impl SequentialTest {
     /// slowdown. The test always gives an answer after `at_most` measurements.
     pub fn new(references: &References, effect: f64, rates: ErrorRates, at_most: u32) -> Self {
         let step = effect * (references.slow - references.fast);
-        // If the references do not vary, the deviation is 0.1 % of the step.
+        // If the references do not vary, the deviation is set to 0.1 % of `step`.
         let deviation = references.deviation.max(step.abs() / 1_000.0);
         SequentialTest {
             fast: references.fast,
@@ -134,8 +136,8 @@ impl SequentialTest {
         self.weights += weight.clamp(fast * half, slow * half);
         self.count += 1;
         let evidence = self.weights / shrunk_by(f64::from(self.count));
-        // Two measurements with the maximum weight must be enough. The tolerance is needed because of
-        // rounding errors.
+        // Two measurements with the maximum weight must be enough for an answer. The tolerance of 1e-9 allows
+        // for rounding errors.
         let decides = |bound: f64| evidence / bound > 1.0 - 1e-9;
         let answer = |rates| Answer {
             slow: evidence > 0.0,
@@ -171,8 +173,8 @@ pub(super) mod tests {
         mean + deviation * radius * angle.cos()
     }
 
-    /// Returns the error rate of the answers and the average number of measurements. `truth` is the true
-    /// mean of the measurements.
+    /// Runs many tests of measurements whose true mean is `truth`. Returns the error rate of the answers and
+    /// the average number of measurements.
     fn trials(deviation: f64, truth: f64, rng: &mut Rng) -> (f64, f64) {
         let rates = ErrorRates {
             false_alarm: 0.05,
@@ -196,8 +198,8 @@ pub(super) mod tests {
         (f64::from(wrong) / 4_000.0, f64::from(measured) / 4_000.0)
     }
 
-    /// Checks two deviations: 1/20 and 1/5 of the fast speed, 400. A speed of 240, which is half of the
-    /// total slowdown, counts as slow.
+    /// Checks two standard deviations: 1/20 and 1/5 of the fast speed, which is 400. A speed of 240 counts as
+    /// slow, because it is half of the total slowdown.
     #[test]
     fn answers_keep_the_error_rates() {
         let mut rng = Rng(1);
@@ -240,8 +242,9 @@ pub(super) mod tests {
         assert!((answer.rates.miss - 0.5).abs() < 1e-6, "{answer:?}");
     }
 
-    /// The probabilities are independent: 0.0018648 of both sides is from SciPy 1.17 (`mannwhitneyu`, exact), and 7
-    /// of 14 measurements have the 7 lowest ranks in 1 of 3,432 cases.
+    /// The expected probabilities come from other sources. The two-sided probability 0.0018648 is from SciPy
+    /// 1.17 (`mannwhitneyu`, exact). If 7 of 14 measurements are drawn at random, they have the 7 lowest
+    /// ranks in 1 of 3,432 cases.
     #[test]
     fn references_differ_beyond_chance_or_not() {
         let high = [12.1, 11.4, 13.0, 12.7, 11.9, 12.3, 15.8, 12.0];
@@ -249,7 +252,7 @@ pub(super) mod tests {
         let references = References::new(&high, &low, false);
         assert!((references.chance - 0.001_864_8 / 2.0).abs() < 1e-7);
         assert!(references.differ());
-        // Here lower values are better, so all settings make the machine faster.
+        // Here, lower values are better. So all settings together make the machine faster.
         let reversed = References::new(&high, &low, true);
         assert!((reversed.chance + references.chance - 1.0).abs() < 1e-12);
         assert!(!reversed.differ());
@@ -257,7 +260,7 @@ pub(super) mod tests {
         let ascending = |from: u32| -> Vec<f64> { (from..from + 7).map(f64::from).collect() };
         let apart = References::new(&ascending(1), &ascending(8), true);
         assert_eq!((apart.fast, apart.slow), (4.0, 11.0));
-        // The variance of seven whole numbers in a row is 28/6.
+        // The variance of seven consecutive integers is 28/6.
         assert!((apart.deviation - (28.0_f64 / 6.0).sqrt()).abs() < 1e-12);
         assert!((apart.share(7.5) - 0.5).abs() < 1e-12);
         assert!((apart.chance - 1.0 / 3432.0).abs() < 1e-12);
@@ -266,8 +269,8 @@ pub(super) mod tests {
         assert!(!References::new(&[1.0; 7], &[1.0; 7], true).differ());
     }
 
-    /// Checks measurements that a program rounds to whole seconds, and measurements of which one in ten is
-    /// disturbed. A comparison of means finds too many differences in the first.
+    /// Checks two kinds of measurements: some are rounded to whole seconds, and of the others one in ten is
+    /// disturbed. For rounded measurements, a comparison of means would find too many differences.
     #[test]
     fn equal_states_differ_as_rarely_as_stated() {
         let mut rng = Rng(3);
@@ -286,7 +289,8 @@ pub(super) mod tests {
                     let (fast, slow) = (state(), state());
                     wrong += u32::from(References::new(&fast, &slow, true).differ());
                 }
-                // At most 10 of 10,000 are expected; three standard deviations more are 19.5.
+                // The expected number of wrong answers is at most 10 of 10,000. The expected number plus
+                // three standard deviations is 19.5.
                 assert!(wrong <= 19, "{wrong} of 10,000 with {count}");
             }
         }

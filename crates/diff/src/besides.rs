@@ -1,4 +1,5 @@
-//! Differences of the recorded machines and of the recordings, besides what is measured.
+//! Differences between the recorded machines and between the recordings, in addition to the measured
+//! differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,23 +9,23 @@ use tables::{ImagesView, StoreError, Table, module_name};
 
 use crate::{Kind, Recording};
 
-/// Differences of the machines and the recordings.
+/// Differences between the machines and between the recordings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Besides {
-    /// Different facts about the machines and the recordings.
+    /// Facts about the machines and the recordings whose values differ.
     pub facts: Vec<Difference>,
-    /// Drivers that are new, gone, or of another version.
+    /// Drivers that were added or removed, or that have another version.
     pub drivers: Vec<Driver>,
     /// Kinds of rows that only the recording before the change has. They are not compared.
     pub recorded_before_only: Vec<Kind>,
     /// Kinds of rows that only the recording after the change has. They are not compared.
     pub recorded_after_only: Vec<Kind>,
-    /// True if only one recording has DPCs or ISRs. Their time is then part of the CPU time of threads in the
-    /// other recording, which is not compared.
+    /// True if only one recording has DPCs or ISRs. In the other recording, the time of DPCs or ISRs is part
+    /// of the CPU time of threads. So the CPU time of threads is not compared.
     pub own_time_unknown: bool,
 }
 
-/// A fact that differs.
+/// Fact whose values differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// Name of the fact.
@@ -35,10 +36,10 @@ pub struct Difference {
     pub after: Option<String>,
 }
 
-/// A driver that differs.
+/// Driver whose versions differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Driver {
-    /// File name.
+    /// File name of the driver.
     pub name: String,
     /// Version before the change; `None` if the driver was not loaded.
     pub before: Option<String>,
@@ -46,7 +47,7 @@ pub struct Driver {
     pub after: Option<String>,
 }
 
-/// Versions of the drivers of a recording, by their name in lower case.
+/// Name and version of each driver of a recording. The keys are driver names in lower case.
 #[derive(Debug, Default)]
 pub(crate) struct Drivers(BTreeMap<String, (String, String)>);
 
@@ -82,7 +83,8 @@ impl Drivers {
     }
 }
 
-/// Ratio of the lengths of both recordings from which the difference is listed.
+/// Minimum ratio of the lengths of both recordings. From this ratio on, the difference of the lengths is
+/// listed.
 const LENGTHS: f64 = 1.1;
 
 impl Besides {
@@ -174,7 +176,7 @@ impl Besides {
 }
 
 fn drivers(before: &Drivers, after: &Drivers) -> Vec<Driver> {
-    // Without images on one side, nothing is known about its drivers.
+    // If one side has no images, its drivers are unknown.
     if before.0.is_empty() || after.0.is_empty() {
         return Vec::new();
     }

@@ -1,30 +1,31 @@
-//! Blocks of time.
+//! Division of the compared time into blocks.
 
 use std::ops::Range;
 
-/// Shortest and longest block of time, in nanoseconds. Blocks are short enough to be many, and long enough to
-/// depend little on each other.
+/// Shortest and longest block of time, in nanoseconds. Blocks are short, so there are many of them. They are
+/// long enough to be nearly independent of each other.
 const BLOCK_NS: Range<i64> = 500_000_000..2_000_000_000;
 
-/// Number of blocks of a recording, if their length allows it.
+/// Number of blocks of a recording, if blocks of that length are within `BLOCK_NS`.
 const BLOCKS: i64 = 40;
 
-/// Maximum number of blocks, which limits the memory for long recordings and for false clocks. Beyond 480 s,
-/// blocks are longer than 2 s.
+/// Maximum number of blocks. It limits the memory that long recordings or wrong clocks need. If the compared
+/// time exceeds 480 s, blocks are longer than 2 s.
 const MOST_BLOCKS: i64 = 240;
 
 /// Blocks of equal length that fill the compared time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Blocks {
     start_ns: i64,
-    /// Part of the trace that is compared; `None` if all of it is.
+    /// Compared part of the trace. `None` if the whole trace is compared.
     pub(crate) part: Option<Range<i64>>,
     length_ns: i64,
     pub(crate) count: usize,
 }
 
 impl Blocks {
-    /// Divides a part of a trace, or all of a trace whose rows are within `time`.
+    /// Divides the given part of the trace. If `part` is `None`, divides the whole trace, whose rows are
+    /// within `time`.
     pub(crate) fn of(time: Range<i64>, part: Option<Range<i64>>) -> Blocks {
         let time = part.clone().unwrap_or(time);
         let whole = time.end.saturating_sub(time.start).max(1);
@@ -34,13 +35,13 @@ impl Blocks {
         Blocks {
             start_ns: time.start,
             part,
-            // The last block must not be shorter than the others.
+            // The division by `count` makes all blocks equally long. The last block must not be shorter.
             length_ns: (whole / count).max(1),
             count: count as usize,
         }
     }
 
-    /// Returns the time that the blocks fill: start and end, in nanoseconds. The end is exclusive.
+    /// Returns the start and end of the time that the blocks fill, in nanoseconds. The end is exclusive.
     pub(crate) fn range_ns(&self) -> [i64; 2] {
         let blocks = self.count as i64;
         // Each block is up to 1 ns too short, because its length is rounded down.
@@ -55,19 +56,22 @@ impl Blocks {
         self.length_ns as f64 * self.count as f64 / 1e9
     }
 
-    /// Returns the block of a time; `None` outside the compared part.
+    /// Returns the index of the block that contains a time. Returns `None` if the time is outside the
+    /// compared part.
     pub(crate) fn at(&self, ns: i64) -> Option<usize> {
         let part = self.part.as_ref();
         (part.is_none_or(|part| part.contains(&ns))).then(|| self.nearest(ns))
     }
 
-    /// Returns the block of a time. Times outside belong to the first or last block.
+    /// Returns the index of the block that contains a time. A time before the first block belongs to the
+    /// first block, and a time after the last block belongs to the last block.
     pub(crate) fn nearest(&self, ns: i64) -> usize {
         let block = ns.saturating_sub(self.start_ns) / self.length_ns;
         usize::try_from(block).unwrap_or(0).min(self.count - 1)
     }
 
-    /// Returns the part of a time range that is compared; `None` if there is none.
+    /// Returns the intersection of a time range and the compared part. Returns `None` if the intersection is
+    /// empty.
     pub(crate) fn within(&self, time: Range<i64>) -> Option<Range<i64>> {
         let time = match &self.part {
             Some(part) => time.start.max(part.start)..time.end.min(part.end),
@@ -76,7 +80,8 @@ impl Blocks {
         (time.start < time.end).then_some(time)
     }
 
-    /// Calls `each` with each block of a time range and the length of the range in the block.
+    /// Calls `each` for each block that a time range overlaps, with the index of the block and the length of
+    /// the overlap in nanoseconds.
     pub(crate) fn split(&self, time: Range<i64>, mut each: impl FnMut(usize, i64)) {
         let last = self.nearest(time.end);
         let mut from = time.start;

@@ -1,4 +1,4 @@
-//! Changes from one side to the other, and whether chance explains them.
+//! Changes from one side to the other, and conclusions whether chance explains them.
 
 use serde::Serialize;
 use statistics::Interval;
@@ -15,55 +15,56 @@ pub struct Diff {
     pub before: Side,
     /// Side after the change.
     pub after: Side,
-    /// Unit of evidence.
+    /// Unit of evidence: a block of time or a recording.
     pub unit: Unit,
-    /// Differences of the machines and the recordings, of the first recording of each side.
+    /// Differences between the machines and between the recordings. Only the first recording of each side is
+    /// examined.
     pub besides: Besides,
-    /// Compared rows, per second: those that changed first, the greatest change first.
+    /// Compared rows, with times per second. The rows that changed are first, sorted by descending change.
     pub per_second: Vec<Change>,
-    /// Compared rows per unit of work; `None` if a recording has no such work.
+    /// Compared rows, with times per unit of work. `None` if a recording has no such work.
     pub per_work: Option<PerWork>,
     /// Findings, the most important first.
     pub findings: Vec<Finding>,
-    /// Shares of time whose rows have no counterpart.
+    /// For each kind, the share of time in rows that have no counterpart on the other side.
     pub unmatched: Vec<Unmatched>,
     /// Sampled call stacks of both sides.
     #[serde(skip)]
     pub stacks: Tree,
 }
 
-/// Rows per unit of work.
+/// Compared rows, with times per unit of work.
 #[derive(Clone, Debug, Serialize)]
 pub struct PerWork {
     /// Unit of work.
     pub work: Work,
-    /// True if the work was asked for.
+    /// True if the user requested this unit of work.
     pub is_asked: bool,
     /// Units per second before the change.
     pub before: f64,
     /// Units per second after the change.
     pub after: f64,
-    /// Compared rows, in the order of [`Diff::per_second`]. Without a question, these are DPCs and ISRs per KiB
-    /// of network traffic.
+    /// Compared rows, in the same order as [`Diff::per_second`]. If the user requested no unit of work, only
+    /// DPCs and ISRs are compared, per KiB of network traffic.
     pub changes: Vec<Change>,
 }
 
 impl PerWork {
-    /// Returns true if the work differs by more than 5 %.
+    /// Returns true if the amount of work per second differs by more than 5 %.
     pub fn differs(&self) -> bool {
         !(0.95..=1.05).contains(&(self.after / self.before))
     }
 }
 
-/// Share of the time of a kind whose rows have no counterpart on the other side: their names are unknown or
-/// only on one side, or there are too many rows.
+/// For one kind of rows, the share of time in rows that have no counterpart on the other side. A row has no
+/// counterpart if its name is unknown, if only one side has its name, or if there are too many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unmatched {
     /// Kind of the rows.
     pub kind: Kind,
     /// Share before the change, from 0 to 1.
     pub before: f64,
-    /// Share after the change.
+    /// Share after the change, from 0 to 1.
     pub after: f64,
 }
 
@@ -74,24 +75,24 @@ pub struct Side {
     pub recordings: usize,
     /// Length of all recordings together, in seconds.
     pub seconds: f64,
-    /// Number of units of evidence.
+    /// Number of units of evidence: blocks of time or recordings.
     pub units: usize,
-    /// Number of lost events.
+    /// Number of lost events in all recordings.
     pub lost_events: u64,
 }
 
-/// Unit of evidence.
+/// Unit of evidence. Each unit gives one value to the statistical test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Block of time of the only recording of each side. It tells whether the recordings differ.
+    /// Block of time of the only recording of each side. Blocks show whether the two recordings differ.
     Block,
-    /// Recording. It tells whether the sides differ by more than recordings of one side do.
+    /// Recording. Recordings show whether the two sides differ more than the recordings of one side do.
     Recording,
 }
 
 impl Unit {
-    /// Least number of units of a side for a conclusion.
+    /// Minimum number of units on each side that a conclusion needs.
     pub fn least(self) -> usize {
         match self {
             Unit::Block => 10,
@@ -107,7 +108,7 @@ impl Unit {
     }
 }
 
-/// Row of both sides.
+/// Compared row, with its times on both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
     /// Kind of the row.
@@ -121,21 +122,23 @@ pub struct Change {
     pub before: Sum,
     /// Count and time per unit after the change.
     pub after: Sum,
-    /// Change of the time per unit in nanoseconds, with its 95 % interval; `None` with too few units of
-    /// evidence.
+    /// Change of the time per unit in nanoseconds, with its 95 % confidence interval. `None` if there are too
+    /// few units of evidence.
     pub change: Option<Interval>,
-    /// Parts of the change per unit.
+    /// Parts of the change of the time per unit: the part of the count, and the part of the mean time.
     pub parts: Parts,
-    /// Probability of such a change by chance, corrected for the number of rows (Benjamini and Hochberg).
+    /// Probability that chance alone makes such a change of the time, corrected for the number of rows
+    /// (Benjamini and Hochberg). `None` if there are too few units of evidence.
     pub adjusted_p: Option<f64>,
-    /// Smallest change of the time per unit that matters, in nanoseconds.
+    /// Minimum change of the time per unit that matters, in nanoseconds.
     pub matters_ns: f64,
-    /// Change of the mean time in nanoseconds, with its 95 % interval; `None` for samples, and if too little
-    /// happened.
+    /// Change of the mean time of one event in nanoseconds, with its 95 % confidence interval. `None` for
+    /// samples, and if there are too few events.
     pub mean_change: Option<Interval>,
-    /// Corrected probability of such a change of the mean by chance.
+    /// Probability that chance alone makes such a change of the mean time, corrected in the same way as
+    /// `adjusted_p`.
     pub adjusted_mean_p: Option<f64>,
-    /// Conclusion.
+    /// Conclusion about the row.
     pub conclusion: Conclusion,
 }
 
@@ -145,13 +148,14 @@ pub struct Change {
 pub enum Conclusion {
     /// The sides differ in the time of this row.
     Differs,
-    /// The time is the same, but each takes longer or shorter, and there are fewer or more of them.
+    /// The total time is about the same, but the mean time of one event differs, and so does the number of
+    /// events.
     MeanDiffers,
     /// The change is too small to matter.
     TooSmall,
     /// Chance may explain the change.
     Chance,
-    /// There are too few blocks or recordings to tell.
+    /// There are too few blocks or recordings for a conclusion.
     TooFew,
 }
 
@@ -162,9 +166,12 @@ impl Change {
     }
 }
 
-/// Compares the recordings of two sides, of which each has at least one. With one recording on each side, its
-/// blocks of time are the unit of evidence, otherwise the recordings are. `asked` is the unit of work to which
-/// all rows are related. Without it, DPCs and ISRs are related to the network traffic.
+/// Compares the recordings of two sides. Each side must have at least one recording. If each side has exactly
+/// one recording, the blocks of time are the units of evidence. Otherwise, the recordings are the units of
+/// evidence.
+///
+/// If `asked` is given, all rows are also compared per this unit of work. Otherwise, only DPCs and ISRs are,
+/// per KiB of network traffic.
 pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> Diff {
     let unit = match (before, after) {
         ([_], [_]) => Unit::Block,

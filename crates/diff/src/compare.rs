@@ -1,4 +1,4 @@
-//! Comparison of the rows of both sides, and judgement of chance.
+//! Comparison of the rows of both sides, and test whether chance explains the changes.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,25 +8,27 @@ use statistics::{multiple, welch};
 use crate::sums::{Key, Row};
 use crate::{Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, Unmatched, Work, decompose};
 
-/// Share of findings that may be wrong.
+/// Maximum share of wrong findings (false discovery rate).
 const FALSE_SHARE: f64 = 0.05;
 
-/// Smallest change that matters, in nanoseconds per second: 0.5 % of a CPU.
+/// Minimum change that matters, in nanoseconds per second: 0.5 % of a CPU.
 const LEAST_NS: f64 = 0.005e9;
 
-/// Smallest change that matters, as a share of the row.
+/// Minimum change that matters, as a share of the larger time of the row.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Share of a change that the code of a module must explain to come before it.
+/// Share of a change. If the code of a module explains at least this share of the change, the code is listed
+/// before the routine that ran it.
 const EXPLAINS: f64 = 0.8;
 
-/// Least number of events of a row on each side, from which their mean is compared.
+/// Minimum number of events of a row on each side. With fewer events, the mean times are not compared.
 const LEAST_COUNT: f64 = 20.0;
 
-/// Least time without a name, as a share of a row's time, in which the row may be hidden.
+/// Minimum time without a name, as a share of the row's time. If a recording has that much time without a
+/// name, a row that seems absent may be hidden in that time.
 const HIDDEN: f64 = 0.5;
 
-/// Recordings of both sides, and the rows that both have.
+/// Recordings of both sides, and the kinds of rows that all recordings have.
 pub(crate) struct Matching<'r> {
     sides: [&'r [Recording]; 2],
     unit: Unit,
@@ -38,7 +40,8 @@ impl<'r> Matching<'r> {
         let all = || sides.into_iter().flatten();
         let is_in_all = |kind: &Kind| all().all(|of| of.recorded.contains(kind));
         let mut kinds: BTreeSet<Kind> = Kind::ALL.into_iter().filter(is_in_all).collect();
-        // Without DPCs or ISRs, their time is part of the times of the interrupted threads.
+        // If a recording has no DPCs or ISRs, their time is part of the time of the interrupted threads. So
+        // the time of threads is not comparable.
         let differs = |kind| {
             let mut all = all().map(|of| of.recorded.contains(&kind));
             let first = all.next();
@@ -56,7 +59,7 @@ impl<'r> Matching<'r> {
         self.changes(seconds, LEAST_NS, |_| true)
     }
 
-    /// Compares rows per unit of work; `None` if a recording has no such work.
+    /// Compares rows per unit of work. Returns `None` if a recording has no such work.
     pub(crate) fn per_work(&self, asked: Option<&Work>) -> Option<PerWork> {
         let work = asked.unwrap_or(&Work::NetworkKib);
         let [before, after] = self.sides.map(|side| {
@@ -67,7 +70,8 @@ impl<'r> Matching<'r> {
         });
         let (before, after) = before.zip(after)?;
         let amounts = |of: &Recording| of.work.get(work).cloned().unwrap_or_default();
-        // A change per unit matters if it matters at the smaller amount of work.
+        // Minimum change per unit of work. It is computed at the smaller amount of work, because a change
+        // matters if it matters there.
         let least_ns = LEAST_NS / before.min(after);
         let is_asked = |kind: Kind| asked.is_some() || kind.is_in_interrupts();
         Some(PerWork {
@@ -79,7 +83,8 @@ impl<'r> Matching<'r> {
         })
     }
 
-    /// Returns true if the name of a row means the same in all recordings, and an absent row is none.
+    /// Returns true if the row can be compared: its name means the same in all recordings, and a recording
+    /// without the row really has no time for it.
     fn is_comparable(&self, (kind, name): &(Kind, String), row: &Row) -> bool {
         let all = || self.sides.into_iter().flatten();
         let key = (*kind, name.clone());
@@ -89,7 +94,7 @@ impl<'r> Matching<'r> {
             row.map(|row| rate(of, Sum::of(&row.blocks).ns))
         };
         let greatest = all().filter_map(own).fold(0.0, f64::max);
-        // The time of a row that seems absent may be among the time without a name.
+        // A row that seems absent may be hidden: its time may be part of the time without a name.
         let is_known = |of: &Recording| {
             let rest = [&of.rows.unnamed, &of.rows.joined].map(|rest| rest.get(kind));
             let rest: f64 = rest.into_iter().flatten().map(|sum| sum.ns).sum();
@@ -141,7 +146,7 @@ impl<'r> Matching<'r> {
         changes
     }
 
-    /// Returns the shares of time whose rows have no counterpart.
+    /// Returns for each kind the share of time in rows that have no counterpart on the other side.
     pub(crate) fn unmatched(&self) -> Vec<Unmatched> {
         let share = |kind: Kind, side: [&[Recording]; 2]| {
             let [own, others] = side;
@@ -177,7 +182,7 @@ struct Rates {
     count: f64,
     /// Time per unit of work, one value for each unit of evidence.
     units: Vec<f64>,
-    /// Mean time, one value for each unit of evidence; empty if nothing happened.
+    /// Mean time of an event, one value for each unit of evidence. Empty if a recording has no events.
     means: Vec<f64>,
 }
 
@@ -196,7 +201,8 @@ impl Rates {
         }
     }
 
-    /// Joins the rates of a side's recordings. Each of several recordings counts as one unit of evidence.
+    /// Joins the rates of the recordings of one side. If a side has several recordings, each recording is one
+    /// unit of evidence.
     fn of_side(mut recordings: Vec<Rates>) -> Rates {
         if recordings.len() == 1
             && let Some(only) = recordings.pop()
@@ -214,8 +220,9 @@ impl Rates {
     }
 }
 
-/// Returns the time per unit of work of each block, linearised (ratio of sums): their mean is the ratio of the
-/// sums, and only what their work does not explain makes them differ.
+/// Returns one linearised value for each block: `ratio + (time - ratio * work) / mean_work`, where `ratio` is
+/// the total time divided by the total work. The mean of these values is `ratio`. The values differ only by
+/// the time that the work of their block does not explain.
 fn linearised(blocks: &[Sum], work: &[f64]) -> Vec<f64> {
     let all_work: f64 = work.iter().sum();
     let mean_work = all_work / work.len() as f64;
@@ -225,7 +232,7 @@ fn linearised(blocks: &[Sum], work: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Compares one row. The conclusion follows later.
+/// Compares one row. `conclude` sets the conclusion later.
 fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> Change {
     let [before, after] = rates;
     let test = |before: &[f64], after: &[f64]| {
@@ -233,7 +240,7 @@ fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> 
         welch::compare(before, after, unit.neighbours()).filter(|_| are_enough)
     };
     let tested = test(&before.units, &after.units);
-    // On a CPU, long DPCs and short service routines mix.
+    // The mean time of a CPU has no meaning, because it mixes long DPCs and short service routines.
     let is_mixed = kind.is_sampled() || kind == Kind::Cpu;
     let has_mean = !is_mixed && before.count.min(after.count) >= LEAST_COUNT;
     let mean = test(&before.means, &after.means).filter(|_| has_mean);
@@ -287,13 +294,16 @@ fn conclude(changes: &mut [Change]) {
     changes.sort_by(order);
 }
 
-/// Orders changes by importance.
+/// Orders changes by descending importance.
 fn order(a: &Change, b: &Change) -> Ordering {
     (class(a).cmp(&class(b))).then_with(|| weight(b).total_cmp(&weight(a)))
 }
 
-/// Returns the class of a change for the order, the most important first: used resources come before waits, and
-/// those before rows that divide others. Times come before means.
+/// Returns the rank of a change for sorting. The most important rank is 0.
+/// - Changes of the time come before changes of the mean time.
+/// - Among changes of the time, used resources come first, then the sums of CPUs and of waits, then rows that
+///   divide other rows.
+/// - Among changes of the mean time, rows that divide other rows come last.
 pub(crate) fn class(of: &Change) -> u8 {
     match of.conclusion {
         Conclusion::Differs if of.kind.is_detail() => 2,
@@ -305,8 +315,9 @@ pub(crate) fn class(of: &Change) -> u8 {
     }
 }
 
-/// Returns the size of a change for the order. Sampled code tells more than the routine that ran it, so code
-/// comes first if it explains most of the same time.
+/// Returns the size of a change for sorting. Sampled code explains more than the routine that ran the code.
+/// So the size of sampled code is increased: the code comes first if it explains at least the share
+/// `EXPLAINS` of the same time.
 pub(crate) fn weight(change: &Change) -> f64 {
     let size = match change.conclusion {
         Conclusion::MeanDiffers => change.parts.mean_ns.abs(),

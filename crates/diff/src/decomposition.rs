@@ -1,21 +1,21 @@
-//! Parts of a change: more of it, or longer each.
+//! Division of a change of time into two parts: more or fewer events, and longer or shorter events.
 
 use serde::Serialize;
 
 use crate::Sum;
 
-/// Parts of the change of a time. They add up to the change.
+/// Two parts of the change of a time: `count_ns + mean_ns` is the change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parts {
-    /// Part of the change of the count, in nanoseconds.
+    /// Part of the change that the change of the count explains, in nanoseconds.
     pub count_ns: f64,
-    /// Part of the change of the mean time, in nanoseconds.
+    /// Part of the change that the change of the mean time explains, in nanoseconds.
     pub mean_ns: f64,
 }
 
-/// Divides a change of time into the parts of count and mean. Each part is the mean over both orders in which
-/// count and mean could have changed (Shapley). If one side has none, there is no mean to compare, and all of
-/// the change is of the count.
+/// Divides a change of time into the part of the count and the part of the mean time. The count and the mean
+/// time could have changed in two orders. Each part is its mean over both orders (Shapley value). If one side
+/// has no events, there is no mean to compare. The whole change is then part of the count.
 pub fn decompose(before: Sum, after: Sum) -> Parts {
     let whole = after.ns - before.ns;
     match (before.mean_ns(), after.mean_ns()) {
@@ -37,7 +37,7 @@ pub fn decompose(before: Sum, after: Sum) -> Parts {
 mod tests {
     use super::*;
 
-    /// Checks the published parts of a DPC flood's three recordings of 10 s.
+    /// Checks the published parts of three recordings of a DPC flood. Each recording has a length of 10 s.
     #[test]
     fn fewer_but_longer_dpcs_are_told_apart() {
         let of = |count, seconds: f64| Sum {

@@ -10,16 +10,16 @@ use crate::{
     Besides, Change, Conclusion, Diff, Kind, PerWork, Recording, Root, Unit, Work, throughput,
 };
 
-/// Finding about both sides.
+/// Statement about a difference between both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// Sentence that says what changed.
+    /// Sentence that states the change.
     pub sentence: String,
     /// Sentences that give the cause, the most important first.
     pub why: Vec<String>,
-    /// Things that the finding is about: the thing that changed, and those that explain it.
+    /// Subjects of the finding: the thing that changed, and the things that explain the change.
     pub subjects: Vec<Subject>,
-    /// Rows of each recording with the numbers of the finding.
+    /// Evidence from each recording: the rows with the numbers of the finding.
     pub evidence: Vec<Proof>,
     /// Uncertainties of the finding.
     pub doubts: Vec<String>,
@@ -30,9 +30,9 @@ pub struct Finding {
 pub struct Proof {
     /// Side of the recording.
     pub side: When,
-    /// Number of the recording among those of its side, counted from 1.
+    /// Number of the recording on its side, counted from 1.
     pub recording: usize,
-    /// The rows and their query.
+    /// Rows with their query.
     #[serde(flatten)]
     pub evidence: Evidence,
 }
@@ -50,10 +50,10 @@ pub enum When {
 /// Maximum number of findings.
 const FINDINGS: usize = 10;
 
-/// Greatest change of a time, as a share, that a sentence calls about the same.
+/// Maximum change of a time, as a share, for which a sentence says that the time is about the same.
 const SAME: f64 = 0.1;
 
-/// Share of time without a counterpart from which a finding says so.
+/// Minimum share of time without a counterpart. From this share on, a finding mentions it as a doubt.
 const UNMATCHED: f64 = 0.05;
 
 impl Finding {
@@ -67,7 +67,7 @@ impl Finding {
         }
     }
 
-    /// Adds a cause and the thing that is the cause.
+    /// Adds a sentence about a cause and, if known, the thing that is the cause.
     pub(crate) fn because(&mut self, why: String, subject: Option<Subject>) {
         self.why.push(why);
         self.subjects
@@ -92,23 +92,25 @@ impl Finding {
     }
 }
 
-/// Returns the findings. Lost throughput comes first, then used resources and waits. If the work differs,
-/// changes per unit of work follow.
+/// Returns the findings. Lost throughput comes first, then used resources and waits. If the work differs, the
+/// changes per unit of work are included.
 pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
     let lost = throughput::lost(diff, sides);
     let per_second = of_changes(diff, &diff.per_second, None, sides);
     let is_cost = |change: &Change| change.conclusion == Conclusion::Differs;
-    // Where the load varies, only the times per unit of work may differ by more than chance.
+    // If the load varies, chance may explain all differences of the times per second. The times per unit of
+    // work may still differ.
     let work = (diff.per_work.as_ref())
         .filter(|work| work.differs() || work.is_asked || !diff.per_second.iter().any(is_cost));
     let per_work = work.map_or_else(Vec::new, |work| {
         of_changes(diff, &work.changes, Some(work), sides)
     });
     let rank = |change: &Change, of: Option<&PerWork>| {
-        // If the work differs, more or less time for it is no answer: its cost is.
+        // If the work differs, more or less time for the work is no answer. The time per unit of work is the
+        // answer.
         let is_of_work = change.kind.is_in_interrupts() && work.is_some_and(PerWork::differs);
         let is_asked = of.is_some_and(|work| work.is_asked);
-        // Changes per unit of work have the weight that they have at the smaller amount of work.
+        // Changes per unit of work are compared by their size at the smaller amount of work per second.
         let rate = of.map_or(1.0, |work| work.before.min(work.after));
         (
             !is_asked,
@@ -130,8 +132,9 @@ pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
     lost.into_iter().chain(all).take(FINDINGS).collect()
 }
 
-/// Returns findings about the rows that differ, each with its row. `work` is the work to which the times are related; `None` for
-/// times per second. A change that explains another is part of its finding.
+/// Returns findings about the rows that differ, each with its row. `work` is the work to which the times are
+/// related. If `work` is `None`, times are per second. If a change explains another change, it has no
+/// separate finding: it is part of the finding about the other change.
 fn of_changes<'d>(
     diff: &Diff,
     changes: &'d [Change],
@@ -170,8 +173,8 @@ fn of_changes<'d>(
     findings
 }
 
-/// Returns the changes that explain most of a change: the code within DPCs, functions of a module, threads of a
-/// program.
+/// Returns the changes that explain most of the change `of`. They are the code that ran in DPCs, the function
+/// of a module, or the thread of a program.
 fn causes<'d>(of: &Change, changes: &'d [Change]) -> Vec<&'d Change> {
     if of.conclusion != Conclusion::Differs {
         return Vec::new();
@@ -211,7 +214,7 @@ fn causes<'d>(of: &Change, changes: &'d [Change]) -> Vec<&'d Change> {
     }
 }
 
-/// Adds the deepest call in the sampled stacks that has most of the change.
+/// Adds the deepest call of the sampled stacks that still has most of the change.
 fn add_stacks(finding: &mut Finding, diff: &Diff, change: &Change, sides: [&[Recording]; 2]) {
     /// Number of calls that a sentence shows.
     const SHOWN: usize = 3;
@@ -309,7 +312,7 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
     )
 }
 
-/// Returns the name of a row, with its place.
+/// Returns the name of a row and its location, for example its disk or program.
 fn row_name(change: &Change) -> String {
     let place = match change.kind {
         Kind::Cpu => " (DPCs and ISRs)",
@@ -324,7 +327,7 @@ fn row_name(change: &Change) -> String {
     format!("{}{place}", change.name)
 }
 
-/// Returns the words for a cause, to follow "is".
+/// Returns words for a cause. They follow the word "is" in a sentence.
 fn code(cause: &Change) -> String {
     match cause.kind {
         Kind::InterruptCode => format!("code of {}", cause.name),
@@ -333,7 +336,7 @@ fn code(cause: &Change) -> String {
     }
 }
 
-/// Returns a remark about a row that only one side has.
+/// Returns a remark if only one side has the row.
 fn ends(change: &Change) -> &'static str {
     match (change.before.count > 0.0, change.after.count > 0.0) {
         (false, _) => " (it is new)",
@@ -365,7 +368,7 @@ pub(crate) fn subject(change: &Change) -> Option<Subject> {
     }
 }
 
-/// Returns the doubts about one change.
+/// Returns the doubts about the finding of one change.
 fn doubts(diff: &Diff, change: &Change, work: Option<&PerWork>) -> Vec<String> {
     let mut doubts = Vec::new();
     let of_kind = diff.unmatched.iter().find(|it| it.kind == change.kind);
@@ -419,7 +422,8 @@ impl Diff {
         doubts
     }
 
-    /// Returns the answer in one sentence: the first finding or, if there is none, how much was compared.
+    /// Returns the answer in one sentence. The sentence is the first finding. If there is no finding, the
+    /// sentence states how much was compared.
     pub fn answer(&self) -> String {
         if let Some(first) = self.findings.first() {
             let because = first.why.first();
@@ -460,7 +464,7 @@ impl Diff {
     }
 }
 
-/// Returns a rate of work, for people.
+/// Formats a rate of work for the user.
 pub fn rate_text(work: &Work, per_second: f64) -> String {
     match work {
         Work::NetworkKib | Work::DiskKib => {
@@ -474,7 +478,7 @@ pub(crate) fn time_text(ns: f64) -> String {
     duration(ns.round() as i64)
 }
 
-/// Formats a count: without decimals from ten on, else with two.
+/// Formats a count. Counts from 10 on have no decimals, and smaller counts have two.
 pub fn count_text(count: f64) -> String {
     match count {
         10.0.. => grouped(count.round() as u64),

@@ -20,7 +20,7 @@ pub(crate) struct FunctionNames<'a> {
 pub(crate) struct Code {
     /// File name of the module.
     pub(crate) module: Box<str>,
-    /// Module and function, without an offset; `None` without symbols.
+    /// Module and function, without an offset. `None` if the module has no symbols.
     pub(crate) function: Option<Box<str>>,
 }
 
@@ -36,8 +36,8 @@ impl<'a> FunctionNames<'a> {
         }
     }
 
-    /// Returns the number of the code at an address of the image in a row of `images`; `None` if the module is
-    /// not known.
+    /// Returns the id of the code at an address. The address is in the image of row `image_row` of `images`.
+    /// Returns `None` if the module is not known.
     pub(crate) fn at(&mut self, image_row: u32, address: u64) -> Option<u32> {
         if let Some(known) = self.known.get(&(image_row, address)) {
             return Some(*known);
@@ -61,9 +61,9 @@ impl<'a> FunctionNames<'a> {
         Some(id)
     }
 
-    /// Returns the number of the code at an address of a process.
+    /// Returns the id of the code at an address of a process. Returns `None` if the module is not known.
     pub(crate) fn in_process(&mut self, process_id: u32, address: u64) -> Option<u32> {
-        // An address rarely belongs to several images over time. The last of them counts.
+        // An address rarely belongs to several images over time. If it does, the last image counts.
         let image = self.images.lookup(process_id, address, i64::MAX - 1);
         let image = image.or_else(|| self.images.lookup(process_id, address, 0));
         self.at(u32::try_from(image?).ok()?, address)
@@ -73,12 +73,12 @@ impl<'a> FunctionNames<'a> {
         &self.code[id as usize]
     }
 
-    /// Returns all names, by their numbers.
+    /// Returns the names of all code. The id of a name is its index.
     pub(crate) fn all(&self) -> &[Code] {
         &self.code
     }
 
-    /// Returns the modules with and without names of functions.
+    /// Returns two sets of modules: those with names of functions, and those without.
     pub(crate) fn symbols(&self) -> Symbols {
         let mut symbols = Symbols::default();
         for code in &self.code {

@@ -9,23 +9,23 @@ use tables::{InterruptsView, StoreError, Table};
 use crate::Kind;
 use crate::sums::{Key, Sums};
 
-/// Kinds of service routines. All others are DPCs.
+/// Kinds of service routines in the column `kind`. All other kinds are DPCs.
 pub(crate) const ISRS: [&str; 3] = ["isr", "msi", "passive_isr"];
 
-/// Kinds of routines that run in threads.
+/// Kinds of routines that run in threads, in the column `kind`.
 pub(crate) const IN_THREADS: [&str; 2] = ["threaded_dpc", "passive_isr"];
 
-/// Sums that are not those of rows.
+/// Sums of DPCs and service routines that do not belong to a row.
 pub(crate) struct Interrupts {
-    /// Kinds that were recorded.
+    /// Recorded kinds of rows.
     pub(crate) recorded: BTreeSet<Kind>,
     /// Number of DPCs in each block.
     pub(crate) dpcs: Vec<f64>,
-    /// Time on each CPU, in nanoseconds.
+    /// Time of DPCs and service routines on each CPU, in nanoseconds.
     pub(crate) by_cpu: BTreeMap<u16, f64>,
 }
 
-/// Adds DPCs and service routines.
+/// Adds DPCs and service routines to the sums.
 pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, StoreError> {
     let blocks = sums.blocks.clone();
     let table = reader.table(Table::Interrupts)?;
@@ -72,7 +72,7 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
             sums.of(kind, slot)[block].add(1.0, ns as f64);
         }
     }
-    // A CPU has both, so both must be recorded.
+    // The rows of CPUs sum DPCs and ISRs. So both must be recorded.
     if found.recorded.len() == 2 {
         found.recorded.insert(Kind::Cpu);
     }

@@ -1,4 +1,4 @@
-//! Change of the latency of a thread, by the parts of its critical path.
+//! Change of the latency of a thread, divided into the parts of its critical path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -8,14 +8,15 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tables::{CpuRunsView, Identities, MarksView, Options, Store, StoreError, Table};
 
-/// Interval whose critical path is divided.
+/// Thread and intervals whose critical path is divided.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
-    /// Name of the thread, or of its program. If several threads have the name, the one that ran most counts.
+    /// Name of the thread or of its program. If several threads match, the thread that ran most is used.
     pub thread: String,
-    /// Texts of the marks at the start and end of the interval; the whole compared time if `None`.
+    /// Texts of the marks at the start and end of an interval. `None` for one interval: the whole compared
+    /// time.
     pub marks: Option<[String; 2]>,
-    /// Compared part of the trace, in nanoseconds since the trace's start; the whole trace if `None`.
+    /// Compared part of the trace, in nanoseconds since the trace's start. `None` for the whole trace.
     pub during: Option<Range<i64>>,
 }
 
@@ -24,7 +25,7 @@ pub struct Interval {
 pub enum NoPath {
     /// No thread and no program with this name ran.
     NoThread,
-    /// No interval begins and ends with the marks.
+    /// No interval between the two marks was found.
     NoMarks,
 }
 
@@ -35,14 +36,14 @@ pub struct Divided {
     parts: BTreeMap<PathPart, i64>,
 }
 
-/// Maximum number of intervals of a recording. The first ones count.
+/// Maximum number of intervals of a recording. Later intervals are ignored.
 const INTERVALS: usize = 1_000;
 
 impl Divided {
     /// Divides the time of a thread by its critical path.
     ///
     /// # Errors
-    /// If a table cannot be made or read, or if the progress callback asks to stop.
+    /// Returns an error if a table cannot be made or read, or if the progress callback requests a stop.
     pub fn read(
         store: &Store,
         interval: &Interval,
@@ -68,8 +69,8 @@ impl Divided {
     }
 }
 
-/// Returns the thread with the name that ran most in the compared part, and the time from the first to the last
-/// run of any thread.
+/// Returns the thread that ran most in the compared part. Its name, or the name of its program, must match.
+/// Also returns the time from the first to the last run of any thread.
 fn thread(
     store: &Store,
     names: &Identities,
@@ -111,7 +112,8 @@ fn thread(
     Ok(most.map(|(thread, _)| (thread, first..last)))
 }
 
-/// Returns the times from each mark with the first text to the next with the second.
+/// Returns the intervals that begin at a mark with the text `from` and end at the next mark with the text
+/// `to`.
 fn between(
     store: &Store,
     [from, to]: &[String; 2],
@@ -142,34 +144,34 @@ fn between(
     Ok(ranges)
 }
 
-/// Change of the latency of a thread. Times are nanoseconds per interval, in the mean.
+/// Change of the latency of a thread. Times are means in nanoseconds per interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Latency {
     /// Number of intervals before the change.
     pub intervals_before: usize,
     /// Number of intervals after the change.
     pub intervals_after: usize,
-    /// Length of an interval before the change.
+    /// Mean length of an interval before the change, in nanoseconds.
     pub before_ns: f64,
-    /// Length of an interval after the change.
+    /// Mean length of an interval after the change, in nanoseconds.
     pub after_ns: f64,
-    /// Parts of the critical path, the greatest change first. They add up to the length, except for the
-    /// residual.
+    /// Parts of the critical path, sorted by descending change. The sum of the parts and the residual is the
+    /// length of an interval.
     pub parts: Vec<LatencyPart>,
-    /// Change of the time that the path does not reach.
+    /// Change of the time that the critical path does not explain, in nanoseconds.
     pub residual_ns: f64,
 }
 
-/// Part of a latency.
+/// Part of the critical path.
 #[derive(Clone, Debug, Serialize)]
 pub struct LatencyPart {
     /// Program of the thread on the path; `None` for the thread itself.
     pub program: Option<String>,
     /// State of the thread on the path.
     pub state: String,
-    /// Time before the change.
+    /// Time of this part before the change, in nanoseconds per interval.
     pub before_ns: f64,
-    /// Time after the change.
+    /// Time of this part after the change, in nanoseconds per interval.
     pub after_ns: f64,
 }
 

@@ -1,13 +1,13 @@
 //! Differences between two recordings.
 //!
 //! [`Recording`] sums a trace by program, module, function, wait, disk and file, in blocks of time. [`diff`]
-//! matches the rows of both recordings by what survives a boot (names, not ids or addresses), and tells apart
-//! what changed and what chance explains. Each [`Finding`] has a sentence, its causes, and queries that return
-//! its numbers from both traces. [`Besides`] lists what differs besides: the build, drivers, recorded events,
-//! losses.
+//! matches the rows of both recordings by names, because ids and addresses do not survive a boot. It
+//! separates real changes from changes that chance explains. Each [`Finding`] has a sentence, its causes, and
+//! queries that return its numbers from both traces. [`Besides`] lists other differences: the build of
+//! Windows, drivers, recorded events, and lost events.
 //!
-//! A recording on each side shows that the recordings differ. Whether a change of the machine is the reason
-//! needs more recordings.
+//! One recording on each side can show only that the two recordings differ. To show that a change of the
+//! machine is the reason, more recordings are needed.
 
 mod besides;
 mod blocks;

@@ -1,5 +1,5 @@
-//! Pictures of a comparison, as numbers. The page of `laglab open` and the report of `laglab prove diff` draw
-//! them.
+//! Numbers for the pictures of a comparison. The page of `laglab open` and the report of `laglab prove diff`
+//! draw the pictures.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,10 +13,10 @@ use crate::picture_rows::{ComparedRows, kind_title, tables};
 use crate::picture_strips::{Strips, strips};
 use crate::{Besides, Diff, Finding, Kind, Recording, Side};
 
-/// Trace of a comparison.
+/// One of the compared traces.
 #[derive(Clone, Copy)]
 pub struct Source<'s> {
-    /// Name of the trace for the user.
+    /// Name of the trace, as shown to the user.
     pub name: &'s str,
     /// Explorer, which answers requests about the trace.
     pub explorer: &'s Explorer,
@@ -31,21 +31,21 @@ pub struct Comparison {
     pub before: ComparedSide,
     /// Side after the change.
     pub after: ComparedSide,
-    /// Answer in one sentence.
+    /// Answer of the comparison in one sentence.
     pub answer: String,
     /// Findings, the most important first.
     pub findings: Vec<ComparedFinding>,
     /// Doubts about all findings.
     pub doubts: Vec<String>,
-    /// Differences of the machines and the recordings, besides what is measured.
+    /// Differences between the machines and between the recordings, in addition to the measured differences.
     pub besides: Vec<BesidesRow>,
-    /// Rows by kind and by unit. The table of the greatest change is first.
+    /// Tables of rows, one for each kind and unit. The table with the most important change is first.
     pub tables: Vec<ComparedRows>,
-    /// Flame graphs of the stacks of both sides.
+    /// Differential flame graphs of the stacks of both sides, one for each kind of code.
     pub flames: Vec<ComparedFlame>,
-    /// Distributions of durations.
+    /// Distributions of durations on both sides.
     pub histograms: Vec<BackToBack>,
-    /// Use of each CPU over time.
+    /// Use of each CPU over time, one for each kind of work.
     pub strips: Vec<Strips>,
 }
 
@@ -58,14 +58,14 @@ pub struct ComparedSide {
     pub simulated: bool,
     /// Length of all recordings together, in seconds.
     pub seconds: f64,
-    /// Number of lost events.
+    /// Number of lost events in all recordings of the side.
     pub lost_events: u64,
 }
 
 /// Finding about both sides, without its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct ComparedFinding {
-    /// Sentence that says what changed.
+    /// Sentence that states the change.
     pub sentence: String,
     /// Sentences that give the cause, the most important first.
     pub why: Vec<String>,
@@ -73,10 +73,10 @@ pub struct ComparedFinding {
     pub doubts: Vec<String>,
 }
 
-/// Fact, driver or kind of event that differs.
+/// A fact, driver or kind of events that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct BesidesRow {
-    /// Name of what differs.
+    /// Name of the fact, driver or kind of events.
     pub name: String,
     /// Value before the change.
     pub before: String,
@@ -85,7 +85,7 @@ pub struct BesidesRow {
 }
 
 impl Comparison {
-    /// Adds the pictures to the differences of two sides, of which each has at least one trace.
+    /// Adds the pictures to the differences of two sides. Each side must have at least one trace.
     ///
     /// # Errors
     /// Returns an error if a table cannot be made or read, or if the work is cancelled.
@@ -168,7 +168,7 @@ pub(crate) fn is_recorded(sides: [&[Source<'_>]; 2], kind: Kind) -> bool {
     all.all(|of| of.recording.recorded.contains(&kind))
 }
 
-/// Returns conditions that exclude idle threads and doubtful runs.
+/// Returns conditions on runs that exclude idle threads and doubtful runs.
 pub(crate) fn of_runs() -> Vec<Condition> {
     vec![not_idle(), has("doubtful", "true", false)]
 }
@@ -182,7 +182,8 @@ pub(crate) fn not_idle() -> Condition {
     }
 }
 
-/// Returns the condition that selects rows with a label, or rows without it.
+/// Returns a condition on the labels of a column. If `wanted` is true, it selects the rows with the label
+/// `label`. Otherwise, it selects all other rows.
 pub(crate) fn has(column: &str, label: &str, wanted: bool) -> Condition {
     let labels = Some(vec![label.to_owned()]);
     let (is, is_not) = if wanted {
@@ -198,7 +199,7 @@ pub(crate) fn has(column: &str, label: &str, wanted: bool) -> Condition {
     }
 }
 
-/// Returns the condition that selects DPCs among interrupts.
+/// Returns the condition that selects DPCs in the table `interrupts`.
 pub(crate) fn is_dpc() -> Condition {
     let isrs = ["isr", "msi", "passive_isr"].map(str::to_owned);
     Condition {

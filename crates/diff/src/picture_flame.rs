@@ -1,4 +1,4 @@
-//! Flame graphs of the union of both sides' stacks.
+//! Flame graphs of the stacks of both sides together.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,8 +14,8 @@ use crate::picture::{Source, has, is_recorded, not_idle};
 pub struct ComparedFlame {
     /// Code in which the CPUs were sampled.
     pub code: SampledCode,
-    /// Calls of both sides. The weights are CPU times after the change, and the weights to compare with are
-    /// those before it.
+    /// Calls of both sides. The weights are CPU times after the change. The compared weights are CPU times
+    /// before the change.
     pub answer: FlameAnswer,
 }
 
@@ -31,7 +31,7 @@ pub enum SampledCode {
     Isrs,
 }
 
-/// Minimum share of a shown call in the total of one side.
+/// Minimum share of a call in the total of one side. Calls below this share on both sides are not shown.
 const LEAST_SHARE: f64 = 0.0005;
 
 impl SampledCode {
@@ -51,7 +51,7 @@ impl SampledCode {
     }
 }
 
-/// Returns the flame graphs that have stacks.
+/// Returns the flame graphs of the kinds of code that have stacks.
 pub(crate) fn flames(
     sides: [&[Source<'_>]; 2],
     cancel: &AtomicBool,

@@ -1,4 +1,4 @@
-//! Distributions of durations before and after the change, in the same classes.
+//! Distributions of durations before and after the change. Both distributions have the same classes.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,10 +12,10 @@ use crate::picture::{Source, is_dpc, is_recorded, of_runs};
 /// Distribution of durations on both sides. The bounds of the classes increase by a constant factor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct BackToBack {
-    /// Measured durations.
+    /// Kind of the durations.
     pub durations: Durations,
-    /// Bounds of the classes, in nanoseconds: class `i` contains durations above `bounds[i]`, up to and
-    /// including `bounds[i + 1]`.
+    /// Bounds of the classes, in nanoseconds. Class `i` contains the durations `d` with
+    /// `bounds[i] < d <= bounds[i + 1]`.
     pub bounds: Vec<i64>,
     /// Number of durations in each class before the change.
     pub before: Vec<u64>,
@@ -33,17 +33,17 @@ pub enum Durations {
     Ready,
 }
 
-/// Durations in nanoseconds that have a class. Zeros are no waits, and longer durations than 1,000 s are in the
-/// last class.
+/// Range of the durations that have a class, in nanoseconds. Durations of 0 are excluded, because they are no
+/// waits. Durations longer than 1,000 s are added to the last class.
 const VALUES: [i64; 2] = [1, 1_000_000_000_000];
 
-/// Maximum number of classes: 12 for each factor of ten.
+/// Maximum number of classes. There are 12 classes for each factor of ten.
 const MOST_CLASSES: u32 = 144;
 
-/// Durations that a histogram always shows: those around the marked limits of 25 and 100 µs.
+/// Durations in nanoseconds that a histogram always shows. They surround the marked limits of 25 and 100 µs.
 const ALWAYS: [i64; 2] = [10_000, 200_000];
 
-/// Returns the histograms of durations that all traces recorded.
+/// Returns the histograms of the durations that all traces recorded.
 pub(crate) fn histograms(
     sides: [&[Source<'_>]; 2],
     cancel: &AtomicBool,
@@ -88,7 +88,7 @@ fn ask(
     of.explorer.histogram(&request, cancel)
 }
 
-/// Adds the counts of a trace. Greater durations than the last bound are added to the last class.
+/// Adds the counts of a trace to `counts`. Durations above the last bound are added to the last class.
 fn add(counts: &mut Vec<u64>, answer: &HistogramAnswer) {
     counts.resize(answer.bounds.len().saturating_sub(1), 0);
     for series in &answer.series {
@@ -102,7 +102,8 @@ fn add(counts: &mut Vec<u64>, answer: &HistogramAnswer) {
 }
 
 impl BackToBack {
-    /// Creates a histogram without the empty classes at both ends. Returns `None` without durations.
+    /// Creates a histogram. Empty classes at both ends are left out. Returns `None` if there are no
+    /// durations.
     fn new(durations: Durations, bounds: Vec<i64>, counts: [Vec<u64>; 2]) -> Option<BackToBack> {
         let [before, after] = &counts;
         let mut classes = before.iter().zip(after);

@@ -1,4 +1,4 @@
-//! Rows of both sides by kind, and the way from the total before to the total after the change.
+//! Rows of both sides by kind, and the steps from the total before the change to the total after the change.
 
 use serde::Serialize;
 use ts_rs::TS;
@@ -8,25 +8,25 @@ use crate::{Change, Conclusion, Diff, Kind};
 /// Rows of one kind, in one unit.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct ComparedRows {
-    /// Title of the kind.
+    /// Title of the table for this kind of rows.
     pub title: &'static str,
-    /// Description of the times.
+    /// Description of the times of this kind of rows.
     pub about: &'static str,
-    /// Name of one row, for example `Module`.
+    /// Word for one row of the table, for example `Module`.
     pub one: &'static str,
     /// Unit of counts and times, for example `per second`.
     pub unit: String,
     /// True if the rows are counted by samples. Their number depends on the sampling interval.
     pub is_sampled: bool,
-    /// Change of the sum of all rows, in steps.
+    /// Change of the total of all rows, divided into steps.
     pub waterfall: Waterfall,
-    /// Rows with the greatest changes, the greatest first.
+    /// Rows, sorted by descending change. Only the rows with the greatest changes are included.
     pub rows: Vec<ComparedRow>,
-    /// Number of rows that are left out.
+    /// Number of rows that are left out, because the table has too many rows.
     pub omitted: usize,
 }
 
-/// Row of both sides. Counts and times are per unit.
+/// A row with its values on both sides. Counts and times are per `unit` of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct ComparedRow {
     /// Name of the row.
@@ -39,37 +39,38 @@ pub struct ComparedRow {
     pub after_count: f64,
     /// Time after the change, in nanoseconds.
     pub after_ns: f64,
-    /// True if the sides differ in the row.
+    /// True if the time or the mean time of the row differs between the sides.
     pub differs: bool,
-    /// Conclusion in words.
+    /// Conclusion about the row, in words.
     pub conclusion: &'static str,
 }
 
-/// Change of a total, divided into steps. The total before plus all steps is the total after the change.
+/// Change of a total, divided into steps. The total before the change plus all steps is the total after the
+/// change.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Waterfall {
-    /// Time of all rows before the change, in nanoseconds per unit.
+    /// Total time of all rows before the change, in nanoseconds per unit.
     pub before_ns: f64,
-    /// Rows with the greatest changes, the greatest first.
+    /// Steps of the rows with the greatest changes, the greatest change first.
     pub steps: Vec<Step>,
-    /// Number of the other rows.
+    /// Number of the other rows, which have no separate step.
     pub others: usize,
-    /// Change of the other rows, in nanoseconds per unit.
+    /// Total change of the other rows, in nanoseconds per unit.
     pub others_ns: f64,
-    /// Time of all rows after the change, in nanoseconds per unit.
+    /// Total time of all rows after the change, in nanoseconds per unit.
     pub after_ns: f64,
 }
 
-/// Change of one row.
+/// Step of a waterfall: the change of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Step {
     /// Name of the row.
     pub name: String,
-    /// Change, in nanoseconds per unit.
+    /// Change of the time of the row, in nanoseconds per unit.
     pub ns: f64,
 }
 
-/// Maximum number of steps.
+/// Maximum number of steps in a waterfall.
 const MOST_STEPS: usize = 8;
 
 /// Maximum number of rows of a table.
@@ -80,7 +81,7 @@ pub(crate) fn kind_title(kind: Kind) -> &'static str {
     words(kind).0
 }
 
-/// Returns the title, the description and the name of one row of a kind.
+/// Returns three texts of a kind of rows: the title, the description of the times, and the word for one row.
 fn words(kind: Kind) -> (&'static str, &'static str, &'static str) {
     match kind {
         Kind::Program => (
@@ -143,7 +144,8 @@ fn words(kind: Kind) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Returns the tables per second, then those per unit of work. If the work differs, the latter are first.
+/// Returns the tables per second and the tables per unit of work. The tables per unit of work come first if
+/// the user requested the unit of work or if the work differs. Otherwise, the tables per second come first.
 pub(crate) fn tables(diff: &Diff) -> Vec<ComparedRows> {
     let per_second = of_unit(&diff.per_second, "per second");
     let Some(work) = &diff.per_work else {
@@ -156,7 +158,7 @@ pub(crate) fn tables(diff: &Diff) -> Vec<ComparedRows> {
     }
 }
 
-/// Returns a table for each kind, in the order of their first changes.
+/// Returns one table for each kind. The kinds are in the order in which they first occur in `changes`.
 fn of_unit(changes: &[Change], unit: &str) -> Vec<ComparedRows> {
     let mut kinds: Vec<Kind> = Vec::new();
     for change in changes {
@@ -209,7 +211,8 @@ impl ComparedRow {
 }
 
 impl Waterfall {
-    /// Divides the change of the sum of rows. The rows are sorted by the size of their change.
+    /// Divides the change of the total of all rows into steps. The rows must be sorted by the size of their
+    /// change.
     fn of(rows: &[&Change]) -> Waterfall {
         let shown = rows.iter().take(MOST_STEPS);
         let shown = shown.take_while(|row| row.ns() != 0.0).count();

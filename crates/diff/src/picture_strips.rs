@@ -10,17 +10,17 @@ use ts_rs::TS;
 use crate::Kind;
 use crate::picture::{Source, is_dpc, is_recorded, of_runs};
 
-/// Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides, and times
+/// Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides. Times
 /// count from the start of each recording.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Strips {
-    /// Work that used the CPUs.
+    /// Kind of work that used the CPUs.
     pub work: CpuWork,
     /// Length of a time bucket, in nanoseconds.
     pub bucket_ns: i64,
-    /// CPUs before the change.
+    /// Use of the CPUs before the change.
     pub before: CpuStrips,
-    /// CPUs after the change.
+    /// Use of the CPUs after the change.
     pub after: CpuStrips,
 }
 
@@ -34,12 +34,12 @@ pub enum CpuWork {
     Dpcs,
 }
 
-/// CPUs of one trace.
+/// Use of the CPUs in one trace.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct CpuStrips {
-    /// CPUs, sorted by number.
+    /// Use of each CPU, sorted by the number of the CPU.
     pub cpus: Vec<CpuStrip>,
-    /// Number of CPUs that are left out, because they were used least.
+    /// Number of CPUs that are left out. The least used CPUs are left out.
     pub omitted: usize,
 }
 
@@ -48,17 +48,18 @@ pub struct CpuStrips {
 pub struct CpuStrip {
     /// Number of the CPU.
     pub cpu: i64,
-    /// Used share of each time bucket, from 0 to 1, rounded to thousandths.
+    /// Used share of each time bucket. A share is from 0 to 1, rounded to thousandths.
     pub shares: Vec<f64>,
 }
 
 /// Number of time buckets of the longer recording.
 const BUCKETS: i64 = 240;
 
-/// Maximum number of CPUs of a trace.
+/// Maximum number of shown CPUs of a trace.
 const MOST_CPUS: u32 = 64;
 
-/// Returns the strips of work that the first trace of each side recorded.
+/// Returns the strips of the kinds of work that both traces recorded. Only the first trace of each side is
+/// used.
 pub(crate) fn strips(
     sides: [&[Source<'_>]; 2],
     cancel: &AtomicBool,
@@ -108,7 +109,8 @@ fn cpus(
         by: Some("cpu".to_owned()),
         measure: Some("time".to_owned()),
         function: None,
-        // Only whole buckets have the wanted length.
+        // The requested range is a multiple of `bucket_ns`, because only then each bucket has the length
+        // `bucket_ns`.
         range: Some([
             start,
             start.saturating_add(buckets.saturating_mul(bucket_ns)),
@@ -118,14 +120,14 @@ fn cpus(
         first: MOST_CPUS,
     };
     let answer = of.explorer.timeline(&request, cancel)?;
-    // The last bucket may end after the recording.
+    // The last bucket may end after the recording. Then only its recorded part counts.
     let length = |bucket: usize| {
         let before = bucket_ns.saturating_mul(bucket as i64);
         span.saturating_sub(before).clamp(1, bucket_ns)
     };
     let mut cpus = shares(&answer, length);
     let omitted = answer.rest.map_or(0, |rest| rest.count);
-    // CPUs without rows did no such work.
+    // If a CPU has no rows, the CPU did no such work. It gets shares of 0.
     if let Some(stated) = of.recording.info.cpus.stated.filter(|_| omitted == 0) {
         for cpu in 0..stated.min(MOST_CPUS) {
             let idle = || vec![0.0; buckets.max(0) as usize];
@@ -139,7 +141,8 @@ fn cpus(
     })
 }
 
-/// Returns the shares of each CPU. `length` returns the recorded part of a bucket, in nanoseconds.
+/// Returns the used shares of the time buckets of each CPU. `length` returns the length of the recorded part
+/// of a bucket, in nanoseconds.
 fn shares(answer: &TimelineAnswer, length: impl Fn(usize) -> i64) -> BTreeMap<i64, Vec<f64>> {
     let share = |(bucket, value): (usize, &Option<Number>)| {
         let ns = match value {

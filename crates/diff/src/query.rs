@@ -1,4 +1,4 @@
-//! Evidence of a row: its sums in one recording, and the query that returns them.
+//! Evidence of a row: its sums in one recording, and the query that returns these sums.
 
 use explain::{Column, Evidence, Unit, Value};
 use selection::{Condition, Expression, Selection};
@@ -10,25 +10,25 @@ use crate::samples::Place;
 use crate::sums::Key;
 use crate::{Change, Kind, Recording, Root, Sum, Work, work};
 
-/// Kinds of DPCs.
+/// Kinds of DPCs in the column `kind`.
 const DPCS: [&str; 4] = ["dpc", "threaded_dpc", "timer_dpc", "io_timer"];
 
-/// Maximum number of processes or names of modules that a query lists. If there are more, it computes their
-/// names, which takes longer.
+/// Maximum number of process rows or module names that a query lists. If there are more, the query computes
+/// the name of each row instead, which takes longer.
 const LISTED: usize = 1_000;
 
-/// SQL of the name of a program, without its id and with small letters.
+/// SQL expression for the name of a program in lower case, without the process id.
 const PROGRAM_SQL: &str = r"lower(regexp_replace(process(process_row), ' \([0-9]+\)$', ''))";
 
-/// SQL of the name of a module, with small letters.
+/// SQL expression for the name of a module in lower case.
 const MODULE_SQL: &str = "lower(module(image_row))";
 
-/// SQL of the name of a function, without an offset and with small letters.
+/// SQL expression for the name of a function in lower case, without an offset.
 const FUNCTION_SQL: &str =
     r"lower(regexp_replace(symbol(image_row, address), '\+0x[0-9a-f]+$', ''))";
 
 impl Recording {
-    /// Returns the number and time of a row in this recording, with their query.
+    /// Returns the count and time of a row in this recording, with the query that computes them.
     pub(crate) fn evidence(&self, of: &Change) -> Evidence {
         let key = (of.kind, of.name.to_lowercase());
         let row = self.rows.named.get(&key);
@@ -116,8 +116,8 @@ impl Recording {
         evidence.row([Some(Value::from(sum.count.round() as i64)), time])
     }
 
-    /// Returns the time of the samples whose stacks reach a call, with its query; `None` if the stacks are too
-    /// many to list.
+    /// Returns the total time of the samples whose stacks reach a call, with the query that computes it.
+    /// Returns `None` if there are too many stacks to list them in a query.
     pub(crate) fn stack_evidence(&self, root: &Root, stacks: &[(u32, Place)]) -> Option<Evidence> {
         /// Maximum number of stacks in a query.
         const STACKS: usize = 4_000;
@@ -145,7 +145,7 @@ impl Recording {
         Some(evidence.row([time]))
     }
 
-    /// Returns the amount of work in this recording, with its query.
+    /// Returns the amount of work in this recording, with the query that computes it.
     pub(crate) fn work_evidence(&self, of: &Work) -> Evidence {
         let threads = match of {
             Work::Waits(thread) => work::threads_called(&self.names, thread),
@@ -162,7 +162,7 @@ impl Recording {
             .row([Some(Value::from(value.round() as i64))])
     }
 
-    /// Returns the time of DPCs and service routines on a CPU, with its query.
+    /// Returns the total time of DPCs and service routines on a CPU, with the query that computes it.
     pub(crate) fn cpu_evidence(&self, cpu: u16) -> Evidence {
         let title = format!("DPCs and ISRs on CPU {cpu}");
         let ns = self.interrupts_ns.get(&cpu);
@@ -176,7 +176,7 @@ impl Recording {
             .row([ns.map(|ns| Value::from(ns.round() as i64))])
     }
 
-    /// Returns evidence of rows that happen at a moment.
+    /// Returns evidence of rows that have one time in the column `at`.
     fn rows(
         &self,
         of: &Change,
@@ -194,7 +194,8 @@ impl Recording {
         }
     }
 
-    /// Returns evidence of waits between two columns, as far as they are in the compared part.
+    /// Returns evidence of waits that last from the time in column `from` to the time in column `to`. Only
+    /// the parts of the waits in the compared part of the trace count.
     fn waits(
         &self,
         of: &Change,
@@ -215,7 +216,8 @@ impl Recording {
         counted(of, waits, Expression::Formula(within))
     }
 
-    /// Returns evidence of the CPU time of threads without DPCs and ISRs.
+    /// Returns evidence of the CPU time of threads. The time excludes the DPCs and ISRs that interrupted the
+    /// threads.
     fn own_time(&self, of: &Change, whose: Condition) -> Evidence {
         let believed = self.is_believed();
         let part = self.blocks.part.as_ref();
@@ -235,7 +237,7 @@ impl Recording {
         Evidence::new(of.name.clone(), sql, &columns(of.kind)).about(shown)
     }
 
-    /// Returns the condition on rows of `cpu_runs` that runs are those of threads, and not doubtful.
+    /// Returns the condition on rows of `cpu_runs` that excludes idle threads and doubtful runs.
     fn is_believed(&self) -> Condition {
         let is_of_thread = Condition::is_not("thread_id", 0);
         match self.doubtful.are_none() {
@@ -247,7 +249,7 @@ impl Recording {
         }
     }
 
-    /// Returns the condition that a row belongs to a program, whose name is in lower case.
+    /// Returns the condition that a row belongs to the program `name`. `name` is in lower case.
     fn is_program(&self, name: &str) -> Condition {
         let rows = (0_i64..).zip(self.names.processes());
         let rows = rows.filter(|(_, process)| {
@@ -261,7 +263,7 @@ impl Recording {
         }
     }
 
-    /// Returns the condition that a row belongs to a module, whose name is in lower case.
+    /// Returns the condition that a row belongs to the module `name`. `name` is in lower case.
     fn is_module(&self, name: &str) -> Condition {
         let images = 0..self.names.images.len() as u32;
         let labels = images.filter_map(|row| self.names.module_label(Some(row)));
@@ -278,12 +280,12 @@ impl Recording {
     }
 }
 
-/// Returns the condition that a name that SQL computes is this one.
+/// Returns the condition that the SQL expression `sql` gives the name `name`.
 fn has_name(sql: &str, name: &str) -> Condition {
     Condition::HasLabel(Expression::Formula(sql.to_owned()), vec![name.to_owned()])
 }
 
-/// Selects the DPCs and service routines on a CPU, without those in threads.
+/// Selects the DPCs and service routines on a CPU, except routines that run in threads.
 fn on_cpu(cpu: u16) -> Selection {
     Selection::of(Table::Interrupts)
         .filter(Condition::is("cpu", cpu))
@@ -294,7 +296,8 @@ fn on_cpu(cpu: u16) -> Selection {
         .filter(Condition::IsKnown("exclusive_ns"))
 }
 
-/// Selects the weighted samples of DPCs and ISRs, or those of threads.
+/// Selects the weighted samples of DPCs and ISRs if `in_interrupts` is true. Otherwise, selects the weighted
+/// samples of threads.
 fn samples(in_interrupts: bool) -> Selection {
     let inside = Condition::Any(vec![
         Condition::IsTrue("in_dpc"),

@@ -15,7 +15,7 @@ use crate::stacks::Stacks;
 use crate::sums::{Rows, Sums};
 use crate::{Kind, Work, interrupts, requests, runs, samples, work};
 
-/// Tables that a recording is summed from.
+/// Tables that are read to compute the sums of a recording.
 const TABLES: [Table; 9] = [
     Table::CpuRuns,
     Table::Interrupts,
@@ -28,7 +28,7 @@ const TABLES: [Table; 9] = [
     Table::Stacks,
 ];
 
-/// Tables whose rows happen at a time.
+/// Tables with a time column. Their first and last times give the length of the trace.
 const TIMED: [Table; 6] = [
     Table::CpuRuns,
     Table::Interrupts,
@@ -38,18 +38,18 @@ const TIMED: [Table; 6] = [
     Table::Network,
 ];
 
-/// Maximum share of time without a name, from which a kind counts as recorded. With more of it, names of the
-/// other recording would seem to be gone.
+/// Maximum share of time without a name. If a kind exceeds this share, it does not count as recorded: names
+/// that only the other recording knows would seem to be gone.
 const MOST_UNNAMED: f64 = 0.2;
 
-/// Part of a trace and unit of work that are summed.
+/// Part of a trace, and unit of work, for which the sums are computed.
 #[derive(Clone, Default)]
 pub struct Asked<'a> {
-    /// Part of the trace, in nanoseconds since the trace's start; the whole trace if `None`.
+    /// Part of the trace, in nanoseconds since the trace's start. `None` for the whole trace.
     pub during: Option<Range<i64>>,
-    /// Unit of work.
+    /// Unit of work to which times are related. `None` if the user requested none.
     pub work: Option<Work>,
-    /// Names of functions.
+    /// Source of the names of functions. `None` without symbols.
     pub functions: Option<&'a dyn Functions>,
 }
 
@@ -65,15 +65,17 @@ pub struct Recording {
     pub seconds: f64,
     /// Kinds of rows that were recorded.
     pub(crate) recorded: BTreeSet<Kind>,
-    /// Units of work in each block. A unit that did not occur or was not recorded is absent.
+    /// Amounts of work in each block, by unit of work. A unit of work is absent if it did not occur or was
+    /// not recorded.
     pub(crate) work: BTreeMap<Work, Vec<f64>>,
     pub(crate) blocks: Blocks,
     pub(crate) drivers: Drivers,
-    /// Number of sent packets by their mark (DSCP).
+    /// Number of sent packets by the mark of the packets (DSCP).
     pub(crate) marked: BTreeMap<u8, u64>,
     /// Sums of each row.
     pub(crate) rows: Rows,
-    /// Rows of `threads` by the name of their row here, in lower case.
+    /// Rows of the table `threads`, by the name of the compared row to which the thread belongs. Names are in
+    /// lower case.
     pub(crate) threads: BTreeMap<String, Vec<u32>>,
     /// Modules with and without names of functions, in lower case.
     pub(crate) symbols: Symbols,
@@ -106,12 +108,12 @@ impl Recording {
         self.blocks.range_ns()
     }
 
-    /// Returns the compared part of the trace; `None` if all of it is compared.
+    /// Returns the compared part of the trace. Returns `None` if the whole trace is compared.
     pub(crate) fn part_ns(&self) -> Option<[i64; 2]> {
         self.blocks.part.as_ref().map(|part| [part.start, part.end])
     }
 
-    /// Returns the tables that are needed to sum a trace, and to relate it to a unit of work.
+    /// Returns the tables that `Recording::read` needs for a unit of work.
     pub fn tables(work: Option<&Work>) -> Vec<Table> {
         let mut tables = [&TABLES[..], &Info::TABLES, &Identities::TABLES].concat();
         tables.extend(
@@ -121,10 +123,10 @@ impl Recording {
         tables
     }
 
-    /// Sums a trace, or a part of it.
+    /// Computes the sums of a trace or of a part of the trace.
     ///
     /// # Errors
-    /// If a table cannot be made or read, or if the progress callback asks to stop.
+    /// Returns an error if a table cannot be made or read, or if the progress callback requests a stop.
     pub fn read(
         store: &Store,
         asked: &Asked<'_>,
@@ -181,7 +183,7 @@ impl Recording {
     }
 }
 
-/// Returns the time from the first to the last row.
+/// Returns the time from the first to the last row of the tables `TIMED`.
 fn time(reader: &Reader<'_>) -> Result<Range<i64>, StoreError> {
     let (mut start, mut end) = (i64::MAX, i64::MIN);
     for table in TIMED {

@@ -7,10 +7,10 @@ use tables::{DiskIoView, StoreError, Table};
 use crate::Kind;
 use crate::sums::{Key, Sums};
 
-/// Kinds of disk requests.
+/// Kinds of disk requests in the column `kind`.
 const REQUESTS: [&str; 3] = ["read", "write", "flush"];
 
-/// Adds disk requests.
+/// Adds disk requests to the sums.
 pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<(), StoreError> {
     let table = reader.table(Table::DiskIo)?;
     let mut disks = FxHashMap::default();
@@ -40,11 +40,12 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<(), StoreError
     Ok(())
 }
 
-/// Pattern of the user's folder in a path in lower case.
+/// Text in a path, in lower case, that is followed by the name of the user.
 const USER: &str = r"\users\";
 
-/// Returns a path without the parts that differ from machine to machine and from start to start: the user's
-/// name becomes `*`, numbers become `#`, and letters small. [`FILE_SQL`] is the same in SQL.
+/// Returns a path without the parts that differ between machines and between starts. The path is in lower
+/// case, the name of the user is replaced by `*`, and each number is replaced by `#`. [`FILE_SQL`] computes
+/// the same in SQL.
 pub(crate) fn without_user_and_numbers(path: &str) -> String {
     let path = path.to_lowercase();
     let user = path.find(USER).map(|at| at + USER.len());
@@ -63,7 +64,7 @@ pub(crate) fn without_user_and_numbers(path: &str) -> String {
     short
 }
 
-/// SQL of [`without_user_and_numbers`] for the column `path`.
+/// SQL expression that computes [`without_user_and_numbers`] of the column `path`.
 pub(crate) const FILE_SQL: &str = r"regexp_replace(regexp_replace(lower(path), '(\\users\\)[^\\]+(\\)', '\1*\2'), '[0-9]+', '#', 'g')";
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Kind of a row.
+/// Kind of a compared row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -60,7 +60,7 @@ impl Kind {
         )
     }
 
-    /// Returns true for time of DPCs and ISRs. Network traffic causes most of it.
+    /// Returns true if the row sums time of DPCs and ISRs. Network traffic causes most of this time.
     pub fn is_in_interrupts(self) -> bool {
         matches!(
             self,
@@ -68,7 +68,7 @@ impl Kind {
         )
     }
 
-    /// Returns the name of the things that are counted.
+    /// Returns the plural name of the things that the row counts.
     pub fn counted(self) -> &'static str {
         match self {
             Kind::Program | Kind::Thread => "runs",
@@ -84,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// Returns the name of one of the things that are counted.
+    /// Returns the singular name of the things that the row counts.
     pub fn one(self) -> &'static str {
         let several = match self {
             Kind::Cpu => "DPC or ISR",
@@ -93,12 +93,13 @@ impl Kind {
         several.strip_suffix('s').unwrap_or(several)
     }
 
-    /// Returns true for CPU time of threads without the DPCs and ISRs that interrupted them.
+    /// Returns true if the row sums CPU time of threads without the DPCs and ISRs that interrupted them.
     pub fn is_own_time(self) -> bool {
         matches!(self, Kind::Program | Kind::Thread)
     }
 
-    /// Returns true if the rows divide those of another kind, so that a change is found there, too.
+    /// Returns true if the rows of this kind divide the rows of another kind. Each change of such a row is
+    /// then also part of a change of a row of the other kind.
     pub fn is_detail(self) -> bool {
         matches!(
             self,
@@ -107,12 +108,12 @@ impl Kind {
     }
 }
 
-/// Number and time of what happened.
+/// Number of events (runs, routines, samples, waits or requests) and their total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sum {
     /// Number of runs, routines, samples, waits or requests.
     pub count: f64,
-    /// Their time, in nanoseconds.
+    /// Total time of these events, in nanoseconds.
     pub ns: f64,
 }
 
@@ -137,7 +138,7 @@ impl Sum {
         }
     }
 
-    /// Returns the mean time; `None` if nothing happened.
+    /// Returns the mean time of one event. Returns `None` if there are no events.
     pub fn mean_ns(self) -> Option<f64> {
         (self.count > 0.0).then(|| self.ns / self.count)
     }

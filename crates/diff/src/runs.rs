@@ -26,15 +26,17 @@ const COLUMNS: [&str; 12] = [
     "previous_wait_reason",
 ];
 
-/// Facts about the runs that are not sums of rows.
+/// Facts about the runs that are not sums.
 pub(crate) struct Runs {
-    /// True if the trace has context switches. Without them, a CPU has one run that tells nothing.
+    /// True if the trace has context switches. Without context switches, each CPU has only one run, which has
+    /// no information.
     pub(crate) has_switches: bool,
-    /// Rows of `threads` by the name of their row, in lower case.
+    /// Rows of the table `threads`, by the name of the compared row to which the thread belongs. Names are in
+    /// lower case.
     pub(crate) threads: BTreeMap<String, Vec<u32>>,
 }
 
-/// Adds the runs of threads and their waits, without idle threads and doubtful runs.
+/// Adds the runs and waits of threads to the sums, except idle threads and doubtful runs.
 pub(crate) fn add(
     reader: &Reader<'_>,
     doubtful: &DoubtfulRuns,
@@ -46,7 +48,7 @@ pub(crate) fn add(
     let mut slots = Slots::new(reader, functions)?;
     let all = i64::MIN..i64::MAX;
     let mut interrupted = Interrupted::new(reader, blocks.part.clone().unwrap_or(all.clone()))?;
-    // Block and time of each interrupt of a run.
+    // For each interrupt of a run: the block, and the time in nanoseconds.
     let mut inside: Vec<(usize, i64)> = Vec::new();
     let mut has_switches = false;
     let range = blocks
@@ -60,7 +62,7 @@ pub(crate) fn add(
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             has_switches |= runs.starts_at_switch.get(row) == Some(true);
             let ran = match &blocks.part {
-                // Runs of a moment count, too, if the whole trace is compared.
+                // If the whole trace is compared, a run of length 0 counts too.
                 None => Some(start..end),
                 Some(_) => blocks.within(start..end),
             };
@@ -115,18 +117,18 @@ fn add_wait(sums: &mut Sums, kind: Kind, slot: Slot, waited: &Range<i64>) {
     }
 }
 
-/// Slots of the rows of a process.
+/// Slots of the two rows of a process: its CPU time and its waits for a CPU.
 #[derive(Clone, Copy)]
 struct Programs {
     ran: Slot,
     ready: Slot,
 }
 
-/// Slots of processes, threads and waits that were seen.
+/// Slots of the processes, threads and waits that occurred so far.
 struct Slots<'r, 'f, 'a> {
     reader: &'r Reader<'r>,
     functions: &'f mut FunctionNames<'a>,
-    /// Process and start address of each thread, by row of `threads`.
+    /// Process id and start address of each thread. The index is the row of the table `threads`.
     starts: Vec<(u32, Option<u64>)>,
     processes: FxHashMap<Option<u32>, Programs>,
     of_threads: FxHashMap<(Option<u32>, Option<u32>), Slot>,
@@ -206,7 +208,7 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
         let slot = sums.slot(Kind::Thread, name.as_deref(), key);
         if let (Some(name), Some(row)) = (name, thread) {
             let rows = self.threads.entry(name.to_lowercase()).or_default();
-            // A thread in several processes is rare. Each row is listed once.
+            // A thread that belongs to several processes is rare. Its row must be listed only once.
             if rows.last() != Some(&row) {
                 rows.push(row);
             }
@@ -215,7 +217,8 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
         slot
     }
 
-    /// Returns the name of a thread for all boots: its program, and its own name or its start function.
+    /// Returns a name of a thread that is the same after each boot: the name of its program, and the name or
+    /// the start function of the thread.
     fn named(&mut self, process: Option<u32>, thread: u32) -> Option<(String, Key)> {
         let program = self.program(process)?;
         let of: Box<str> = program.to_lowercase().into();

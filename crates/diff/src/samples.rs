@@ -10,26 +10,25 @@ use crate::Kind;
 use crate::functions::FunctionNames;
 use crate::sums::{Key, Slot, Sums};
 
-/// Sums that are not those of rows.
+/// Sums of samples that do not belong to a row.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// Kinds that were recorded.
+    /// Recorded kinds of rows.
     pub(crate) recorded: BTreeSet<Kind>,
-    /// Time of each sampled stack, in nanoseconds, by the stack's id and the row of its process. Stacks of
-    /// DPCs and ISRs have no process.
+    /// Time of each sampled stack, in nanoseconds. The key is the stack's id and its place.
     pub(crate) stacks: FxHashMap<(u32, Place), f64>,
 }
 
-/// Place where a stack was sampled.
+/// Code in which a stack was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Place {
     /// A DPC or service routine.
     Interrupt,
-    /// A thread of the process in this row.
+    /// A thread of the process in this row of `processes`.
     Process(u32),
 }
 
-/// Adds samples of busy CPUs.
+/// Adds samples of busy CPUs to the sums.
 pub(crate) fn add(
     reader: &Reader<'_>,
     functions: &mut FunctionNames<'_>,

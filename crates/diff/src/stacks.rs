@@ -10,10 +10,10 @@ use crate::Recording;
 use crate::functions::{Code, FunctionNames};
 use crate::samples::Place;
 
-/// Maximum number of stacks of a recording. If there are more, those with the least time are left out.
+/// Maximum number of stacks of a recording. If there are more stacks, those with the least time are left out.
 const MOST_STACKS: usize = 200_000;
 
-/// Least share of the change of a call that one of its callees has if it is blamed for the change.
+/// Minimum share of a caller's change that a callee must have to be blamed for the change.
 const BLAMED: f64 = 0.8;
 
 /// Sampled stacks of a recording.
@@ -21,7 +21,8 @@ const BLAMED: f64 = 0.8;
 pub(crate) struct Stacks {
     code: Vec<Code>,
     stacks: Vec<Stack>,
-    /// Frames of all stacks: indices of `code`, from the outermost call of each stack.
+    /// Frames of all stacks, stack after stack. A frame is an index in `code`. The first frame of a stack is
+    /// its outermost call.
     frames: Vec<u32>,
 }
 
@@ -30,17 +31,18 @@ struct Stack {
     root: Root,
     /// Id of the stack, and its process.
     id: (u32, Place),
-    /// End of the frames of this stack; they begin where those of the stack before end.
+    /// Exclusive end of the frames of this stack in `frames`. The frames begin at the `end` of the previous
+    /// stack.
     end: usize,
     ns: f64,
 }
 
-/// Place in which the stacks of a tree begin.
+/// Code in which the stacks of a tree begin.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Root {
     /// DPCs and service routines.
     Interrupts,
-    /// Threads of a program, in lower case.
+    /// Threads of the program with this name in lower case.
     Program(String),
 }
 
@@ -100,7 +102,7 @@ impl Stacks {
         Ok(found)
     }
 
-    /// Returns the time of some of the stacks, in nanoseconds.
+    /// Returns the total time of the given stacks, in nanoseconds.
     pub(crate) fn time_of(&self, stacks: &[(u32, Place)]) -> f64 {
         let all = self.stacks.iter();
         let some = all.filter(|stack| stacks.binary_search(&stack.id).is_ok());
@@ -117,9 +119,10 @@ impl Stacks {
 /// Calls of the sampled stacks of both sides, for example for a differential flame graph.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// Calls. A call follows its caller.
+    /// Calls of the tree. A call comes after its caller.
     pub calls: Vec<Call>,
-    /// Outermost calls: the first is that of [`Root::Interrupts`], the others are programs.
+    /// Index in `calls` of each root. The root of DPCs and ISRs is [`Root::Interrupts`], and each other root
+    /// is a program.
     pub roots: BTreeMap<Root, usize>,
 }
 
@@ -130,9 +133,9 @@ pub struct Call {
     pub name: String,
     /// Index of the caller; `None` for a root.
     pub caller: Option<usize>,
-    /// Time in the call itself before the change.
+    /// Time in the call itself, without its callees, before the change.
     pub own_before_ns: f64,
-    /// Time in the call itself after the change.
+    /// Time in the call itself, without its callees, after the change.
     pub own_after_ns: f64,
     /// Time in the call and its callees before the change.
     pub before_ns: f64,
@@ -148,7 +151,7 @@ impl Call {
 }
 
 impl Tree {
-    /// Unites the stacks of both sides. Returns an empty tree if a recording has no stacks.
+    /// Unites the stacks of both sides in one tree. Returns an empty tree if a recording has no stacks.
     pub fn of(before: &[Recording], after: &[Recording]) -> Tree {
         let all = || before.iter().chain(after);
         if all().any(|of| of.stacks.stacks.is_empty()) {
@@ -209,8 +212,9 @@ impl Tree {
         }
     }
 
-    /// Returns the deepest call that has at least 80 % of the change of each of its callers, below a root.
-    /// Returns `None` if no callee of the root has that much.
+    /// Returns the deepest call below a root that explains the change. On the path from the root to this
+    /// call, each call has at least 80 % of the change of its caller. Returns `None` if no callee of the root
+    /// has 80 % of the root's change.
     pub fn blamed(&self, root: &Root) -> Option<usize> {
         let root = *self.roots.get(root)?;
         let mut heaviest: BTreeMap<usize, usize> = BTreeMap::new();
@@ -218,7 +222,7 @@ impl Tree {
             let Some(caller) = call.caller else {
                 continue;
             };
-            // The callee whose change has the sign of its caller's, and is the greatest.
+            // Find the callee with the greatest change that has the same sign as the change of the caller.
             let sign = self.calls[caller].change_ns().signum();
             let size = |at: usize| self.calls[at].change_ns() * sign;
             let best = heaviest.entry(caller).or_insert(at);
@@ -249,7 +253,7 @@ impl Tree {
         path
     }
 
-    /// Returns the stacks of a recording that reach a call, by id and place.
+    /// Returns the stacks of a recording that reach a call. A stack is identified by its id and its place.
     pub(crate) fn reaching(
         &self,
         call: usize,
@@ -268,15 +272,16 @@ impl Tree {
     }
 }
 
-/// Returns the modules without symbols in a recording, in lower case.
+/// Returns the modules that have no symbols in at least one recording, in lower case.
 fn unnamed(sides: [&[Recording]; 2]) -> BTreeSet<&str> {
     let all = sides.into_iter().flatten();
     all.flat_map(|of| of.symbols.unnamed.iter().map(|module| &**module))
         .collect()
 }
 
-/// Returns the names of the code of a recording in the tree. Code of a module without symbols in a recording
-/// has the name of the module, because functions without names do not match.
+/// Returns the name of each `code` of a recording, as used in the tree. If a recording has no symbols for a
+/// module, all code of the module has the name of the module: without names, functions of the two recordings
+/// cannot be matched.
 fn names<'r>(of: &'r Recording, unnamed: &BTreeSet<&str>) -> Vec<&'r str> {
     let named = of.stacks.code.iter().map(|code| match &code.function {
         Some(function) if !unnamed.contains(&*code.module.to_lowercase()) => &**function,
@@ -285,7 +290,7 @@ fn names<'r>(of: &'r Recording, unnamed: &BTreeSet<&str>) -> Vec<&'r str> {
     named.collect()
 }
 
-/// Returns the names of the frames of a stack. Neighbours with the same name are one call.
+/// Returns the names of the frames of a stack. Consecutive frames with the same name are one call.
 fn path<'n>(frames: &[u32], names: &[&'n str]) -> impl Iterator<Item = &'n str> {
     let mut before = None;
     let names = frames.iter().map(|frame| names[*frame as usize]);
@@ -309,7 +314,8 @@ impl Call {
 mod tests {
     use super::*;
 
-    /// Tree of PerfView's published example of a comparison: main calls f and g, f calls x, g calls y.
+    /// Returns the tree of PerfView's published example of a comparison. In this example, main calls f and g,
+    /// f calls x, and g calls y.
     fn perfview() -> Tree {
         let call = |name: &str, caller, own_before_ns, own_after_ns| Call {
             own_before_ns,
@@ -331,9 +337,9 @@ mod tests {
         tree
     }
 
-    /// Checks the deepest call with the change. PerfView's own columns for it are not used: responsibility is
-    /// the share of the change, and overweight relates the growth of a row to that of all rows, which tells
-    /// nothing about chance.
+    /// Checks the deepest call with the change. PerfView's columns "responsibility" and "overweight" are not
+    /// used. Responsibility is the share of the change. Overweight compares the growth of a row with the
+    /// growth of all rows, which shows nothing about chance.
     #[test]
     fn the_deepest_call_with_the_change_is_blamed() {
         let tree = perfview();
@@ -345,7 +351,7 @@ mod tests {
         );
         let blamed = tree.blamed(&Root::Interrupts).unwrap();
         assert_eq!(tree.path(blamed), ["main", "f", "x"]);
-        // x and y have half of the change each: neither is blamed.
+        // Now x and y have half of the change each. So neither of them is blamed.
         let mut tree = perfview();
         tree.calls[5].after_ns += 10.0;
         tree.calls[3].after_ns += 10.0;

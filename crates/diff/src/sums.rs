@@ -1,4 +1,4 @@
-//! Sums by row and block of time, in bounded memory.
+//! Sums for each row and each block of time, in bounded memory.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,32 @@ use rustc_hash::FxHashMap;
 use crate::blocks::Blocks;
 use crate::{Kind, Sum};
 
-/// Maximum number of rows of a kind while a recording is summed. Beyond it, the smaller half is joined.
+/// Maximum number of rows of a kind while a recording is summed. If there are more rows, the smaller half of
+/// the rows is joined into one sum.
 const MOST_ROWS: usize = 4_000;
 
 /// Sums of one row.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Name as recorded.
+    /// Name of the row, as recorded.
     pub(crate) name: String,
     /// Source of the row.
     pub(crate) key: Key,
-    /// Sums of each block.
+    /// Sum of each block.
     pub(crate) blocks: Vec<Sum>,
 }
 
-/// Source of a row, as far as its kind and name do not tell it.
+/// Source of a row: the data that the kind and name of the row do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// Kind and name tell it.
+    /// The kind and the name of the row identify the source.
     #[default]
     Name,
     /// Function of a module (in lower case).
     Function(Box<str>),
-    /// Threads of a program (in lower case). The symbols of the module, if there is one, decide on the name.
+    /// Threads of a program (in lower case). If a module is given, its symbols determine the name of the row.
     Thread(Box<str>, Option<Box<str>>),
-    /// Waits of a program (in lower case) for a reason, by the code of the reason.
+    /// Waits of a program (in lower case), and the code of the wait reason.
     Wait(Box<str>, u8),
     /// Routines on the CPU with this number.
     Cpu(u16),
@@ -40,7 +41,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// Returns the module whose symbols decide on the name of the row, in lower case.
+    /// Returns the module whose symbols determine the name of the row, in lower case.
     pub(crate) fn symbols_of(&self) -> Option<&str> {
         match self {
             Key::Function(module) | Key::Thread(_, Some(module)) => Some(module),
@@ -49,7 +50,7 @@ impl Key {
     }
 }
 
-/// Place of a row in [`Sums`].
+/// Index of a row in [`Sums`].
 pub(crate) type Slot = u32;
 
 /// Sums of all rows.
@@ -57,15 +58,15 @@ pub(crate) struct Sums {
     pub(crate) blocks: Blocks,
     slots: FxHashMap<(Kind, Box<str>), Slot>,
     rows: Vec<(Kind, Row)>,
-    /// Rows by kind that were not joined.
+    /// Rows that were not joined, by kind.
     own: BTreeMap<Kind, Vec<Slot>>,
-    /// Sums of things without a name.
+    /// Sums of events without a name, by kind.
     unnamed: BTreeMap<Kind, Vec<Sum>>,
-    /// Sums of the rows that were joined because there were too many.
+    /// Sums of the joined rows, by kind. Rows are joined if there are too many.
     joined: BTreeMap<Kind, Vec<Sum>>,
 }
 
-/// Slot of things without a name.
+/// Slot of the events without a name.
 const UNNAMED: Slot = Slot::MAX;
 
 impl Sums {
@@ -80,8 +81,8 @@ impl Sums {
         }
     }
 
-    /// Returns the slot of the row with this name, in any case of its letters. Things without a name share a
-    /// slot.
+    /// Returns the slot of the row with this name. Upper and lower case are not distinguished. All events
+    /// without a name share one slot.
     pub(crate) fn slot(&mut self, kind: Kind, name: Option<&str>, source: Key) -> Slot {
         let Some(name) = name else {
             return UNNAMED;
@@ -108,7 +109,7 @@ impl Sums {
         slot
     }
 
-    /// Returns the blocks of a row.
+    /// Returns the sums of a row, one for each block.
     pub(crate) fn of(&mut self, kind: Kind, slot: Slot) -> &mut [Sum] {
         let count = self.blocks.count;
         let rest = match self.rows.get_mut(slot as usize) {
@@ -119,7 +120,8 @@ impl Sums {
         (rest.entry(kind)).or_insert_with(|| vec![Sum::default(); count])
     }
 
-    /// Joins the rows of a kind with the smaller times. Later sums of these rows are joined, too.
+    /// Joins the smaller rows of a kind: the half of the rows with the least time. Later sums of these rows
+    /// are joined too.
     fn join_smaller(&mut self, kind: Kind) {
         let Some(own) = self.own.get_mut(&kind) else {
             return;
@@ -168,9 +170,10 @@ impl Sums {
 pub(crate) struct Rows {
     /// Rows by kind and by name in lower case.
     pub(crate) named: BTreeMap<(Kind, String), Row>,
-    /// Sums of things without a name.
+    /// Sums of events without a name, by kind.
     pub(crate) unnamed: BTreeMap<Kind, Sum>,
-    /// Sums of the rows that were joined because there were too many. Their names are not known any more.
+    /// Sums of the joined rows, by kind. Rows are joined if there are too many. The names of joined rows are
+    /// lost.
     pub(crate) joined: BTreeMap<Kind, Sum>,
 }
 
@@ -181,7 +184,7 @@ impl Rows {
         rows.take_while(move |((of, _), _)| *of == kind)
     }
 
-    /// Returns the sum of all rows of a kind, and the sum of its named rows.
+    /// Returns the total time of all rows of a kind, and the total time of the named rows of the kind.
     pub(crate) fn of_kind(&self, kind: Kind) -> (f64, f64) {
         let named: f64 = self.of(kind).map(|(_, row)| Sum::of(&row.blocks).ns).sum();
         let rest =
@@ -194,7 +197,8 @@ impl Rows {
 mod tests {
     use super::*;
 
-    /// Checks that a trace with a million program names needs memory for few rows, and that no time is lost.
+    /// Checks that a trace with a million program names needs memory for few rows, and that the total time is
+    /// complete.
     #[test]
     fn a_million_names_are_few_rows() {
         let mut sums = Sums::new(Blocks::of(0..480_000_000_000, None));
@@ -202,7 +206,7 @@ mod tests {
             let name = format!("p{number}.exe");
             let slot = sums.slot(Kind::Program, Some(&name), Key::Name);
             sums.of(Kind::Program, slot)[number as usize % 240].add(1.0, 2.0);
-            // A row that comes back, however late, stays whole.
+            // A large row is never joined, even if it recurs after many other rows.
             let slot = sums.slot(Kind::Program, Some("Large.exe"), Key::Name);
             sums.of(Kind::Program, slot)[0].add(1.0, 3.0);
         }

@@ -1,29 +1,30 @@
-//! Lost and won throughput on saturated CPUs.
+//! Lost or gained throughput on saturated CPUs.
 
 use explain::Subject;
 
 use crate::finding::{subject, time_text};
 use crate::{Change, Diff, Finding, Kind, Recording, Work, rate_text};
 
-/// Least share of a CPU's time in DPCs and ISRs from which it is saturated: threads then have no time.
+/// Minimum share of DPCs and ISRs in the time of a saturated CPU. On a saturated CPU, no time remains for
+/// threads.
 const SATURATED: f64 = 0.95;
 
-/// Least change of the work rate, as a share.
+/// Minimum change of the work rate, as a share.
 const LEAST: f64 = 0.05;
 
-/// Maximum number of components that are named.
+/// Maximum number of components that the finding names.
 const SHOWN: usize = 3;
 
-/// Returns a finding if a CPU that is saturated with DPCs and ISRs limits the network traffic: how the rate of
-/// the traffic changed, and the share of each component in the changed cost per KiB. On a saturated CPU, the
-/// rate is the time of the CPU divided by the cost.
+/// Returns a finding if DPCs and ISRs saturate a CPU and so limit the network traffic. The finding states how
+/// the rate of the traffic changed, and the share of each component in the change of the cost per KiB. On a
+/// saturated CPU, the rate is the time of the CPU divided by the cost.
 pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
     let work = diff
         .per_work
         .as_ref()
         .filter(|it| it.work == Work::NetworkKib)?;
     let ratio = work.after / work.before;
-    // The side with less traffic is the one that a saturated CPU limits.
+    // A saturated CPU limits the side with less traffic.
     let limited = match ratio {
         _ if (1.0 - LEAST..=1.0 + LEAST).contains(&ratio) => return None,
         ..1.0 => 1,
@@ -43,7 +44,7 @@ pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
     if busy(cpu, limited) < SATURATED {
         return None;
     }
-    // Sampled code tells layers apart; without samples, the routines are the components.
+    // Sampled code separates the layers. Without samples, the routines are the components.
     let is_of = |kinds: &[Kind]| {
         let of = work.changes.iter().filter(|it| kinds.contains(&it.kind));
         of.collect::<Vec<&Change>>()
@@ -55,7 +56,8 @@ pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
         code
     };
     let whole: f64 = parts.iter().map(|part| part.ns()).sum();
-    // Less work at a lower cost has another reason.
+    // The amount of work must decrease if its cost increases, and increase if its cost decreases. Otherwise,
+    // the change has another reason.
     if whole == 0.0 || (whole > 0.0) != (ratio < 1.0) {
         return None;
     }

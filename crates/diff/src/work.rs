@@ -13,18 +13,18 @@ use tables::{
 
 use crate::blocks::Blocks;
 
-/// Unit of work.
+/// Unit of work. Times are compared per unit of work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
     /// KiB of sent and received network traffic.
     NetworkKib,
-    /// Sends and receives of the network, as TCP and UDP report them.
+    /// Sends and receives that TCP and UDP report.
     Packets,
     /// KiB of disk requests.
     DiskKib,
     /// Presented frames of all programs (DXGI).
     Frames,
-    /// Marks.
+    /// Marks of the trace.
     Marks,
     /// DPCs.
     Dpcs,
@@ -32,7 +32,7 @@ pub enum Work {
     Waits(String),
 }
 
-/// Names of units of work on the command line, and in sentences.
+/// Unit of work, its name on the command line, and its name in sentences.
 const NAMES: [(Work, &str, &str); 6] = [
     (Work::NetworkKib, "network-kib", "KiB of network traffic"),
     (Work::Packets, "packets", "packet"),
@@ -42,7 +42,7 @@ const NAMES: [(Work, &str, &str); 6] = [
     (Work::Dpcs, "dpcs", "DPC"),
 ];
 
-/// Beginning of the name of waits on the command line.
+/// Prefix of the unit "waits of a thread" on the command line. The name of the thread follows.
 const WAITS: &str = "waits=";
 
 impl FromStr for Work {
@@ -60,7 +60,7 @@ impl FromStr for Work {
     }
 }
 
-/// The unit, to follow "per".
+/// Formats the unit in words that can follow "per".
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,7 +85,8 @@ impl Serialize for Work {
     }
 }
 
-/// Providers of events about presented frames, and the name and opcode of the event at the start of a present.
+/// Providers of events about presented frames. Then the name and the opcode of the event at the start of a
+/// present.
 const PRESENTS: (&[&str], &str, u8) = (
     &["Microsoft-Windows-DXGI", "Microsoft-Windows-D3D9"],
     "Present",
@@ -93,8 +94,9 @@ const PRESENTS: (&[&str], &str, u8) = (
 );
 
 impl Work {
-    /// Returns the rows that are the work, and its amount: a number, or bytes for KiB. `threads` are the rows
-    /// of the threads whose waits are the work.
+    /// Returns the selected rows that are the work, and the expression for the amount of work. The amount is
+    /// a count, or a number of bytes if the unit is KiB. `threads` are the rows of the threads whose waits
+    /// are the work.
     pub(crate) fn selection(&self, blocks: &Blocks, threads: &[u32]) -> (Selection, Expression) {
         let (selection, time, amount) = match self {
             Work::NetworkKib | Work::Packets => {
@@ -153,7 +155,8 @@ pub(crate) fn threads_called(names: &tables::Identities, name: &str) -> Vec<u32>
     rows.filter(is_called).collect()
 }
 
-/// Returns the amounts of work in each block: those that need no question, and the asked one.
+/// Returns the amounts of work in each block, by unit of work. Always computes network traffic, packets and
+/// DPCs. Also computes the requested unit of work. Units that did not occur are left out.
 pub(crate) fn read(
     reader: &Reader<'_>,
     blocks: &Blocks,
@@ -191,7 +194,7 @@ pub(crate) fn read(
     Ok(all)
 }
 
-/// Returns the amounts of a unit of work that is read only if asked for.
+/// Returns the amounts of a unit of work in each block. This unit is read only if the user requested it.
 fn asked_for(reader: &Reader<'_>, blocks: &Blocks, asked: &Work) -> Result<Vec<f64>, StoreError> {
     let mut amounts = vec![0.0; blocks.count];
     let mut add = |ns: i64, amount: f64| {
@@ -278,7 +281,7 @@ pub(crate) fn marked(
     Ok(marks)
 }
 
-/// Calls `add` with each batch of a table.
+/// Calls `add` for each batch of a table.
 fn each(
     reader: &Reader<'_>,
     table: Table,

@@ -4,7 +4,8 @@ use diff::{Divided, Latency, LatencyInterval, LatencyPart, NoPath};
 use simulated::Simulated;
 use tables::{Cache, Options, Store};
 
-/// A thread that ten times a second works for 3.1 ms, reads from a disk, and has another thread work for 2 ms.
+/// Scenario of a thread. Ten times a second, the thread works for 3.1 ms, reads from a disk, and lets another
+/// thread work for 2 ms.
 const WORK: &str = r#"
 extends = "healthy"
 title = "A healthy desktop with a program that works in steps"
@@ -60,7 +61,7 @@ fn a_slower_disk_is_the_part_that_changed() {
         first.after_ns - first.before_ns,
         latency.after_ns - latency.before_ns,
     );
-    // Other requests to the disk may come first, so a request can be later than its own time.
+    // Other requests to the disk may be served first. So a request can take longer than its own service time.
     assert!((disk - 7e6).abs() < 1.4e6, "{latency:?}");
     assert!((whole - disk).abs() < 0.1 * disk, "{latency:?}");
     for (program, ms) in [(None, 3.1), (Some("server.exe"), 2.0)] {
@@ -69,7 +70,7 @@ fn a_slower_disk_is_the_part_that_changed() {
             assert!((ns / 1e6 - ms).abs() < 0.05 * ms, "{latency:?}");
         }
     }
-    // The parts and the residual are the whole.
+    // The sum of the parts and the residual is the whole change.
     let parts: f64 = (latency.parts.iter())
         .map(|part| part.after_ns - part.before_ns)
         .sum();

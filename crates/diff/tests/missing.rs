@@ -1,11 +1,11 @@
-//! Kinds of events that only one recording has.
+//! Comparisons in which only one recording has a kind of events.
 
 mod recorded;
 
 use diff::{Conclusion, Diff, Kind, Recording};
 use recorded::{diff, per_work, recording};
 
-/// Keywords of the kernel, each with the kinds of rows that need it on both sides.
+/// Keywords of the kernel. With each keyword, the kinds of rows that both sides must have recorded with it.
 const KEYWORDS: [(&str, &[Kind]); 15] = [
     (
         "PROC_THREAD",
@@ -29,7 +29,7 @@ const KEYWORDS: [(&str, &[Kind]); 15] = [
     ("DISPATCHER", &[Kind::Ready, Kind::Wait]),
     ("PRIORITY", &[]),
     ("ANTI_STARVATION", &[]),
-    // Without DPCs, their time is part of the CPU time of threads.
+    // Without DPC events, the time of DPCs is part of the CPU time of threads.
     ("DPC", &[Kind::Dpc, Kind::Program, Kind::Thread]),
     ("INTERRUPT", &[Kind::Isr, Kind::Program, Kind::Thread]),
     (
@@ -49,7 +49,7 @@ const KEYWORDS: [(&str, &[Kind]); 15] = [
     ("POWER", &[]),
 ];
 
-/// Records a scenario without a keyword.
+/// Records a scenario with all keywords except one.
 fn without(scenario: &str, keyword: &str) -> Recording {
     let others = KEYWORDS.iter().map(|(name, _)| *name);
     let others: Vec<String> = others
@@ -72,7 +72,8 @@ fn differing(diff: &Diff) -> Vec<String> {
         .collect()
 }
 
-/// Compares a machine with itself. Each finding comes from the events that one recording lacks.
+/// Compares a machine with itself. One recording lacks a kind of events. Any finding would come from these
+/// missing events.
 #[test]
 fn a_missing_kind_of_event_is_no_difference() {
     for scenario in [
@@ -94,7 +95,7 @@ fn a_missing_kind_of_event_is_no_difference() {
     }
 }
 
-/// Compares different machines, one of them without a kind of event.
+/// Compares two different machines. One of the recordings lacks a kind of events.
 #[test]
 fn no_claim_rests_on_a_missing_kind_of_event() {
     for (one, other) in [
@@ -118,7 +119,7 @@ fn no_claim_rests_on_a_missing_kind_of_event() {
                 if keyword == "NETWORKTRACE" {
                     assert!(diff.per_work.is_none(), "{about}");
                 }
-                // Kinds that both sides have are compared as before.
+                // The kinds that both sides have must be compared as usual.
                 if kinds.is_empty() {
                     assert_eq!(diff.per_second.len(), full.per_second.len(), "{about}");
                 }

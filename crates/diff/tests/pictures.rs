@@ -1,4 +1,4 @@
-//! Pictures of a comparison against the traces themselves.
+//! Checks the pictures of a comparison against the traces.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -51,7 +51,7 @@ impl Trace {
 }
 
 fn compare(before: &[&Trace], after: &[&Trace]) -> Comparison {
-    // Recordings cannot be cloned. Differences of one trace on each side are enough here.
+    // Recordings cannot be cloned. So the differences use only one trace on each side. This is enough here.
     let [old, new] = [before[0], after[0]].map(|of| std::slice::from_ref(&of.recording));
     let differences = diff(old, new, None);
     let before: Vec<Source<'_>> = before.iter().map(|of| of.source("before.etl")).collect();
@@ -83,7 +83,8 @@ fn is(column: &str) -> Condition {
     }
 }
 
-/// Returns the weight of each path of frames. `weights` has a weight for each call.
+/// Returns the path of each call (its frames) with the weight of the call. `weights` has one weight for each
+/// call.
 fn paths(answer: &FlameAnswer, weights: &[i64]) -> Vec<(String, i64)> {
     let nodes = &answer.nodes;
     let mut paths: Vec<String> = Vec::new();
@@ -117,7 +118,8 @@ fn sides_of_the_union_are_the_flame_graphs_of_the_traces() {
     assert!(old.total > 1_000_000_000 && new.total > 1_000_000_000);
     assert_eq!(union.total, new.total);
     assert_eq!(union.compared_total, Some(old.total));
-    // Calls below 0.05 % of both sides are left out. All others have their own weights.
+    // Calls below 0.05 % on both sides are left out. All other calls must have the same weights as in the
+    // flame graph of each trace.
     let compared = union.nodes.compared.as_ref().unwrap();
     for (weights, of) in [(&union.nodes.total, new), (compared, old)] {
         let (shown, all) = (paths(union, weights), paths(of, &of.nodes.total));
@@ -129,7 +131,7 @@ fn sides_of_the_union_are_the_flame_graphs_of_the_traces() {
             assert!(shown.binary_search(path).is_ok(), "{path:?}");
         }
     }
-    // The teaming driver is gone.
+    // The teaming driver is gone after the change.
     let is_teaming = |(path, _): &(String, i64)| path.contains("iansw60e.sys");
     assert!(paths(union, compared).iter().any(is_teaming));
     assert!(!paths(union, &union.nodes.total).iter().any(is_teaming));
@@ -262,7 +264,7 @@ fn waterfalls_lead_from_the_total_before_to_the_total_after() {
     let after = Trace::new("dpc-flood-no-teaming", &[]);
     let comparison = compare(&[&before], &[&after]);
     assert!(comparison.tables.len() > 8);
-    // The traffic differs, so times per KiB come first.
+    // The traffic differs between the sides. So the tables per KiB come first.
     assert_eq!(comparison.tables[0].unit, "per KiB of network traffic");
     for table in &comparison.tables {
         let waterfall = &table.waterfall;
@@ -274,7 +276,7 @@ fn waterfalls_lead_from_the_total_before_to_the_total_after() {
             "{table:?}"
         );
     }
-    // The DPC time before the change is that of the table.
+    // The DPC time before the change must be equal to the DPC time in the table.
     let is_dpcs = |title: &str, unit: &str| title == "DPCs" && unit == "per second";
     let dpcs = comparison
         .tables

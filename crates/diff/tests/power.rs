@@ -1,4 +1,4 @@
-//! Power: changes that must be found.
+//! Statistical power: changes that must be found.
 
 mod recorded;
 
@@ -6,7 +6,7 @@ use diff::{Asked, Conclusion, Kind, Recording};
 use recorded::{adds_up, diff, find, first_subjects, read};
 use simulated::Simulated;
 
-/// Records 30 s of a healthy desktop with a program whose work takes this time, 50 times a second.
+/// Records 30 s of a healthy desktop. A program works for the time `run`, 50 times a second.
 fn with_load(run: &str, seed: u32) -> Recording {
     let text = format!(
         r#"
@@ -24,8 +24,8 @@ fn with_load(run: &str, seed: u32) -> Recording {
     read(&simulated, &Asked::default())
 }
 
-/// Compares 20 pairs, of which at least 90 % must show the change. The recordings before the change do not
-/// differ; at most 5 % of their pairs may seem to.
+/// Compares 20 pairs of recordings. At least 90 % of the pairs must show the change. Pairs of two recordings
+/// before the change have no difference, so at most 5 % of them may show one.
 #[test]
 fn a_change_of_a_fifth_is_found() {
     const PAIRS: u32 = 20;
@@ -36,7 +36,7 @@ fn a_change_of_a_fifth_is_found() {
         let diff = diff(&before, &after);
         adds_up(&diff);
         let load = find(&diff.per_second, Kind::Program, "load.exe");
-        // 5 % of a CPU.
+        // The load is 5 % of a CPU.
         assert!((0.04..0.06).contains(&(load.before.ns / 1e9)), "{load:?}");
         found += u32::from(load.conclusion == Conclusion::Differs);
         first += u32::from(first_subjects(&diff).contains(&"load.exe".to_owned()));

@@ -1,4 +1,4 @@
-//! Real traces, compared with themselves and with each other.
+//! Comparisons of real traces with themselves and with each other.
 
 mod recorded;
 
@@ -16,7 +16,7 @@ fn recordings() -> Vec<(String, Recording)> {
     each.collect()
 }
 
-/// Checks numbers that no comparison may have.
+/// Checks that the comparison has no impossible numbers.
 fn makes_sense(about: &str, diff: &Diff) {
     adds_up(diff);
     for change in diff.per_second.iter().chain(per_work(diff)) {
@@ -25,7 +25,7 @@ fn makes_sense(about: &str, diff: &Diff) {
                 sum.ns.is_finite() && sum.count >= 0.0,
                 "{about}: {change:?}"
             );
-            // Sums of nanoseconds are exact up to rounding.
+            // Sums of nanoseconds are exact except for rounding errors.
             assert!(sum.ns >= -1e-3, "{about}: {change:?}");
         }
         let p = [change.adjusted_p, change.adjusted_mean_p];

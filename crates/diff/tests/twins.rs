@@ -1,4 +1,4 @@
-//! Differences of simulated twins: scenarios that differ in one cause.
+//! Comparisons of simulated twins: pairs of scenarios that differ in only one cause.
 
 mod recorded;
 
@@ -6,8 +6,8 @@ use diff::{Asked, Change, Conclusion, Kind, Recording, Unit};
 use recorded::{adds_up, diff, find, first_subjects, per_work, read, with_seed};
 use simulated::Simulated;
 
-/// Shipped scenarios that differ in one cause, and the subjects of which the first finding must name one, in lower
-/// case.
+/// Pairs of shipped scenarios that differ in only one cause. The first finding must name at least one of the
+/// listed subjects. Subjects are in lower case.
 const TWINS: [(&str, &str, &[&str]); 13] = [
     ("smb-signing-off", "smb-signing-on", &["cng.sys"]),
     (
@@ -36,28 +36,28 @@ const TWINS: [(&str, &str, &[&str]); 13] = [
     ),
     // The game has more traffic.
     ("rss-300kbps", "rss-1gbps", &["game.exe"]),
-    // The quanta of all programs but that with the focus.
+    // The quanta of all programs change, except the quantum of the program with the focus.
     (
         "foreground-boost",
         "foreground-boost-0x28",
         &["system", "audiodg.exe", "csrss.exe"],
     ),
-    // The quantum of the program with the focus.
+    // The quantum of the program with the focus changes.
     ("foreground-boost", "foreground-boost-0x14", &["game.exe"]),
     (
         "foreground-boost-0x28",
         "foreground-boost-0x14",
         &["game.exe"],
     ),
-    // The browser that requests a resolution is new.
+    // After the change, there is a browser that requests a timer resolution.
     ("timer-own", "timer-foreign", &["chrome.exe"]),
     ("timer-own", "timer-occluded", &["measuresleep.exe"]),
     ("timer-foreign", "timer-global", &["measuresleep.exe"]),
-    // Times are equal. The answer names the marks of the packets.
+    // The times are equal. The answer must name the changed marks of the packets.
     ("dscp-marked", "dscp-bleached", &[]),
 ];
 
-/// Checks that the first finding names the cause that differs, in both directions.
+/// Checks that the first finding names the cause that differs. Each pair is compared in both directions.
 fn first_finding_names_the_cause(seeds: std::ops::RangeInclusive<u32>) {
     for (one, other, causes) in TWINS {
         for seed in seeds.clone() {
@@ -87,7 +87,7 @@ fn the_first_finding_names_the_cause_that_differs() {
     first_finding_names_the_cause(1..=2);
 }
 
-/// Checks 20 seeds. It takes minutes.
+/// Checks 20 seeds. The test takes minutes.
 #[test]
 #[ignore = "run by hand: cargo test -p diff --test twins -- --ignored"]
 fn the_first_finding_names_the_cause_with_20_seeds() {
@@ -104,13 +104,13 @@ fn parts_have_the_sizes_of_the_truth() {
             (per_kib[0].kind, &*per_kib[0].name),
             (Kind::InterruptCode, "cng.sys")
         );
-        // The scenarios' own truth: 3.750 and 102.379 µs per KiB, all of the difference in cng.sys.
+        // True values of the scenarios: 3.750 and 102.379 µs per KiB. The whole difference is in cng.sys.
         let cng = per_kib[0].ns();
         assert!(
             (cng - 98_630.0).abs() < 0.02 * 98_630.0,
             "seed {seed}: {cng} ns"
         );
-        // DPCs of 28.0 and 817.0 µs.
+        // Mean durations of the DPCs: 28.0 µs before and 817.0 µs after the change.
         let dpcs = find(&signing.per_second, Kind::Dpc, "ndis.sys");
         for (sum, mean_us) in [(dpcs.before, 28.0), (dpcs.after, 817.0)] {
             let mean = sum.mean_ns().unwrap() / 1e3;
@@ -119,7 +119,7 @@ fn parts_have_the_sizes_of_the_truth() {
                 "seed {seed}: {mean} µs"
             );
         }
-        // 9.974 of 10 s of CPU 0 are DPCs.
+        // CPU 0 runs DPCs during 9.974 of 10 s.
         let cpu = find(&signing.per_second, Kind::Cpu, "CPU 0");
         assert!((cpu.after.ns / 1e9 - 0.9974).abs() < 0.005, "{cpu:?}");
         let first = &signing.findings[0];
@@ -130,7 +130,8 @@ fn parts_have_the_sizes_of_the_truth() {
         );
 
         let usb = diff(&of("usb-wdf01000"), &of("usb-amdxhc31"));
-        // 19,901 DPCs of 17.9 and of 7.0 µs in 20 s: 356.0 and 138.5 ms.
+        // On both sides, there are 19,901 DPCs in 20 s. Their mean durations are 17.9 and 7.0 µs, and their
+        // sums are 356.0 and 138.5 ms.
         let old = find(&usb.per_second, Kind::Dpc, "Wdf01000.sys");
         let new = find(&usb.per_second, Kind::Dpc, "amdxhc31.sys");
         for (of, mean_us) in [(old.before, 17.9), (new.after, 7.0)] {
@@ -147,7 +148,7 @@ fn parts_have_the_sizes_of_the_truth() {
     }
 }
 
-/// Without a saturated CPU, no finding is about lost throughput.
+/// Checks that no finding is about lost throughput if no CPU is saturated.
 #[test]
 fn an_idle_cpu_limits_nothing() {
     let diff = diff(&with_seed("rss-1gbps", 1), &with_seed("rss-300kbps", 1));
@@ -159,7 +160,7 @@ fn an_idle_cpu_limits_nothing() {
     );
 }
 
-/// Checks the flood of a backup server against the truth of the scenarios, in µs of CPU per KiB.
+/// Checks the flood of a backup server against the true values of the scenarios, in µs of CPU per KiB.
 #[test]
 fn a_change_that_looks_worse_by_dpc_is_better_by_work() {
     let of = |scenario| with_seed(scenario, 1);
@@ -183,7 +184,7 @@ fn a_change_that_looks_worse_by_dpc_is_better_by_work() {
     ] {
         let change = find(changes, kind, name);
         assert_eq!(change.conclusion, Conclusion::Differs, "{name}");
-        // Samples are 1 ms apart, so they have an error of chance.
+        // Samples are 1 ms apart. So the sampled times have a random error.
         let us = change.ns() / 1e3;
         assert!((us - truth_us).abs() < 0.1, "{name}: {us} µs");
     }
@@ -221,7 +222,7 @@ fn equal_machines_rarely_seem_to_differ() {
     assert!(wrong <= 2, "{wrong} of {pairs} groups");
 }
 
-/// Compares the flood of a backup server with the quiet time before it, in one trace.
+/// Compares two parts of one trace: the flood of a backup server, and the quiet time before the flood.
 #[test]
 fn parts_of_a_trace_are_compared() {
     let simulated = Simulated::new("dpc-flood-teaming", &[]);
@@ -240,7 +241,7 @@ fn parts_of_a_trace_are_compared() {
     let diff = diff(&quiet, &flooded);
     adds_up(&diff);
     let dpcs = find(&diff.per_second, Kind::Dpc, "ndis.sys");
-    // 36.8 s of DPCs in the 10 s of the flood, in the scenario's own words.
+    // The scenario states 36.8 s of DPCs in the 10 s of the flood.
     assert!((dpcs.after.ns / 1e9 - 3.68).abs() < 0.04, "{dpcs:?}");
     assert_eq!(dpcs.conclusion, Conclusion::Differs);
 }
@@ -282,7 +283,8 @@ fn a_recording_does_not_differ_from_itself() {
     assert!(diff.per_second.iter().all(is_equal));
 }
 
-/// Checks the 10 s of the flood against the published counts and sums, and their parts.
+/// Checks the 10 s of the flood against the published counts, the published sums, and the parts of the
+/// changes.
 #[test]
 fn the_flood_has_the_published_parts() {
     let window = |scenario| {
@@ -298,7 +300,8 @@ fn the_flood_has_the_published_parts() {
     let teaming = window("dpc-flood-teaming");
     let no_teaming = window("dpc-flood-no-teaming");
     let no_ids = window("dpc-flood-no-ids");
-    // Number of DPCs, and the parts of the change in seconds. The last flood is 127,000 times 90 µs: 11.43 s.
+    // Numbers of DPCs, then the parts of the change in seconds. The last flood has 127,000 DPCs of 90 µs:
+    // 11.43 s.
     for (before, after, counts, parts) in [
         (
             &teaming,
@@ -314,14 +317,14 @@ fn the_flood_has_the_published_parts() {
         let count = |count: f64| (count * 10.0).round();
         assert_eq!((count(dpcs.before.count), count(dpcs.after.count)), counts);
         let seconds = |ns: f64| ns * 10.0 / 1e9;
-        // The published sums have three digits.
+        // The published sums have only three digits.
         let is_near = |ns: f64, published: f64| (seconds(ns) - published).abs() < 0.25;
         assert!(is_near(dpcs.parts.count_ns, parts.0), "{dpcs:?}");
         assert!(is_near(dpcs.parts.mean_ns, parts.1), "{dpcs:?}");
         adds_up(&diff);
     }
-    // The CPUs of the network have less than 95 % of their time in DPCs, so no finding is about a limit. The
-    // traffic differs, so the times per KiB come first.
+    // The CPUs of the network spend less than 95 % of their time in DPCs. So no finding states that a CPU
+    // limits the traffic. The traffic differs, so the findings per KiB come first.
     let diff = diff(&teaming, &no_teaming);
     assert!(
         diff.findings

@@ -91,8 +91,8 @@ pub struct FunctionWeight {
     /// Weight of the stacks whose innermost frame is the function.
     #[serde(rename = "self")]
     pub own: i64,
-    /// Weight of the stacks that contain the function. If a stack contains it several times, the stack
-    /// counts once.
+    /// Weight of the stacks that contain the function. A stack counts once, even if it contains the function
+    /// several times.
     pub total: i64,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn answer(
         answer.functions = Some(functions(&weighted, request.order, first as usize));
         return Ok(answer);
     };
-    // If no stack contains the function, it has no callers and callees.
+    // If no stack contains the function, the function has no callers and no callees.
     let frame = weighted.frame(name).unwrap_or(views::NULL_ID);
     let mut flame = Flame::new(weighted.len())?;
     let ids: Vec<u32> = (0..weighted.len()).collect();

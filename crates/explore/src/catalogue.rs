@@ -1,4 +1,5 @@
-//! Catalogue of tables, and of the columns by which views group rows or which they sum up.
+//! Catalogue of the tables and their columns. By some columns, views can group rows. Other columns contain
+//! numbers that views can sum up.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -32,7 +33,7 @@ pub struct TableInfo {
     pub last_ns: Option<i64>,
     /// Events to record if the table has no rows; empty if it is normal that the table has no rows.
     pub record: &'static str,
-    /// Name of the column by whose times the rows are sorted.
+    /// Name of the column of times by which the rows are sorted.
     pub time: &'static str,
     /// Columns with the start and the end of rows; `null` if rows are single moments.
     pub interval: Option<IntervalInfo>,
@@ -95,7 +96,7 @@ pub(crate) struct TableDef {
     pub(crate) title: &'static str,
     record: &'static str,
     about: String,
-    /// Name of the column by whose times the rows are sorted.
+    /// Name of the column of times by which the rows are sorted.
     pub(crate) time: &'static str,
     pub(crate) lasts: Option<Lasts>,
     pub(crate) columns: Vec<ColumnDef>,
@@ -548,8 +549,8 @@ impl ColumnDef {
         self.number().is_some()
     }
 
-    /// Returns the name of the stored column with the numbers; `None` if the values are not meaningful
-    /// numbers.
+    /// Returns the name of the stored column with the numbers. Returns `None` if the values are not
+    /// meaningful numbers.
     pub(crate) fn number(&self) -> Option<&'static str> {
         match self.source {
             Source::Number(name) | Source::Code(name, _) => Some(name),

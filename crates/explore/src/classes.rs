@@ -9,14 +9,14 @@ use crate::selected_rows::SelectedRows;
 /// Maximum number of classes.
 pub(crate) const MAX_CLASSES: u64 = 256;
 
-/// Bounds of classes. Class `i` contains the values above bound `i`, up to and including bound `i + 1`.
+/// Bounds of classes. Class `i` contains the values `v` with `bounds[i] < v <= bounds[i + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Classes(Vec<i64>);
 
 impl Classes {
-    /// Creates at most `most` classes for all values from `least` to `greatest`. Smaller values than 1 have
-    /// no class. All decades are divided in the same way, so powers of ten are bounds. Bounds are integers,
-    /// so a small number may be the only value of its class.
+    /// Creates at most `most` classes for all values from `least` to `greatest`. Values below 1 have no
+    /// class. All decades are divided in the same way, so each power of ten is a bound. Bounds are integers,
+    /// so a class of small numbers may contain only one value.
     pub(crate) fn new(least: i64, greatest: i64, most: usize) -> Classes {
         let (least, greatest) = (least.max(1), greatest.max(least.max(1)));
         let most = most.max(1);
@@ -93,8 +93,8 @@ impl Classes {
         })
     }
 
-    /// Returns the bounds for the kernels of `views`. A kernel has one class more at each end, for values below
-    /// and above all these classes.
+    /// Returns the bounds for the kernels of `views`. A kernel has two additional classes: one for values
+    /// below all these classes, and one for values above all these classes.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.0.clone())
     }

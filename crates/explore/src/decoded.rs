@@ -17,7 +17,7 @@ pub(crate) struct Keys {
 pub(crate) struct Measures {
     /// Numbers of the rows, in one list for each chunk of the table.
     pub(crate) chunks: Vec<Vec<i64>>,
-    /// Minimum and maximum of the known numbers in each chunk; `None` if all numbers of the chunk are
+    /// Minimum and maximum of the known numbers in each chunk. `None` if all numbers of the chunk are
     /// unknown.
     pub(crate) spans: Vec<Option<(i64, i64)>>,
 }

@@ -49,7 +49,7 @@ pub enum ExploreError {
 }
 
 impl ExploreError {
-    /// Returns whether the error is a mistake in the request. All other errors have causes in the trace or
+    /// Returns true if the error is a mistake in the request. All other errors have causes in the trace or in
     /// the machine.
     pub fn is_of_request(&self) -> bool {
         !matches!(self, ExploreError::Store(_) | ExploreError::Cancelled)

@@ -23,8 +23,8 @@ use crate::{
 
 /// Executor of requests on one trace. Any number of threads can use it.
 ///
-/// The first request that needs a table builds it. Each request has a flag that cancels it. Do not call the
-/// methods on a thread of rayon's pool, because requests wait for each other there.
+/// The first request that needs a table builds the table. Each request has a flag that cancels it. Do not
+/// call the methods on a thread of rayon's pool, because requests wait for each other there.
 pub struct Explorer {
     trace: Trace,
     cache: ColumnCache,
@@ -52,7 +52,7 @@ impl Explorer {
     /// Returns all tables that views can show, including tables that are not built yet.
     ///
     /// # Errors
-    /// If a built table cannot be read.
+    /// Returns an error if a built table cannot be read.
     pub fn tables(&self) -> Result<Vec<TableInfo>, ExploreError> {
         let tables = catalogue::tables().iter();
         tables
@@ -77,7 +77,7 @@ impl Explorer {
     /// builds all tables that views can show.
     ///
     /// # Errors
-    /// If there is no table with one of the names, or if the trace cannot be read.
+    /// Returns an error if there is no table with one of the names, or if the trace cannot be read.
     pub fn prepare(&self, tables: &[&str], cancel: &AtomicBool) -> Result<(), ExploreError> {
         let named = tables.iter().map(|name| Ok(catalogue::table(name)?.table));
         let mut wanted: Vec<Table> = named.collect::<Result<_, ExploreError>>()?;
@@ -91,7 +91,7 @@ impl Explorer {
     /// Returns the values for each time bucket and group.
     ///
     /// # Errors
-    /// If the request is invalid or cancelled, or if the table cannot be read.
+    /// Returns an error if the request is invalid or cancelled, or if the table cannot be read.
     pub fn timeline(
         &self,
         request: &TimelineRequest,
@@ -187,15 +187,15 @@ impl Explorer {
     /// Returns the graphs of the overview. They depend on the tables that have rows.
     ///
     /// # Errors
-    /// If a table cannot be read, or if the request is cancelled.
+    /// Returns an error if a table cannot be read, or if the request is cancelled.
     pub fn overview(&self, cancel: &AtomicBool) -> Result<OverviewAnswer, ExploreError> {
         overview::answer(self.context(cancel))
     }
 
-    /// Returns the graphs of the overview whose tables are already built. It builds no tables.
+    /// Returns the graphs of the overview whose tables are already built. This method builds no tables.
     ///
     /// # Errors
-    /// If a built table cannot be read.
+    /// Returns an error if a built table cannot be read.
     pub fn overview_so_far(&self) -> Result<OverviewAnswer, ExploreError> {
         overview::so_far(&self.trace.store)
     }

@@ -19,17 +19,17 @@ use crate::{ExploreError, Id, decode, query};
 pub struct Condition {
     /// Name of the column.
     pub column: String,
-    /// Ids of the key, one of which the row must have. `null` is the id of unknown values.
+    /// Ids of the key. A row must have one of these ids. `null` is the id of unknown values.
     #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
     pub within: Option<Vec<Id>>,
-    /// Ids of the key, none of which the row may have. Rows with an unknown id pass unless the list contains
-    /// `null`.
+    /// Ids of the key. A row must have none of these ids. Rows with an unknown id pass unless the list
+    /// contains `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_in: Option<Vec<Id>>,
-    /// Labels of the key, one of which the row must have.
+    /// Labels of the key. A row must have one of these labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is: Option<Vec<String>>,
-    /// Labels of the key, none of which the row may have. Rows with an unknown id pass.
+    /// Labels of the key. A row must have none of these labels. Rows with an unknown id pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_not: Option<Vec<String>>,
     /// Text that the key's label or the column's text must contain. Case is ignored. Rows with an unknown
@@ -115,7 +115,7 @@ impl Filter {
             ColumnKind::Test => {
                 let runs = table.context.trace.doubtful_runs(table.context.cancel)?;
                 let wanted = condition.tested() == Some(true);
-                // If the trace has no doubtful runs, as most traces, all rows pass this condition.
+                // If the trace has no doubtful runs, all rows pass this condition. Most traces have none.
                 if runs.are_none() && !wanted {
                     return Ok(());
                 }

@@ -31,11 +31,11 @@ pub struct FlameRequest {
     #[serde(default)]
     #[ts(optional = nullable)]
     pub inverted: bool,
-    /// Frames with which a stack must start to be included, outermost first. If `inverted` is true, frames
-    /// with which the stack must end, innermost first.
+    /// Frames with which a stack must start to be included, outermost first. If `inverted` is true, a stack
+    /// must end with these frames, and they are given innermost first.
     #[serde(default)]
     pub root: Option<Vec<String>>,
-    /// Time range to compare with. It has a second weight for each call.
+    /// Time range to compare with. Each call then has a second weight: its weight in this time range.
     #[serde(default)]
     pub compare: Option<[i64; 2]>,
     /// Minimum weight of a returned call, as a share of the total weight; 0.0005 if absent.
@@ -56,8 +56,8 @@ pub struct FlameAnswer {
     pub frames: Vec<String>,
     /// Calls of the tree.
     pub nodes: Nodes,
-    /// Total of the weights of omitted calls, which are lighter than the minimum share or exceed the maximum
-    /// number.
+    /// Total weight of the omitted calls. A call is omitted if its weight is below the minimum share, or if
+    /// there are more calls than the maximum number.
     pub cut: i64,
     /// Unit of the weights.
     pub unit: String,

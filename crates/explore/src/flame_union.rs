@@ -1,4 +1,5 @@
-//! Unions of call trees: of two time ranges, or of the flame graphs of several traces.
+//! Union of two call trees. The trees belong to two time ranges, or are sums of the flame graphs of several
+//! traces.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +9,9 @@ use crate::flame::{MAX_NODES, Nodes};
 use crate::{ExploreError, FlameAnswer};
 
 impl FlameAnswer {
-    /// Joins flame graphs of several traces. The result has the sums of `these`, and those of `others` to
-    /// compare with. Calls are matched by the names of their frames. Calls whose share of the weight is below
-    /// `least_share` in both sums are omitted.
+    /// Joins flame graphs of several traces. The weights of the result are the sums of `these`, and the
+    /// compared weights are the sums of `others`. Calls are matched by the names of their frames. Calls whose
+    /// share of the weight is below `least_share` in both sums are omitted.
     ///
     /// # Errors
     /// Returns an error if the flame graphs have too many calls.
@@ -61,7 +62,7 @@ impl FlameAnswer {
     }
 }
 
-/// Builds the sum of call trees. Frame numbers of the result are places in `names`, which are sorted.
+/// Builds the sum of call trees. Frame numbers of the result are indexes in `names`, which must be sorted.
 fn tree(answers: &[FlameAnswer], names: &[&str]) -> Result<CallTree, ExploreError> {
     let (mut offsets, mut frames, mut weights) = (vec![0], Vec::new(), Vec::new());
     for FlameAnswer {
@@ -70,7 +71,7 @@ fn tree(answers: &[FlameAnswer], names: &[&str]) -> Result<CallTree, ExploreErro
     {
         let place = |name: &String| names.binary_search(&name.as_str()).unwrap_or(0) as u32;
         let places: Vec<u32> = own.iter().map(place).collect();
-        // Weight without the listed callees. It includes callees that the answer omits.
+        // Weight of each call without its listed callees. This weight includes callees that the answer omits.
         let mut remaining = nodes.total.clone();
         for (parent, total) in nodes.parent.iter().zip(&nodes.total) {
             if let Some(parent) = parent {
@@ -191,8 +192,8 @@ fn children(tree: &CallTree) -> Vec<Vec<u32>> {
 }
 
 impl Union {
-    /// Removes calls whose share of the total weight is below `share` in both trees, and the lightest calls
-    /// above the maximum number. Returns the remaining calls and the removed weight.
+    /// Removes calls whose share of the total weight is below `share` in both trees. If too many calls
+    /// remain, also removes the lightest ones. Returns the remaining calls and the removed weight.
     pub(crate) fn without_light(self, totals: [i64; 2], share: f64) -> (Vec<UnionNode>, i64) {
         let heaviest = |node: &UnionNode| -> f64 {
             let share = |tree: usize| node.totals[tree] as f64 / totals[tree].max(1) as f64;

@@ -141,7 +141,7 @@ pub struct Wake {
     pub thread: Id,
 }
 
-/// Maximum number of runs, and also of interrupts, that are returned one by one.
+/// Maximum number of runs that are returned one by one. The same maximum applies to interrupts.
 const MAX_EXACT: u64 = 10_000;
 /// Maximum number of CPUs in an answer.
 const MAX_CPUS: usize = 1_024;
@@ -313,8 +313,8 @@ fn lanes(request: &LanesRequest, tables: &[&IntervalRows<'_>]) -> (BTreeMap<u16,
 }
 
 impl Spans {
-    /// Adds a time range, which must not start before the last one. If the gap is small, it extends the last
-    /// range instead.
+    /// Adds a time range. It must not start before the last time range. If the gap between both is small, the
+    /// last time range is extended instead.
     fn push(&mut self, start: i64, end: i64, max_gap_ns: i64) {
         match self.end.last_mut() {
             Some(last) if start <= last.saturating_add(max_gap_ns) => *last = end.max(*last),
@@ -427,9 +427,9 @@ impl<'a> IntervalRows<'a> {
         (0..names.len() as u32).map(number).collect()
     }
 
-    /// Calls `give` for each CPU and pixel, with the key that ran longest and the share of the pixel in which
-    /// the CPU was busy. Rows of a CPU should not overlap. If they do, the part of a row that is before the
-    /// current pixel is ignored.
+    /// Calls `give` for each CPU and pixel, with two values: the key that ran longest, and the share of the
+    /// pixel in which the CPU was busy. Rows of a CPU should not overlap. If they do, the part of a row
+    /// before the current pixel is ignored.
     fn longest_per_pixel(
         &self,
         pixels: &TimeBuckets,

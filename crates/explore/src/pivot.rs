@@ -119,14 +119,14 @@ pub(crate) fn answer(
     Ok(query.answer(groups))
 }
 
-/// A checked request, with all data that is needed to read its rows.
+/// A checked request, and all data that is needed to read its rows.
 struct Query<'a, 'r> {
     request: &'r PivotRequest,
     rows: SelectedRows<'a>,
     span: TimeRange,
     aggregates: Aggregates,
     sort: Sorting,
-    /// Keys from the first to the one whose groups are requested.
+    /// Keys of the request, up to and including the key whose groups are requested.
     keys: Vec<&'static ColumnDef>,
     key_columns: Vec<Arc<Keys>>,
     /// Decoded keys whose common values are requested.
@@ -142,8 +142,8 @@ struct Query<'a, 'r> {
 /// Aggregates of all groups, computed from the rows.
 struct Groups {
     groups: Pivot,
-    /// Aggregates of all rows together. Present if percentiles are requested, because the percentiles of all
-    /// rows cannot be computed from those of the groups.
+    /// Aggregates of all rows together. Present if percentiles are requested: the percentiles of all rows
+    /// cannot be computed from the percentiles of the groups.
     all: Option<Pivot>,
     /// Common values of each requested key, by group. The entry after the last group is for all rows
     /// together.
@@ -422,8 +422,8 @@ impl Numbers {
     }
 }
 
-/// Returns the common value of a key in a group. `first` is one of the key's ids in the group, and `others`
-/// is the number of further ids.
+/// Returns the common value of a key in a group. `first` is one of the key's ids in the group. `others` is
+/// the number of other ids in the group.
 fn common_value(names: &Names, first: Option<u32>, others: u32) -> Value {
     match (first, others) {
         (None, _) => Value::Unknown,

@@ -15,7 +15,7 @@ pub struct Preset {
     pub name: String,
     /// Group in the list of presets, such as `CPU`, `Interrupts`, `Disk`, `Network` or `System`.
     pub group: String,
-    /// The view.
+    /// View that the preset shows.
     pub view: View,
 }
 

@@ -65,7 +65,7 @@ impl ColumnDef {
         }
     }
 
-    /// Returns the stored column by which groups are ordered; `None` if they are ordered by label.
+    /// Returns the stored column by which groups are ordered. Returns `None` if they are ordered by label.
     fn ordered(&self) -> Option<&'static str> {
         match self.source {
             Source::Number(name)
@@ -181,7 +181,7 @@ pub(crate) fn is_one_of(column: &ColumnDef, names: &Names, ids: &[u32]) -> Strin
     } else {
         let mut labels: Vec<u32> = known;
         if let Some(row) = column.own_row() {
-            // The last label is that of idle rows. They have no row number, and their id is 0.
+            // The last label belongs to idle rows. Idle rows have no row number, and their id is 0.
             let idle = names.len() as u32 - 1;
             let rows: Vec<String> = labels
                 .extract_if(.., |id| *id != idle)

@@ -25,9 +25,9 @@ const SUBJECTS: [&str; 7] = [
 impl View {
     /// Returns the view that shows the rows of a selection, grouped by the keys of the selection.
     ///
-    /// `around` is the time range of the view if the selection has none and shows single rows. Returns `None` if
-    /// no view can show exactly these rows. The reason can be the table, a grouping for which there is no key,
-    /// or a condition that views do not have.
+    /// `around` is used as the time range of the view if the selection shows single rows and has no time
+    /// range. Returns `None` if no view can show exactly these rows. The reason can be the table, a grouping
+    /// for which there is no key, or a condition that views do not have.
     pub fn of_selection(
         selection: &Selection,
         around: Option<Range<i64>>,

@@ -278,7 +278,7 @@ impl NamedFrames {
         if let Some(id) = self.ids.get(&(process, address)) {
             return *id;
         }
-        // An address rarely belongs to several images over time. Use the last of them.
+        // An address rarely belongs to several images over time. If it does, use the last image.
         let image = self.images.lookup(process, address, i64::MAX - 1);
         let image = image.or_else(|| self.images.lookup(process, address, 0));
         let image = image.and_then(|row| u32::try_from(row).ok());
@@ -297,7 +297,7 @@ impl NamedFrames {
         id
     }
 
-    /// Numbers the frames by the sorted order of the names that they use.
+    /// Replaces each frame by an index in the sorted list of the names that the frames use.
     fn sorted(&self, offsets: Vec<u32>, mut frames: Vec<u32>) -> NamedStacks {
         let all = self.names.texts();
         let mut used: Vec<u32> = frames

@@ -42,8 +42,8 @@ pub struct TimelineRequest {
     pub filter: Vec<Condition>,
     /// Number of time buckets, 1 to 4000.
     pub buckets: u32,
-    /// Maximum number of groups with their own series, up to 64. They are the groups with the largest
-    /// totals.
+    /// Maximum number of groups with their own series, up to 64. The groups with the largest totals get their
+    /// own series.
     pub first: u32,
 }
 
@@ -113,7 +113,7 @@ pub struct RestSeries {
     /// Value of these groups for the whole time range.
     #[ts(as = "Option<f64>")]
     pub total: Option<Number>,
-    /// Value in each bucket.
+    /// Value of these groups in each bucket.
     #[ts(as = "Vec<Option<f64>>")]
     pub values: Vec<Option<Number>>,
 }

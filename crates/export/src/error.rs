@@ -22,7 +22,7 @@ pub enum Error {
     Partition {
         /// Path of the partition's file.
         path: PathBuf,
-        /// Reason of the failure.
+        /// Reason why the partition cannot be replaced.
         problem: PartitionProblem,
     },
     /// A Parquet file cannot be written.
@@ -30,7 +30,7 @@ pub enum Error {
     Parquet {
         /// Path of the file.
         path: PathBuf,
-        /// Reason of the failure.
+        /// Reason why the file cannot be written.
         source: Box<dyn error::Error + Send + Sync>,
     },
     /// The exported part of the trace has no packets.

@@ -20,7 +20,7 @@ impl Modules {
     /// Reads the modules of the trace.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub(super) fn read(part: &Part<'_>) -> Result<Modules, Error> {
         let mut modules = Modules::default();
         for batch in part.rows(Table::Images, &["path", "base_address"])? {

@@ -1,7 +1,7 @@
 //! Parquet export: a folder of tables with one partition for each trace.
 //!
-//! The layout `TABLE/trace=NAME/part-0.parquet` is that of Hive, DuckDB, Spark and Arrow for tables
-//! that are partitioned by a column, here `trace`.
+//! The layout is `TABLE/trace=NAME/part-0.parquet`. Hive, DuckDB, Spark and Arrow use this layout for tables
+//! that are partitioned by a column. Here, this column is `trace`.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -43,8 +43,8 @@ pub struct Written {
 /// The files get their names when all of them are complete.
 ///
 /// # Errors
-/// If the partition contains another trace, a table cannot be read or a file cannot be written. Then no new files
-/// or folders remain, unless a complete file could not be renamed.
+/// Returns an error if the partition contains another trace, a table cannot be read or a file cannot be
+/// written. Then no new files or folders remain, unless a complete file could not be renamed.
 pub fn write(
     part: &Part<'_>,
     tables: &[Table],
@@ -61,7 +61,8 @@ pub fn write(
         check_place(path, name, &identity)?;
     }
     let mut written = Written::default();
-    // If an error occurs, the new files are dropped first, which deletes them, and then the new folders.
+    // If an error occurs, the new files are dropped first, which deletes them. Then the new folders are
+    // dropped.
     let mut folders = NewFolders::default();
     let mut complete = Vec::new();
     for (table, path) in &files {
@@ -79,7 +80,7 @@ pub fn write(
     Ok(written)
 }
 
-/// Created folders. Those that are still empty are deleted when this value is dropped.
+/// Created folders. When this value is dropped, the folders that are still empty are deleted.
 #[derive(Default)]
 struct NewFolders(Vec<PathBuf>);
 
@@ -149,7 +150,7 @@ fn identity(trace: &Trace) -> String {
 /// Checks that the file of a partition can be written.
 ///
 /// # Errors
-/// If the file exists and contains another trace, or was not written by laglab.
+/// Returns an error if the file exists and contains another trace, or was not written by laglab.
 fn check_place(path: &Path, name: &str, identity: &str) -> Result<(), Error> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -175,7 +176,7 @@ fn check_place(path: &Path, name: &str, identity: &str) -> Result<(), Error> {
     }
 }
 
-/// Writes a table to a new file that does not have its name yet. Also returns the number of rows.
+/// Writes a table to a new file that has a temporary name. Also returns the number of rows.
 fn write_table(
     part: &Part<'_>,
     table: Table,

@@ -22,11 +22,11 @@ pub struct Part<'t> {
 }
 
 impl<'t> Part<'t> {
-    /// Makes the tables `wanted` and returns the part of the trace. The range is in nanoseconds
-    /// since the trace's start.
+    /// Makes the tables `wanted` and returns the part of the trace. The range is in nanoseconds since the
+    /// trace's start.
     ///
     /// # Errors
-    /// If the tables cannot be made.
+    /// Returns an error if the tables cannot be made.
     pub fn new(
         tables: &'t TraceTables,
         range: Range<i64>,
@@ -55,27 +55,26 @@ impl<'t> Part<'t> {
         self.range.start.max(0)
     }
 
-    /// Returns the given columns of the rows in the range, chunk by chunk. The column by which the table is sorted
-    /// decides whether a row is in the range. For CPU runs and interrupts, this is the end time. Processes,
+    /// Returns the given columns of the rows in the range, chunk by chunk. A row is in the range if its value
+    /// in the sorted column is in the range. For CPU runs and interrupts, this is the end time. Processes,
     /// threads, images and stacks are not limited to the range, because rows of other tables refer to them.
     ///
     /// # Errors
-    /// If the table cannot be made.
+    /// Returns an error if the table cannot be made.
     pub(super) fn rows(&self, table: Table, columns: &[&str]) -> Result<Rows<'_>, Error> {
         self.rows_in(self.range.clone(), table, columns)
     }
 
-    /// Returns rows of a table that is sorted by start time, including rows that started before the
-    /// range and may reach into it. [`Part::cut`] limits their times to the range.
+    /// Returns rows of a table that is sorted by start time. They include rows that started before the range,
+    /// because such rows may reach into the range. [`Part::cut`] limits their times to the range.
     ///
     /// # Errors
-    /// If the table cannot be made.
+    /// Returns an error if the table cannot be made.
     pub(super) fn rows_begun(&self, table: Table, columns: &[&str]) -> Result<Rows<'_>, Error> {
         self.rows_in(i64::MIN..self.range.end, table, columns)
     }
 
-    /// Returns the intersection of a time range with the range of this part; `None` if there is
-    /// none.
+    /// Returns the intersection of a time range with the range of this part. Returns `None` if there is none.
     pub(super) fn cut(&self, start_ns: i64, end_ns: i64) -> Option<Range<i64>> {
         cut(&self.range, start_ns..end_ns)
     }
@@ -105,7 +104,7 @@ impl<'t> Part<'t> {
         })
     }
 
-    /// Adds to the number of exported rows, which is reported as progress.
+    /// Adds `rows` to the number of exported rows. This number is reported as progress.
     fn advance(&self, rows: u64) -> Result<(), Error> {
         self.tables.check()?;
         let done = self.done.fetch_add(rows, Ordering::Relaxed) + rows;
@@ -116,7 +115,7 @@ impl<'t> Part<'t> {
     /// Returns all columns of the rows in the range, as [`Part::rows`] does.
     ///
     /// # Errors
-    /// If the table cannot be made.
+    /// Returns an error if the table cannot be made.
     pub(super) fn whole_rows(&self, table: Table) -> Result<Rows<'_>, Error> {
         let columns = table.schema().columns;
         let columns: Vec<&str> = columns.iter().map(|column| column.name).collect();
@@ -124,8 +123,8 @@ impl<'t> Part<'t> {
     }
 }
 
-/// Returns the intersection of `time` with `range`; `None` if they only touch. An empty time range
-/// is within `range` if its start is.
+/// Returns the intersection of `time` with `range`. Returns `None` if the two ranges only touch. An empty
+/// range `time` is within `range` if its start is within `range`.
 fn cut(range: &Range<i64>, time: Range<i64>) -> Option<Range<i64>> {
     let start = time.start.max(range.start);
     let end = time.end.min(range.end).max(start);
@@ -137,8 +136,7 @@ fn cut(range: &Range<i64>, time: Range<i64>) -> Option<Range<i64>> {
 pub(super) struct Rows<'p> {
     table: StoredTable,
     chunks: Range<usize>,
-    /// Column that sorts the table, and the range of its values that is selected; `None` selects
-    /// all rows.
+    /// Column that sorts the table, and the range of its values that is selected. `None` selects all rows.
     range: Option<(&'static str, Range<i64>)>,
     columns: Vec<String>,
     part: &'p Part<'p>,

@@ -17,7 +17,7 @@ pub const TABLES: [Table; 3] = [Table::Processes, Table::Threads, Table::Packets
 /// Writes the packets of the part. Returns their number.
 ///
 /// # Errors
-/// If a table cannot be read, there are no packets, or the file cannot be written.
+/// Returns an error if a table cannot be read, there are no packets, or the file cannot be written.
 pub fn write(part: &Part<'_>, out: impl Write) -> Result<u64, Error> {
     let clock = part.trace().clock();
     let start = clock.to_unix_ns(clock.from_ns(0));
@@ -279,8 +279,8 @@ mod tests {
             let [(1, interface), (6, packet)] = described else {
                 panic!("{described:?}");
             };
-            // The fixed fields of an interface have 8 bytes. Those of a packet have 20 bytes, followed by 5
-            // bytes of data and 3 of padding.
+            // The fixed fields of an interface have 8 bytes. The fixed fields of a packet have 20 bytes.
+            // After them, there are 5 bytes of data and 3 bytes of padding.
             assert_eq!(option(&interface[8..], 2), Some(name.as_bytes()));
             assert_eq!(option(&packet[28..], 1), Some(name.as_bytes()));
         }

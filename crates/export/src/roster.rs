@@ -50,7 +50,7 @@ impl Roster {
     /// Reads the processes and threads of the trace.
     ///
     /// # Errors
-    /// If the tables cannot be read.
+    /// Returns an error if the tables cannot be read.
     pub(super) fn read(part: &Part<'_>) -> Result<Roster, Error> {
         let mut roster = Roster::default();
         let columns = [
@@ -108,8 +108,8 @@ impl Roster {
         Ok(roster)
     }
 
-    /// Gives each process and thread a unique id. The ids of both come from one pool, as in
-    /// Windows.
+    /// Gives each process and thread a unique id. As in Windows, processes and threads get their ids from one
+    /// common pool.
     fn tell_apart(&mut self) {
         let processes = self.processes.iter().map(|process| process.process_id);
         let threads = self.threads.iter().map(|thread| thread.thread_id);

@@ -1,4 +1,4 @@
-//! An export to Parquet that ends early leaves nothing behind.
+//! Checks that an export to Parquet that ends early leaves no files behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 fn nothing_stays_of_an_interrupted_export() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("new/folder");
-    // The first table is complete when the folder of the second exists.
+    // The first table is complete when the folder of the second table exists.
     let error = export(&folder, folder.join("images")).unwrap_err();
     assert!(
         matches!(error, Error::Session(session::Error::Cancelled)),
@@ -57,7 +57,7 @@ fn nothing_stays_of_an_interrupted_export() {
     );
     assert_eq!(below(home.path()), Vec::<PathBuf>::new());
 
-    // An earlier export stays as it was.
+    // An earlier export must stay unchanged.
     let written = export(&folder, home.path().join("never")).unwrap();
     assert_eq!(written.files, 3);
     let complete = below(home.path());

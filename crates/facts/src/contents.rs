@@ -127,8 +127,8 @@ impl Data {
         )
     }
 
-    /// Returns the kind of data to which a kind of events belongs; `None` if the events are in none of the known
-    /// formats.
+    /// Returns the kind of data to which a kind of events belongs. Returns `None` if the events are in none
+    /// of the known formats.
     fn from_kind(kind: &KindRow) -> Option<Data> {
         let is = |format: EventFormat| kind.format == format.name();
         match kind.hook {
@@ -184,7 +184,7 @@ impl Data {
 /// Number of events of a kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Content {
-    /// The kind of data.
+    /// Kind of the data.
     pub data: Data,
     /// Number of events. The number of stacks includes stacks inside other events.
     pub count: u64,
@@ -210,7 +210,7 @@ pub(crate) fn contents(kinds: &[KindRow]) -> Vec<Content> {
 /// A question that the trace cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// The question.
+    /// Question that the trace cannot answer.
     pub question: &'static str,
     /// Reason why the trace cannot answer the question.
     pub reason: String,

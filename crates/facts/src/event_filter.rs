@@ -73,7 +73,7 @@ impl FromStr for EventPattern {
     }
 }
 
-/// Returns whether `text` matches `pattern`. A `*` in the pattern matches any text.
+/// Returns true if `text` matches `pattern`. A `*` in the pattern matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -101,14 +101,14 @@ impl Filter {
         )
     }
 
-    /// Returns whether the time range is empty.
+    /// Returns true if the time range is empty.
     pub fn is_empty_range(&self, clock: &Clock) -> bool {
         let (from, to) = self.range(clock);
         from > to
     }
 
-    /// Returns whether the filter has conditions on processes or threads, so that they must be known to
-    /// apply it.
+    /// Returns true if the filter has conditions on processes or threads. Then processes and threads must be
+    /// known before the filter can be applied.
     pub fn asks_for_ids(&self) -> bool {
         !(self.process_ids.is_empty()
             && self.process_names.is_empty()
@@ -143,13 +143,13 @@ impl Filter {
         provider && event
     }
 
-    /// Returns whether the filter has conditions on kinds of events.
+    /// Returns true if the filter has conditions on kinds of events.
     pub fn asks_for_kinds(&self) -> bool {
         !(self.providers.is_empty() && self.events.is_empty())
     }
 
-    /// Returns whether the event belongs to a selected thread or process. `running` is the thread that
-    /// ran on the event's CPU, if known. It also counts as a thread of the event.
+    /// Returns true if the event belongs to a selected thread or process. `running` is the thread that ran on
+    /// the event's CPU, if it is known. This thread also counts as a thread of the event.
     fn wants_ids(
         &self,
         event: &Event<'_>,
@@ -223,8 +223,8 @@ impl<'a> Sieve<'a> {
         self.is_of_process(event, &decoded, None).then_some(decoded)
     }
 
-    /// Returns whether the filter selects the event. `running` is the thread that ran on the event's
-    /// CPU, if known.
+    /// Returns true if the filter selects the event. `running` is the thread that ran on the event's CPU, if
+    /// known.
     pub fn passes(&mut self, event: &Event<'_>, running: Option<u32>) -> bool {
         self.is_of_kind(event)
             && (!self.filter.asks_for_ids()
@@ -241,7 +241,7 @@ impl<'a> Sieve<'a> {
         !filter.asks_for_ids() || filter.wants_ids(event, decoded, self.processes, running)
     }
 
-    /// Returns whether the filter selects the time, CPU and kind of the event.
+    /// Returns true if the filter selects the time, CPU and kind of the event.
     pub fn is_of_kind(&mut self, event: &Event<'_>) -> bool {
         const MAX_KINDS: usize = 1 << 16;
         let (from, to) = self.range;

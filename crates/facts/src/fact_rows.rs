@@ -104,7 +104,7 @@ impl FactRows {
         }
     }
 
-    /// Returns whether laglab's simulator made the trace. Such a trace has an event of the simulator's
+    /// Returns true if laglab's simulator made the trace. Such a trace has an event of the simulator's
     /// provider.
     pub(crate) fn is_simulated(&self) -> bool {
         let simulator = LAGLAB_SIMULATOR.to_string();

@@ -47,7 +47,7 @@ pub struct System {
     /// Major and minor version of Windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os_version: Option<String>,
-    /// Build of Windows.
+    /// Number of the build of Windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<u32>,
     /// Public name of the build, such as `Windows 11 24H2`.
@@ -172,8 +172,8 @@ pub struct Cpus {
     /// Number of CPUs according to the headers of the log files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<u32>,
-    /// True if events contain the number of the CPU that logged them. In sessions without per-processor
-    /// buffers, they do not.
+    /// True if events contain the number of the CPU that logged them. Events of sessions without
+    /// per-processor buffers do not contain it.
     pub known: bool,
     /// CPUs that logged events.
     pub seen: Vec<CpuActivity>,
@@ -224,7 +224,7 @@ impl Info {
     /// Reads the tables of a trace. Tables that do not exist yet are made first.
     ///
     /// # Errors
-    /// If the tables cannot be made or read, or if the progress callback asks to stop.
+    /// Returns an error if the tables cannot be made or read, or if the progress callback requests a stop.
     pub fn read(store: &Store, options: Options<'_>) -> Result<Info, StoreError> {
         Ok(Info::new(store.trace(), FactRows::read(store, options)?))
     }
@@ -232,7 +232,7 @@ impl Info {
     /// Reads the tables of a trace. Returns `None` if one of them does not exist yet.
     ///
     /// # Errors
-    /// If a table cannot be read.
+    /// Returns an error if a table cannot be read.
     pub fn made(store: &Store) -> Result<Option<Info>, StoreError> {
         let rows = FactRows::made(store)?;
         Ok(rows.map(|rows| Info::new(store.trace(), rows)))
@@ -241,7 +241,7 @@ impl Info {
     /// Reads the events of a trace without storing tables.
     ///
     /// # Errors
-    /// If the progress callback asks to stop.
+    /// Returns an error if the progress callback requests a stop.
     pub fn from_events(trace: &Trace, options: Options<'_>) -> Result<Info, StoreError> {
         Ok(Info::new(trace, FactRows::stream(trace, options)?))
     }
@@ -251,7 +251,7 @@ impl Info {
         Info::new(trace, FactRows::default())
     }
 
-    /// Returns whether laglab's simulator made the trace.
+    /// Returns true if laglab's simulator made the trace.
     pub fn is_simulated(&self) -> bool {
         self.simulated
     }

@@ -58,7 +58,7 @@ impl<T: Clone + PartialEq> Lives<T> {
                     _ => i64::MIN,
                 };
                 match lives.last_mut() {
-                    // The last owner has not ended, so this event is about the same owner.
+                    // The last owner has not ended. So this event belongs to the same owner.
                     Some(life) if life.to_ns == i64::MAX && sign != Sign::Start => {
                         if life.thing != thing && sign == Sign::ThereAtBegin {
                             life.thing = thing;

@@ -33,7 +33,7 @@ pub enum MetadataError {
     /// The path is a device, or the file is too large.
     #[error("{}: expected a file of at most 64 MiB", path.display())]
     NotAFile {
-        /// The path.
+        /// Path of the device or file.
         path: PathBuf,
     },
     /// The directory has no file with the expected extension.
@@ -41,7 +41,7 @@ pub enum MetadataError {
     EmptyDirectory {
         /// Path of the directory.
         path: PathBuf,
-        /// The expected extension.
+        /// Expected extension of the files.
         extension: &'static str,
     },
     /// The text is not a valid instrumentation manifest.
@@ -66,7 +66,7 @@ impl MetadataFiles {
     /// Returns a decoder that uses the descriptions in these files.
     ///
     /// # Errors
-    /// If a file cannot be read or is malformed.
+    /// Returns an error if a file cannot be read or is malformed.
     pub fn decoder(&self) -> Result<Decoder, MetadataError> {
         let mut decoder = Decoder::new();
         for file in files_of(&self.manifests, "man")? {
@@ -85,7 +85,8 @@ impl MetadataFiles {
     }
 }
 
-/// Returns the given files and, in place of a directory, its files with the extension, sorted by name.
+/// Returns the given files. A directory is replaced by its files with the extension `extension`, sorted by
+/// name.
 fn files_of(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf>, MetadataError> {
     let mut files = Vec::new();
     for path in paths {

@@ -14,7 +14,7 @@ pub enum Moment {
     Utc(i128),
 }
 
-/// Error: the text is not a time.
+/// Error for a text that is not a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a time since the start (1.5, 1.5s, 20ms, 7us, 100ns) or UTC (2024-05-01T12:00:00.5Z)"
@@ -22,7 +22,7 @@ pub enum Moment {
 pub struct MomentError;
 
 impl Moment {
-    /// Returns whether the moment is in UTC.
+    /// Returns true if the moment is in UTC.
     pub fn is_utc(&self) -> bool {
         matches!(self, Moment::Utc(_))
     }

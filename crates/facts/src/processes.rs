@@ -65,7 +65,7 @@ enum Subject {
     Thread,
 }
 
-/// Returns whether an event is about the start, the end or the existence of a process or a thread.
+/// Returns true if an event is about the start, the end or the existence of a process or a thread.
 pub fn is_life(event: &Event<'_>) -> bool {
     tells_of(event).is_some()
 }
@@ -118,7 +118,7 @@ impl Processes {
     /// trace to `decoder`.
     ///
     /// # Errors
-    /// If the progress callback cancels the work.
+    /// Returns an error if the progress callback cancels the work.
     pub fn learn(
         decoder: &mut Decoder,
         trace: &Trace,
@@ -184,7 +184,8 @@ impl Processes {
     }
 }
 
-/// Returns an id from an event header. Returns `None` for the value that means "no process or thread".
+/// Returns an id from an event header. Returns `None` if the id is the value that means "no process or
+/// thread".
 pub fn known_id(id: Option<u32>) -> Option<u32> {
     id.filter(|id| *id != u32::MAX)
 }

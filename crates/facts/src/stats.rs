@@ -1,5 +1,5 @@
-//! Numbers of events and bytes by kind. Their form is that of `laglab stats --json`, which is stable and
-//! documented in `docs/stats-json.md`.
+//! Numbers of events and bytes by kind. Their JSON form is the output of `laglab stats --json`. It is stable
+//! and documented in `docs/stats-json.md`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub struct Stats {
     pub providers: Vec<Provider>,
     /// WPP messages.
     pub messages: Vec<Messages>,
-    /// Number of events whose header names no provider, and of events that exceed the maximum number of
-    /// kinds.
+    /// Number of events that no other list counts. Their header names no provider, or the maximum number of
+    /// kinds was exceeded.
     pub other_events: u64,
     /// Lost and damaged parts.
     pub damage: DamageReport,
@@ -45,7 +45,7 @@ pub struct KernelEvents {
     pub class: Option<&'static str>,
     /// Hook group, which is the high byte of the hook id.
     pub group: u8,
-    /// Opcode.
+    /// Opcode of the events.
     pub opcode: u8,
     /// Version of the payload's layout.
     pub version: u8,
@@ -69,7 +69,7 @@ pub struct ClassicEvents {
     pub guid: Guid,
     /// Name of the event.
     pub name: Option<Arc<str>>,
-    /// Opcode.
+    /// Opcode of the events.
     pub opcode: u8,
     /// Version of the payload's layout.
     pub version: u8,
@@ -102,7 +102,7 @@ pub struct ProviderEvents {
     pub id: Option<u16>,
     /// Version of the payload's layout.
     pub version: u8,
-    /// Opcode.
+    /// Opcode of the events.
     pub opcode: u8,
     /// Name of the event.
     pub name: Option<Arc<str>>,
@@ -142,11 +142,11 @@ fn maybe_as_text<S: Serializer>(guid: &Option<Guid>, serializer: S) -> Result<S:
 }
 
 impl Stats {
-    /// Counts the events of a trace in one pass. The decoder learns descriptions from the trace and
-    /// names the events.
+    /// Counts the events of a trace in one pass. The decoder learns descriptions from the trace and names the
+    /// events.
     ///
     /// # Errors
-    /// If the progress callback cancels the work.
+    /// Returns an error if the progress callback cancels the work.
     pub fn read(
         trace: &Trace,
         decoder: &mut Decoder,
@@ -337,8 +337,8 @@ impl Providers {
     }
 }
 
-/// Returns the name of an extended item's type, without the prefix `EVENT_HEADER_EXT_TYPE_` that it has
-/// in `evntcons.h`. Returns the number if the type has no name.
+/// Returns the name of an extended item's type. In `evntcons.h`, this name has the prefix
+/// `EVENT_HEADER_EXT_TYPE_`, which is removed here. Returns the number if the type has no name.
 fn extended_item_name(ext_type: u16) -> String {
     let name = match ext_type {
         1 => "RELATED_ACTIVITYID",

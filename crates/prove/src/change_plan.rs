@@ -1,7 +1,7 @@
 //! Plans of measurements before and after a change of settings, and their verdict.
 //!
-//! A [`MeasurePlan`] is the file `measure.toml` in the folder of a plan of `laglab tune`. [`verdict`] checks that the
-//! measurements and traces of both sides are those that the plan asks for, and says whether the change helped.
+//! A [`MeasurePlan`] is the file `measure.toml` in the folder of a plan of `laglab tune`. [`verdict`] checks
+//! that the measurements and traces of both sides match the plan. Then it states whether the change helped.
 
 mod ask;
 mod measurements;
@@ -23,7 +23,7 @@ pub const FILE: &str = "measure.toml";
 pub struct MeasurePlan {
     /// Version of the format: [`MeasurePlan::VERSION`].
     pub version: u32,
-    /// Smallest change that matters, as a share of the value before the change.
+    /// Minimum change that matters, as a share of the value before the change.
     pub margin: f64,
     /// Name of the computer, if the inputs of the plan stated it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct MeasurePlan {
     /// Traces to record.
     #[serde(default, rename = "recording", skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<Recording>,
-    /// Changes whose effect no measurement or trace is known to show.
+    /// Changes of settings for which no measurement or trace is known that shows the effect.
     #[serde(default, rename = "not_shown", skip_serializing_if = "Vec::is_empty")]
     pub not_shown: Vec<NotShown>,
 }
@@ -48,13 +48,13 @@ pub struct MeasurePlan {
 pub struct Change {
     /// Id of the setting in the catalogue.
     pub setting: String,
-    /// Place of the setting.
+    /// Location of the setting, such as a registry value.
     pub place: String,
     /// Value before the change.
     pub from: String,
     /// Value after the change.
     pub to: String,
-    /// Events of which one makes the change take effect.
+    /// Events that make the change take effect. Each of them is sufficient.
     pub takes_effect: Vec<String>,
 }
 
@@ -64,9 +64,9 @@ pub struct Change {
 pub struct Reason {
     /// Id of the setting.
     pub setting: String,
-    /// Effect of the setting, and what to do while measuring or recording.
+    /// Effect of the setting, and the activity that is needed during the measurement or recording.
     pub why: String,
-    /// URL of the source.
+    /// URL of the source for the effect.
     pub source: String,
 }
 
@@ -80,25 +80,25 @@ pub struct Measurement {
     pub method: String,
     /// Setting of the probe, in words.
     pub setting: String,
-    /// Phase of the operation, if the probe measures several.
+    /// Phase of the operation. `None` if the probe does not measure several phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// Requested duration of a sleep.
+    /// Requested duration of a sleep, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_ns: Option<i64>,
-    /// Size of a packet.
+    /// Size of a packet, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
     /// Number of runs on each side.
     pub runs: usize,
-    /// Least number of samples in a run.
+    /// Minimum number of samples in a run.
     pub samples_per_run: usize,
-    /// Quantile of a run's samples that is compared; `None` if a run has one value.
+    /// Quantile of a run's samples that is compared, from 0 to 1. `None` if a run has only one value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantile: Option<f64>,
-    /// Command before the change.
+    /// Command for the measurement before the change.
     pub before: String,
-    /// Command after the change.
+    /// Command for the measurement after the change.
     pub after: String,
     /// Reasons for the measurement.
     pub reasons: Vec<Reason>,
@@ -131,16 +131,16 @@ impl Probe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
-    /// Compared times.
+    /// Kind of times in the traces that is compared.
     pub times: Times,
-    /// Name of the compared program or module; `None` to compare all.
+    /// Name of the compared program or module. `None` if all programs or modules are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
     /// Number of traces on each side.
     pub traces: usize,
-    /// Length of a trace in seconds. A trace may be a tenth shorter.
+    /// Planned length of a trace, in seconds. A trace may be up to a tenth shorter.
     pub seconds: f64,
-    /// Command that makes the files with which the traces are recorded.
+    /// Command that creates the files needed to record the traces.
     pub kit: String,
     /// Files of the traces before the change.
     pub before: String,
@@ -150,7 +150,7 @@ pub struct Recording {
     pub reasons: Vec<Reason>,
 }
 
-/// Times in traces that are compared.
+/// Kind of times in traces that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Times {
@@ -180,15 +180,15 @@ impl Times {
     }
 }
 
-/// Change whose effect no measurement or trace is known to show.
+/// Planned change whose effect no measurement or trace is known to show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotShown {
     /// Id of the setting.
     pub setting: String,
-    /// Reason.
+    /// Reason why the effect is not shown.
     pub why: String,
-    /// Evidence that a person can look at, if any is known.
+    /// Other evidence of the effect that the user can look at. `None` if no evidence is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_at: Option<String>,
 }
@@ -215,7 +215,7 @@ pub enum PlanError {
         what: &'static str,
         /// Value of the field.
         found: f64,
-        /// Valid values.
+        /// Description of the valid values.
         expected: &'static str,
     },
 }
@@ -227,7 +227,7 @@ impl MeasurePlan {
     /// Parses the text of a plan's file.
     ///
     /// # Errors
-    /// If the text is not a plan, or if a number is out of range.
+    /// Returns an error if the text is not a plan, or if a number is out of range.
     pub fn parse(text: &str) -> Result<MeasurePlan, PlanError> {
         let plan: MeasurePlan = toml::from_str(text)?;
         if plan.version != Self::VERSION {

@@ -8,11 +8,12 @@ use crate::{Error, Group, Run, Unit, stored};
 /// Columns of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// Column of the values. If its name ends with `_ns`, `_us`, `_ms` or `_s`, the values are times.
+    /// Name of the column of the values. If the name ends with `_ns`, `_us`, `_ms` or `_s`, the values are
+    /// times.
     pub value: String,
-    /// Column of the names of runs. Without it, each row is a run.
+    /// Name of the column that contains the names of runs. If it is `None`, each row is a separate run.
     pub run: Option<String>,
-    /// Column that names what was measured. Without it, all rows are one group.
+    /// Name of the column that states what was measured. If it is `None`, all rows belong to one group.
     pub by: Option<String>,
 }
 
@@ -73,7 +74,8 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
         let new = |name| Run::new(name, Vec::new(), 0);
         let run = match run_at {
             Some(run) => growing.run(group, cell(run), new),
-            // Rows of different groups have different names, so they make no pairs.
+            // Each row gets a different number as its name, also across groups. So runs of different groups
+            // do not form pairs.
             None => growing.run(group, &number.to_string(), new),
         };
         number += 1;
@@ -95,7 +97,7 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
     Ok(growing.groups)
 }
 
-/// Describes a missing column, for an error.
+/// Describes a missing column for an error message.
 pub(crate) fn no_column<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
     /// Maximum number of columns that an error lists.
     const MOST: usize = 20;
@@ -111,7 +113,7 @@ pub(crate) fn no_column<'n>(name: &str, known: impl Iterator<Item = &'n str>) ->
     )
 }
 
-/// Returns the unit of a column, and the number by which its values are multiplied.
+/// Returns the unit of a column, and the factor that converts its values to this unit.
 pub(crate) fn unit_of(column: &str) -> (Unit, f64) {
     let times = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("_s", 1e9)];
     let time = times.iter().find(|(suffix, _)| column.ends_with(suffix));

@@ -1,4 +1,4 @@
-//! Reasons why nothing can be compared.
+//! Errors: reasons why measurements cannot be compared.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub enum Error {
     Format {
         /// Path of the file.
         file: PathBuf,
-        /// Cause, and advice.
+        /// Description of the cause, and advice.
         what: String,
     },
     /// The groups of runs to compare cannot be selected.

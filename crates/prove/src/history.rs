@@ -21,20 +21,20 @@ pub struct History {
     pub lines: Vec<HistoryLine>,
 }
 
-/// History of one metric.
+/// History of one metric of a measured thing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HistoryLine {
-    /// Number that each run counts as.
+    /// Metric that turns each run into one number.
     pub metric: Metric,
-    /// Value of each point: the median of its runs.
+    /// Value of each point: the median of the values of its runs.
     pub values: Vec<f64>,
-    /// Parts between changes, in order; without changes, there is one.
+    /// Segments between changes, in order. Without changes, there is only one segment.
     pub segments: Vec<Segment>,
-    /// Reason why no changes were searched.
+    /// Reason why changes were not searched for. `None` if they were searched for.
     pub not_searched: Option<String>,
 }
 
-/// Part of a history in which a metric did not change.
+/// Segment of a history in which a metric did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Segment {
     /// Index of the first point.
@@ -45,30 +45,31 @@ pub struct Segment {
     pub median: f64,
 }
 
-/// Points of one thing, each with its runs.
+/// Points of one measured thing, each with its runs.
 struct Points {
     name: String,
     unit: Unit,
     points: Vec<(String, Vec<Run>)>,
 }
 
-/// Least number of points in which a change can be found: 5 on each side.
+/// Minimum number of points in which a change can be found. A change needs 5 points on each side.
 const LEAST_POINTS: usize = 10;
 
-/// Greatest number of points. The search takes time that grows with its square.
+/// Maximum number of points. The time of the search is proportional to the square of the number of points.
 const MOST_POINTS: usize = 1_000;
 
 /// Quantiles whose histories are shown.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// Probability of a change in a history without changes, over all metrics of all things.
+/// Probability that at least one change is found in histories without changes. All metrics of all measured
+/// things together have this probability.
 const ALPHA: f64 = 0.05;
 
-/// Searches changes in the histories of all things. Each file, given with its name, is a point. With a single file,
-/// each of its runs is a point.
+/// Searches for changes in the histories of all measured things. If there are several files, each file is a
+/// point. `files` contains the name of each file. If there is a single file, each of its runs is a point.
 ///
 /// # Errors
-/// If a file cannot be read, or if there is nothing in the files.
+/// Returns an error if a file cannot be read, or if the files contain no runs.
 pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error> {
     let is_single = files.len() == 1;
     let mut all: Vec<Points> = Vec::new();
@@ -112,7 +113,7 @@ pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error
     Ok(read.into_iter().map(history).collect())
 }
 
-/// Returns the metrics that every run allows.
+/// Returns the metrics for which every run has enough samples.
 fn metrics(points: &[Vec<RunQuantiles>]) -> Vec<Metric> {
     let samples = || points.iter().flatten().map(|run| run.samples);
     if samples().all(|samples| samples == 1) {
@@ -130,7 +131,7 @@ impl HistoryLine {
             let each = runs.iter().filter_map(|run| run.at(metric.share()));
             median(&each.collect::<Vec<f64>>())
         };
-        // Each point has a run with a sample, because every run allows the metric.
+        // Each point has a value, because every run has enough samples for the metric.
         let values: Vec<f64> = points.iter().filter_map(value).collect();
         let not_searched = match values.len() {
             few @ 0..LEAST_POINTS => Some(format!(

@@ -11,25 +11,27 @@ use statistics::{
 use crate::summary::{Side, in_waves, median};
 use crate::{Error, Group, Sides, Summary, Unit};
 
-/// Question to the measurements.
+/// Question that the measurements must answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Question {
-    /// Smallest change that matters, as a share of the value before the change, such as 0.02.
+    /// Minimum change that matters, as a share of the value before the change, such as 0.02.
     pub margin: f64,
 }
 
-/// Number that a run counts as.
+/// Metric that turns each run into one number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// The only value of the run.
     Value,
-    /// Quantile of the samples of the run, as the share of samples that do not exceed it.
+    /// Quantile of the samples of the run. The number is the share of samples that do not exceed the
+    /// quantile.
     Quantile(f64),
 }
 
 impl Metric {
-    /// Returns the share of the quantile. One value is each of its quantiles.
+    /// Returns the share of samples that do not exceed the metric. For `Metric::Value`, any share is valid:
+    /// each quantile of a single value is the value itself.
     pub(crate) fn share(self) -> f64 {
         match self {
             Metric::Value => 0.5,
@@ -38,14 +40,14 @@ impl Metric {
     }
 }
 
-/// Comparison of one thing before and after a change.
+/// Comparison of one measured thing before and after a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// Name of the measured thing.
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Relation between the runs.
+    /// Relation between the runs of both sides: paired or unpaired.
     pub design: Design,
     /// Number of runs before the change.
     pub runs_before: usize,
@@ -55,18 +57,20 @@ pub struct Judgement {
     pub samples_before: u64,
     /// Number of samples with a value after the change.
     pub samples_after: u64,
-    /// Number of samples without a value, on both sides.
+    /// Number of samples without a value on both sides together.
     pub unknown: u64,
     /// Comparison of each metric.
     pub lines: Vec<Line>,
-    /// Stalls on both sides; `None` if there are too few samples for a threshold.
+    /// Stalls on both sides. `None` if there are too few samples to choose a threshold, or if there are no
+    /// stalls.
     pub stalls: Option<Stalls>,
-    /// Changes of the shares of the modes, if the distribution has several.
+    /// Changes of the shares of the modes. Empty unless the distribution has several modes.
     pub modes: Vec<Move>,
-    /// Part of the samples that moved from one mode to another one.
+    /// Samples that moved from one mode to another mode. `None` if chance may explain the changes of the
+    /// shares.
     pub moved: Option<Moved>,
-    /// Number of neighbouring samples that count as one independent sample, of the run with the strongest
-    /// dependence. `None` if runs have one value.
+    /// Number of consecutive samples that count as one independent sample. It is the number of the run with
+    /// the strongest dependence. `None` if each run has one value.
     pub samples_per_independent: Option<f64>,
     /// Reasons to doubt the comparison, one sentence each.
     pub doubts: Vec<String>,
@@ -75,43 +79,46 @@ pub struct Judgement {
 /// Comparison of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// Number that each run counts as.
+    /// Metric that turns each run into one number.
     pub metric: Metric,
-    /// Median of the runs before the change; `None` if a run has too few samples for the metric.
+    /// Median of the values of the runs before the change. `None` if a run has too few samples for the
+    /// metric.
     pub before: Option<f64>,
-    /// Median of the runs after the change; `None` if a run has too few samples for the metric.
+    /// Median of the values of the runs after the change. `None` if a run has too few samples for the metric.
     pub after: Option<f64>,
-    /// Change; `None` if the runs do not allow a comparison.
+    /// Change of the metric. `None` if the runs do not allow a comparison.
     pub comparison: Option<Comparison>,
-    /// Probability of such a change by chance, corrected for the number of metrics (Holm).
+    /// Probability that chance alone makes such a change, corrected for the number of metrics (Holm). `None`
+    /// if the runs do not allow a comparison.
     pub adjusted_p: Option<f64>,
-    /// Conclusion; `None` if the runs do not allow a comparison.
+    /// Conclusion about the change. `None` if the runs do not allow a comparison.
     pub verdict: Option<Verdict>,
-    /// Number of further pairs or runs that would probably tell a change of the margin, if the verdict is
-    /// unknown.
+    /// Number of additional pairs or runs with which a change as large as the margin would probably be found.
+    /// Present only if the verdict is unknown.
     pub more: Option<u64>,
-    /// Effect of the order within pairs; `None` if the order is unknown, or if a side began too rarely.
+    /// Effect of the order within pairs. `None` if the order is unknown, or if one side began in too few
+    /// pairs.
     pub order: Option<OrderEffect>,
-    /// Reason why the runs do not allow a comparison.
+    /// Reason why the runs do not allow a comparison. `None` if they do.
     pub not_compared: Option<String>,
 }
 
-/// Effect of the order within pairs, and its conclusion.
+/// Effect of the order within pairs, with its probability by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OrderEffect {
-    /// The effect.
+    /// Size of the effect.
     #[serde(flatten)]
     pub order: Order,
-    /// Probability of such an effect by chance, corrected for the number of metrics (Holm).
+    /// Probability that chance alone makes such an effect, corrected for the number of metrics (Holm).
     pub adjusted_p: f64,
-    /// True if chance hardly explains the effect.
+    /// True if chance is unlikely to explain the effect.
     pub matters: bool,
 }
 
-/// Stalls: groups of neighbouring samples above a threshold.
+/// Comparison of stalls. A stall is a group of neighbouring samples above a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Stalls {
-    /// Threshold: a quantile of the samples before the change.
+    /// Threshold. It is a quantile of the samples before the change.
     pub above: f64,
     /// Share of samples before the change that do not exceed the threshold.
     pub share: f64,
@@ -123,23 +130,24 @@ pub struct Stalls {
     pub late_before: u64,
     /// Number of samples in stalls after the change.
     pub late_after: u64,
-    /// Change of the number of stalls per sample.
+    /// Ratio of the rates of stalls after and before the change. A rate is the number of stalls per sample.
     pub rates: RateRatio,
 }
 
-/// Samples that moved from one mode to another one.
+/// Samples that moved from one mode to another mode.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Moved {
-    /// Peak of the mode that lost most samples.
+    /// Peak of the mode whose share decreased most.
     pub from: f64,
-    /// Peak of the mode that gained most samples.
+    /// Peak of the mode whose share increased most.
     pub to: f64,
     /// Share of all samples that moved.
     pub share: f64,
 }
 
 impl Moved {
-    /// Finds the modes that lost and gained most. Returns `None` if chance explains the change of one of them.
+    /// Finds the mode whose share decreased most and the mode whose share increased most. Modes whose change
+    /// chance may explain are ignored. Returns `None` if no mode decreased or no mode increased.
     fn of(modes: &[Move]) -> Option<Moved> {
         let all_p: Vec<f64> = modes.iter().map(|of| of.odds.p).collect();
         let adjusted = multiple::holm(&all_p);
@@ -159,13 +167,13 @@ impl Moved {
 /// Quantiles that are compared.
 pub(crate) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// Probability of an error that a verdict allows.
+/// Maximum probability of a wrong verdict.
 const ALPHA: f64 = 0.05;
 
-/// Compares both sides, of which `summary` is the summary.
+/// Compares both sides. `summary` must be the summary of `sides`.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Judgement, Error> {
     let [before, after] = &summary.sides;
     let is_single = summary.has_one_value_per_run();
@@ -208,7 +216,7 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
     })
 }
 
-/// Compares one metric, without its verdict. Returns `None` if no run has a value.
+/// Compares one metric. The verdict is added later. Returns `None` if a side has no run with a value.
 fn line(metric: Metric, before: &Side, after: &Side, design: Design) -> Option<Line> {
     let share = metric.share();
     let of = |side: &Side| -> Vec<f64> {
@@ -244,7 +252,7 @@ fn line(metric: Metric, before: &Side, after: &Side, design: Design) -> Option<L
     })
 }
 
-/// Returns the change of a line that matters.
+/// Returns the minimum change of a line that matters, on the scale of its comparison.
 pub(crate) fn margin(question: Question, line: &Line, scale: Scale) -> Margin {
     match scale {
         Scale::Ratio => Margin::Share(question.margin),
@@ -254,7 +262,8 @@ pub(crate) fn margin(question: Question, line: &Line, scale: Scale) -> Margin {
     }
 }
 
-/// Adds the verdicts. A difference that several comparisons at once may show by chance is unknown.
+/// Adds the verdicts. The metrics are compared at the same time, which increases the probability of a chance
+/// difference. If chance may explain a difference, the verdict is unknown.
 fn conclude(lines: &mut [Line], question: Question) {
     let all_p = lines.iter().filter_map(|line| Some(line.comparison?.p));
     let all_p: Vec<f64> = all_p.collect();
@@ -278,8 +287,8 @@ fn conclude(lines: &mut [Line], question: Question) {
     }
 }
 
-/// Returns the number of further pairs or runs of each side with which a change of the margin is found with a
-/// probability of 90 %.
+/// Returns the number of additional pairs, or of additional runs on each side. With them, a change as large
+/// as the margin is found with a probability of 90 %.
 pub(crate) fn more(comparison: &Comparison, margin: Margin, have: u64) -> Option<u64> {
     let size = match margin {
         Margin::Share(share) => share.ln_1p(),
@@ -289,7 +298,8 @@ pub(crate) fn more(comparison: &Comparison, margin: Margin, have: u64) -> Option
     Some(needed.saturating_sub(have).max(1))
 }
 
-/// Counts the stalls. The threshold is the greatest of p99.9 and p99 that has at least ten samples above it.
+/// Counts the stalls. The threshold is p99.9 of the samples before the change. If fewer than ten samples
+/// would exceed p99.9, the threshold is p99, which also needs at least ten samples above it.
 fn stalls(sides: &Sides, before: &Side, after: &Side) -> Result<Option<Stalls>, Error> {
     let is_enough = |share: &f64| before.samples() >= planning::samples_per_run(*share);
     let share = [0.999, 0.99].into_iter().find(is_enough);
@@ -333,10 +343,12 @@ fn stalls(sides: &Sides, before: &Side, after: &Side) -> Result<Option<Stalls>, 
     }))
 }
 
-/// Number of pairs from which on it is a doubt if the same side always began.
+/// Minimum number of pairs for a doubt about the order. The doubt is stated if the same side began in all
+/// pairs.
 const MIN_ALWAYS: usize = 3;
 
-/// Returns for each pair whether the run before the change began; `None` if a pair has no known order.
+/// Returns a flag for each pair: true if the run before the change began first. Returns `None` if the order
+/// of a pair is unknown.
 fn before_began(sides: &Sides) -> Option<Vec<bool>> {
     if sides.design == Design::Unpaired {
         return None;
@@ -349,7 +361,7 @@ fn before_began(sides: &Sides) -> Option<Vec<bool>> {
     began.collect()
 }
 
-/// Adds the effects of the order within pairs.
+/// Adds the effect of the order within pairs to each line.
 fn add_orders(lines: &mut [Line], before: &Side, after: &Side, began: &[bool]) {
     let effect = |line: &Line| {
         let of = |side: &Side| -> Option<Vec<f64>> {

@@ -1,12 +1,13 @@
-//! Did a change help? Compares measurements before and after it.
+//! Comparison of measurements before and after a change. It answers the question whether the change helped.
 //!
-//! [`measured`] reads files of `laglab measure`, and [`columns`] reads CSV and Parquet files of other programs.
-//! Both return [`Group`]s of runs. [`traces`] reads a [`TraceMetric`] of a trace, which is one run. [`sides`] selects the groups before and after the change. [`Summary`] reads
-//! each run once, and [`judge`] compares the summaries with the methods of the crate `statistics`.
-//! A [`change_plan`] says what to measure before and after a change of settings, and ends with one verdict.
+//! [`measured`] reads files of `laglab measure`, and [`columns`] reads CSV and Parquet files of other
+//! programs. Both return [`Group`]s of runs. [`traces`] reads a [`TraceMetric`] of a trace. Each trace is one
+//! run. [`sides`] selects the groups before and after the change. [`Summary`] reads each run once, and
+//! [`judge`] compares the summaries with the methods of the crate `statistics`. A [`change_plan`] lists the
+//! measurements before and after a change of settings. Its result is one verdict.
 //!
-//! The unit of evidence is a run. The samples of a run depend on each other, so each run counts as one
-//! number for each quantile.
+//! The unit of evidence is a run. The samples of a run depend on each other. So a run gives only one number
+//! for each quantile.
 
 pub mod change_plan;
 pub mod columns;

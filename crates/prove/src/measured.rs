@@ -31,9 +31,9 @@ pub struct Key {
     pub method: String,
     /// Setting of the probe, in words; empty if the file has none.
     pub setting: String,
-    /// Phase of the operation, if the probe measured several.
+    /// Phase of the operation. `None` if the probe does not measure several phases.
     pub phase: Option<String>,
-    /// Requested duration of a sleep.
+    /// Requested duration of a sleep, in nanoseconds.
     pub requested_ns: Option<i64>,
     /// Number of bytes read or sent.
     pub size_bytes: Option<u64>,
@@ -76,7 +76,8 @@ impl MeasuredFile {
     }
 }
 
-/// Reads the groups of a file with their properties. Groups have different names, so each has one key.
+/// Reads the groups of a file with their properties. Different groups have different names, so a name
+/// identifies one `Key`.
 fn groups(file: &Path) -> Result<Vec<(Key, Group)>, Error> {
     let known: RefCell<Vec<(String, Key)>> = RefCell::default();
     let name = |of: &[ArrayRef], row: usize| {
@@ -114,7 +115,7 @@ fn groups(file: &Path) -> Result<Vec<(Key, Group)>, Error> {
 }
 
 impl Key {
-    /// Reads the properties from the columns of [`GROUP`].
+    /// Reads the properties in a row. `columns` are the columns that [`GROUP`] lists.
     fn of(columns: &[ArrayRef], row: usize) -> Key {
         let text = |column: usize| {
             let text = columns.get(column).map(|column| stored::text(column, row));
@@ -136,7 +137,7 @@ impl Key {
         }
     }
 
-    /// Returns the name of the measured thing. It does not have the probe.
+    /// Returns the name of the measured thing. The name does not contain the probe.
     pub fn name(&self) -> String {
         let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let parts = [
@@ -151,8 +152,8 @@ impl Key {
     }
 }
 
-/// Returns the time from the first to the last start of a sample in a file of `laglab measure`, in nanoseconds; `None`
-/// if the file does not tell it.
+/// Returns the time from the first to the last start of a sample in a file of `laglab measure`, in
+/// nanoseconds. Returns `None` if the file does not state the range of the starts.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read.

@@ -1,29 +1,29 @@
-//! Numbers of the pictures of a comparison.
+//! Numbers for the pictures of a comparison.
 
 use statistics::shift_function::{RunQuantiles, Shift, shifts};
 
 use crate::summary::{Side, in_waves};
 use crate::{Error, Group, Sides, Summary};
 
-/// Numbers of the pictures of one comparison.
+/// Numbers for the pictures of one comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// Change of each quantile that the runs allow; empty if runs have one value.
+    /// Change of each quantile for which the runs have enough samples. Empty if each run has one value.
     pub shifts: Vec<Shift>,
-    /// Median of each run before and after the change, in order. A run without values has none.
+    /// Median of each run before and after the change, in order. `None` for a run without values.
     pub runs: [Vec<Option<f64>>; 2],
-    /// Distribution of all values; `None` if all are equal or there are none.
+    /// Distribution of all values. `None` if there are no values, or if all values are equal.
     pub histogram: Option<Histogram>,
 }
 
 /// Distribution of the values of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
-    /// Least value.
+    /// Minimum of the values, where the first bin starts.
     pub low: f64,
-    /// Upper end of the last bin. Greater values are in this bin, too.
+    /// End of the last bin. The last bin also counts all greater values.
     pub high: f64,
-    /// Greatest value.
+    /// Maximum of the values.
     pub greatest: f64,
     /// True if the bins are equally wide on a logarithmic axis.
     pub is_logarithmic: bool,
@@ -34,14 +34,14 @@ pub struct Histogram {
 /// Number of bins of a histogram.
 const BINS: usize = 64;
 
-/// Share of the values that a histogram shows at their place. Without it, rare late values would squeeze all
-/// others into one bin.
+/// Share of the values below the end of the last bin. The bins do not reach the maximum, because a few very
+/// late values would squeeze all others into one bin.
 const REACH: f64 = 0.999;
 
-/// Returns the numbers of the pictures. `summary` is the summary of both sides.
+/// Returns the numbers for the pictures. `summary` must be the summary of `sides`.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
     let [before, after] = summary.sides.each_ref().map(|side: &Side| {
         let quantiles = side.runs.iter().map(|run| run.quantiles);
@@ -132,7 +132,7 @@ mod tests {
         };
         let picture = picture(&sides, &Summary::read(&sides).unwrap()).unwrap();
         assert_eq!(picture.runs, [vec![Some(8.0); 6], vec![Some(2.0); 6]]);
-        // Nine quantiles; p99 and p99.9 need more samples.
+        // Nine quantiles are compared. p99 and p99.9 would need more samples.
         assert_eq!(picture.shifts.len(), 9);
         let is_quarter = |shift: &Shift| (shift.comparison.change.centre - 0.25).abs() < 1e-12;
         assert!(picture.shifts.iter().all(is_quarter));
@@ -142,7 +142,8 @@ mod tests {
         for shares in &histogram.shares {
             assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         }
-        // A third of the values before the change are the greatest, and a third after it the least.
+        // Before the change, a third of the values are in the last bin, because they are the greatest. After
+        // the change, a third of the values are in the first bin.
         assert!((histogram.shares[0][BINS - 1] - 1.0 / 3.0).abs() < 1e-12);
         assert!((histogram.shares[1][0] - 1.0 / 3.0).abs() < 1e-12);
     }

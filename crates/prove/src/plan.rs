@@ -1,4 +1,5 @@
-//! Plans of comparisons from a pilot: the number of pairs of runs that tells a change.
+//! Plans of comparisons, computed from a pilot. A plan states the number of pairs of runs that can show a
+//! change.
 
 use serde::Serialize;
 use statistics::paired::MOST;
@@ -8,14 +9,14 @@ use statistics::{Design, Incomparable, Interval, Scale, quantile};
 use crate::summary::{Side, in_waves};
 use crate::{Error, Group, Line, Metric, Question, Sides, Summary, Unit, judge};
 
-/// Plan of a comparison.
+/// Plan of a comparison of one measured thing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// Name of the measured thing.
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Number of pairs of the pilot.
+    /// Number of pairs in the pilot.
     pub pilot: usize,
     /// Plan of each metric.
     pub lines: Vec<PlanLine>,
@@ -24,44 +25,46 @@ pub struct Plan {
 /// Plan of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanLine {
-    /// Number that each run counts as.
+    /// Metric that turns each run into one number.
     pub metric: Metric,
-    /// Median of the runs before the change.
+    /// Median of the values of the runs before the change.
     pub before: Option<f64>,
-    /// Forecast from the pilot; `None` if the pilot does not allow one.
+    /// Forecast from the pilot. `None` if the pilot does not allow a forecast.
     pub forecast: Option<Forecast>,
-    /// Number of pairs that find a change of the margin with a probability of 90 %.
+    /// Number of pairs with which a change as large as the margin is found with a probability of 90 %. `None`
+    /// if there is no plan.
     pub pairs: Option<u64>,
-    /// Half width of the 95 % interval that these pairs will have, as a share or as a difference.
+    /// Expected half width of the 95 % confidence interval with `pairs` pairs. It is a share or a difference,
+    /// depending on the scale of the forecast.
     pub half_width: Option<Interval>,
-    /// Changes that other numbers of pairs find with a probability of 90 %, as shares or as differences.
+    /// For several numbers of pairs, the change that is found with a probability of 90 %.
     pub detectable: Vec<Detectable>,
-    /// Part of the scatter (variance) that chance within the runs explains. Longer runs reduce it, and further pairs
-    /// reduce all of it.
+    /// Share of the variance of the pairs that comes from chance within the runs. Longer runs reduce only
+    /// this share. More pairs reduce the effect of the whole variance.
     pub within_runs: Option<f64>,
-    /// Reason why there is no plan.
+    /// Reason why there is no plan. `None` if there is a plan.
     pub not_planned: Option<String>,
 }
 
-/// Least change that a number of pairs finds.
+/// Minimum change that a number of pairs can find.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Detectable {
     /// Number of pairs.
     pub pairs: u64,
-    /// Change, as a share or as a difference.
+    /// Minimum change. It is a share or a difference, depending on the scale of the forecast.
     pub change: f64,
 }
 
 /// Numbers of pairs for which the detectable change is computed.
 const PAIRS: [u64; 5] = [8, 16, 32, 64, 128];
 
-/// Probability with which a planned comparison finds a change.
+/// Probability with which a planned comparison must find the change.
 const POWER: f64 = 0.9;
 
-/// Plans a comparison like the one of the pilot. `summary` is the summary of the pilot.
+/// Plans a comparison with the same kind of runs as the pilot. `summary` must be the summary of `pilot`.
 ///
 /// # Errors
-/// If a file cannot be read, or if the runs of the pilot make no pairs.
+/// Returns an error if a file cannot be read, or if the runs of the pilot are not paired.
 pub fn plan(pilot: &Sides, summary: &Summary, question: Question) -> Result<Plan, Error> {
     if pilot.design == Design::Unpaired {
         return Err(Error::Sides(
@@ -164,11 +167,12 @@ impl PlanLine {
 /// Quantiles of metrics.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// Returns for each quantile the mean variance of its logarithm that chance within the runs causes; `None` if a run
-/// is too short to bound it, or if a value is not positive. It follows from the bounds of the quantile, for which
-/// dependent samples count as fewer.
+/// Returns one value for each quantile: the variance of the quantile's logarithm that chance within the runs
+/// causes, as the mean over all runs. The variance of a run is computed from the confidence bounds of the
+/// quantile. If samples depend on each other, they count as fewer samples. Returns `None` for a quantile if a
+/// run is too short for such bounds, or if a value is not positive.
 fn chance_within_runs(group: &Group) -> Result<[Option<f64>; 4], Error> {
-    /// Width of a 95 % interval in standard deviations.
+    /// Width of a 95 % interval of a normal distribution, in standard deviations.
     const WIDTH: f64 = 2.0 * 1.959_963_984_540_054;
 
     let mut sums = [Some(0.0); 4];

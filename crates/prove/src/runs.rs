@@ -11,7 +11,7 @@ use crate::stored::StoredRun;
 /// Runs that measured the same thing.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Name of the measured thing: method and setting, or the value of a column.
+    /// Name of the measured thing. It consists of method and setting, or is the value of a column.
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
@@ -22,10 +22,10 @@ pub struct Group {
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Name, which is unique within its group. Runs of two groups with equal names make a pair.
+    /// Name, which is unique within the group. Runs of two groups form a pair if they have the same name.
     pub name: String,
-    /// Position in the order in which runs began, if it is known. It is comparable between the groups of a
-    /// comparison.
+    /// Position in the order in which runs began. Positions of the two groups of a comparison can be
+    /// compared. `None` if the order is unknown.
     pub began: Option<i64>,
     samples: Samples,
 }
@@ -38,7 +38,7 @@ enum Samples {
     Stored(StoredRun),
 }
 
-/// Start of each sample in nanoseconds, and its value, if it is known.
+/// For each sample, its start in nanoseconds, and its value. A value is `None` if it is unknown.
 pub type TimedSamples = Vec<(i64, Option<f64>)>;
 
 /// Values of a run.
@@ -56,12 +56,13 @@ pub(crate) struct Values<'v> {
 pub enum Unit {
     /// Nanoseconds.
     Nanoseconds,
-    /// Unknown to laglab.
+    /// Unit that laglab does not know.
     Other,
 }
 
 impl Run {
-    /// Creates a run from its known values, in order of time, and the number of samples without a value.
+    /// Creates a run. `values` are the known values in order of time. `unknown` is the number of samples
+    /// without a value.
     pub fn new(name: String, values: Vec<f64>, unknown: u64) -> Run {
         let known = Cow::Owned(values);
         Run {
@@ -98,10 +99,11 @@ impl Run {
         }
     }
 
-    /// Returns the samples with their starts, in order of time; `None` if the starts are unknown.
+    /// Returns the start and value of each sample, in order of time. Returns `None` if the starts are
+    /// unknown.
     ///
     /// # Errors
-    /// If the samples are in a file that cannot be read.
+    /// Returns an error if the samples are in a file that cannot be read.
     pub fn timed(&self) -> Result<Option<TimedSamples>, Error> {
         match &self.samples {
             Samples::Held(_) => Ok(None),
@@ -112,7 +114,7 @@ impl Run {
     /// Returns the samples.
     ///
     /// # Errors
-    /// If the samples are in a file that cannot be read.
+    /// Returns an error if the samples are in a file that cannot be read.
     pub(crate) fn values(&self) -> Result<Values<'_>, Error> {
         match &self.samples {
             Samples::Held(values) => Ok(Values {
@@ -124,7 +126,7 @@ impl Run {
     }
 }
 
-/// Groups that grow while rows are read. Groups and runs are found by their names.
+/// Groups that are built while rows are read. Groups and runs are found by name.
 #[derive(Default)]
 pub(crate) struct Growing {
     pub(crate) groups: Vec<Group>,
@@ -133,7 +135,7 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Returns the place of a group, which is added if it is new.
+    /// Returns the index of the group with this name. Adds the group if it is new.
     pub(crate) fn group(&mut self, name: &str, unit: Unit) -> usize {
         if let Some(known) = self.by_name.get(name) {
             return *known;
@@ -149,7 +151,7 @@ impl Growing {
         place
     }
 
-    /// Returns the place of a run in its group. If the name is new, the run is `make`d.
+    /// Returns the index of a run in its group. If the name is new, `make` creates the run.
     pub(crate) fn run(
         &mut self,
         group: usize,

@@ -9,21 +9,23 @@ use crate::{Error, Group, Run};
 /// Runs of one thing before and after a change.
 #[derive(Clone, Debug)]
 pub struct Sides {
-    /// Name of the measured thing. If both sides have different names, it has both.
+    /// Name of the measured thing. If the names of both sides differ, it contains both names.
     pub name: String,
-    /// Relation between the runs.
+    /// Relation between the runs of both sides: paired or unpaired.
     pub design: Design,
-    /// Runs before the change. If the runs are paired, both sides have equally many, in the order of pairs.
+    /// Runs before the change. If the runs are paired, both sides have the same number of runs, and runs with
+    /// the same index form a pair.
     pub before: Group,
     /// Runs after the change.
     pub after: Group,
 }
 
-/// Selects two groups of one measurement, whose runs alternate. Each name must be a part of the name of one
-/// group. Without names, the measurement must have two groups; the first is the one before the change.
+/// Selects two groups of one measurement whose runs alternate. `before` and `after` must each be a part of
+/// the name of exactly one group. If both are `None`, the measurement must have exactly two groups. Then the
+/// first group is the side before the change.
 ///
 /// # Errors
-/// Returns an error that lists the groups if the names do not select two of them.
+/// Returns an error that lists the groups if the names do not select two different groups.
 pub fn within(
     mut groups: Vec<Group>,
     before: Option<&str>,
@@ -31,7 +33,8 @@ pub fn within(
 ) -> Result<Sides, Error> {
     let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
     let select = |part: &str| {
-        // A whole name comes before the beginning of one, and this before any part.
+        // A group whose whole name matches is preferred. Then a group whose name begins with `part` is
+        // preferred to a group whose name only contains it.
         let kinds: [fn(&str, &str) -> bool; 3] = [
             |name, part| name == part,
             |name, part| name.starts_with(part),
@@ -94,11 +97,12 @@ pub fn within(
     })
 }
 
-/// Matches the groups of two measurements by name. If each has one group, these are compared whatever their
-/// names are. With `paired`, runs are paired in their order.
+/// Matches the groups of two measurements by name. If each measurement has exactly one group, these groups
+/// are compared even if their names differ. If `paired` is true, the first run before the change is paired
+/// with the first run after it, and so on.
 ///
 /// # Errors
-/// Returns an error if nothing matches, or if paired runs are not equally many.
+/// Returns an error if no groups match, or if `paired` is true and the numbers of runs differ.
 pub fn between(
     before: Vec<Group>,
     mut after: Vec<Group>,
@@ -149,14 +153,16 @@ pub fn between(
     }
 }
 
-/// Joins the groups of several files of one side. Runs are named by their file, too.
+/// Joins the groups of several files of one side. The number of the file becomes part of the name of each
+/// run.
 pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
     let mut all: Vec<Group> = Vec::new();
     for (number, file) in files.into_iter().enumerate() {
         for mut group in file {
             for run in &mut group.runs {
                 run.name = format!("{number}:{}", run.name);
-                // The clocks of two measurements begin at different times.
+                // Different measurements have different clocks. So the order of runs from different files is
+                // unknown.
                 run.began = None;
             }
             match all.iter_mut().find(|known| known.name == group.name) {
@@ -168,7 +174,8 @@ pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
     all
 }
 
-/// Keeps the runs that have a pair, in the same order. If no names are equal, the runs have no pairs.
+/// Pairs the runs of two groups by name. Keeps only the runs that have a partner, and puts both groups in the
+/// same order. If no names are equal, keeps all runs as unpaired runs.
 fn by_name(mut before: Group, mut after: Group) -> (Group, Group, Design) {
     let places: HashMap<&str, usize> = (after.runs.iter().enumerate())
         .map(|(place, run)| (run.name.as_str(), place))
@@ -186,7 +193,7 @@ fn by_name(mut before: Group, mut after: Group) -> (Group, Group, Design) {
     (before, after, Design::Paired)
 }
 
-/// Lists names for an error.
+/// Lists names for an error message.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 12;
     let shown: Vec<String> = names

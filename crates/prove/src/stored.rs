@@ -1,5 +1,5 @@
-//! Runs whose samples stay in a Parquet file until they are needed. A comparison of many long runs therefore
-//! needs the memory of a few of them.
+//! Runs whose samples stay in a Parquet file until they are needed. So a comparison of many long runs needs
+//! memory for only a few runs at a time.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -29,26 +29,27 @@ use crate::{Error, Group, Unit};
 /// Number of rows that are decoded at once.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Parquet file, and its column of values.
+/// Parquet file with a column of values.
 pub(crate) struct StoredFile {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     /// Index of the column of values.
     value: usize,
-    /// Number by which values are multiplied.
+    /// Factor by which values are multiplied.
     factor: f64,
-    /// Index of the column of the starts of samples, in nanoseconds. Rows are in its order.
+    /// Index of the column with the starts of samples, in nanoseconds. The rows are sorted by this column.
+    /// `None` if the file has no starts.
     time: Option<usize>,
 }
 
-/// Samples of a run: rows of a file.
+/// Samples of a run, as ranges of rows of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredRun {
     file: Arc<StoredFile>,
     parts: Vec<Part>,
 }
 
-/// Neighbouring rows of a row group.
+/// Consecutive rows of one row group that belong to one run.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     row_group: u32,
@@ -56,17 +57,18 @@ struct Part {
     len: u32,
 }
 
-/// Columns that tell the run of a row.
+/// Columns that identify the group and the run of a row.
 pub(crate) struct Keys<'k> {
     /// Column of the values.
     pub(crate) value: &'k str,
-    /// Columns that tell the group.
+    /// Columns that identify the group.
     pub(crate) group: &'k [&'k str],
-    /// Column that tells the run.
+    /// Column that identifies the run.
     pub(crate) run: &'k str,
-    /// Function that names the group of a row from the columns of `group`.
+    /// Function that returns the name of a row's group. Its arguments are the columns of `group` and the
+    /// index of the row.
     pub(crate) name: &'k dyn Fn(&[ArrayRef], usize) -> String,
-    /// Column of the starts of samples, if rows are in its order.
+    /// Column with the starts of samples. It must be given only if the rows are sorted by it.
     pub(crate) time: Option<&'k str>,
 }
 
@@ -90,7 +92,7 @@ pub(crate) fn read(path: &Path, columns: &Columns) -> Result<Vec<Group>, Error> 
     read_runs(path, &keys)
 }
 
-/// Finds the rows of each run. The values are not read yet.
+/// Finds the rows of each run, but does not read the values.
 pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Error> {
     let (mut file, unit) = StoredFile::open(path, keys.value)?;
     file.time = keys.time.map(|name| file.key(name)).transpose()?;
@@ -99,7 +101,7 @@ pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Erro
     for name in keys.group {
         indices.push(file.key(name)?);
     }
-    // Parts of each run, by group and run.
+    // Parts of each run. The indexes are the group, the run and the part.
     let mut parts: Vec<Vec<Vec<Part>>> = Vec::new();
     let mut growing = Growing::default();
     let mut began = 0;
@@ -155,7 +157,8 @@ pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Erro
     Ok(growing.groups)
 }
 
-/// Returns the difference of the greatest and the least value of a column of whole numbers, as the file states them.
+/// Returns the difference between the maximum and the minimum of a column of integers. Both are read from the
+/// statistics in the file. Returns `None` if the statistics are missing.
 pub(crate) fn span(path: &Path, column: &str) -> Result<Option<i64>, Error> {
     let (file, _) = StoredFile::open(path, column)?;
     let mut range: Option<(i64, i64)> = None;
@@ -197,7 +200,8 @@ fn each_row_a_run(
             file.add(&batch[0].slice(row, 1), &mut values)?;
             let known = std::mem::take(&mut values.known).into_owned();
             let unknown = std::mem::take(&mut values.unknown);
-            // Rows of different groups have different names, so they make no pairs.
+            // Each row gets a different number as its name, also across groups. So runs of different groups
+            // do not form pairs.
             growing.groups[group]
                 .runs
                 .push(Run::new(number.to_string(), known, unknown));
@@ -226,7 +230,8 @@ impl StoredFile {
         let options = ArrowReaderOptions::new();
         let metadata = contained(|| ArrowReaderMetadata::load(&file, options).map_err(text_of))
             .map_err(|error| failed(format!("it is a damaged Parquet file ({error})")))?;
-        /// Maximum number of rows for each byte of the file. Equal values take less than a bit.
+        /// Maximum number of rows for each byte of the file. The maximum is high, because equal values take
+        /// less than one bit each.
         const ROWS_PER_BYTE: u64 = 64;
         tables::check_parquet(metadata.metadata(), bytes.saturating_mul(ROWS_PER_BYTE))
             .map_err(failed)?;
@@ -259,7 +264,7 @@ impl StoredFile {
         Ok((file, unit))
     }
 
-    /// Returns the index of a column that names groups or runs.
+    /// Returns the index of a column that identifies groups or runs.
     fn key(&self, name: &str) -> Result<usize, Error> {
         let schema = self.metadata.schema();
         let index = column(schema, name).map_err(|what| Error::format(&self.path, what))?;
@@ -293,14 +298,14 @@ impl StoredFile {
         )
     }
 
-    /// Reads columns of some row groups in batches, each column in the order of `indices`.
+    /// Reads columns of some row groups in batches. Each batch has the columns in the order of `indices`.
     fn batches<'f>(
         &'f self,
         indices: &'f [usize],
         row_groups: Vec<usize>,
         selection: Option<RowSelection>,
     ) -> Result<impl Iterator<Item = Result<Vec<ArrayRef>, Error>> + 'f, Error> {
-        // Each reader has its own position in the file, because runs are read in parallel.
+        // Runs are read in parallel, so each reader needs a separate file handle with its own position.
         let file = File::open(&self.path).map_err(|source| Error::Io {
             file: self.path.clone(),
             source,
@@ -389,7 +394,8 @@ fn column(schema: &Schema, name: &str) -> Result<usize, String> {
     found.map_err(|_| no_column(name, fields.map(|field| field.name().as_str())))
 }
 
-/// Lets the reader keep the dictionaries of text columns, so that equal neighbours are found quickly.
+/// Configures the reader so that it keeps the dictionaries of text columns. Then equal neighbouring texts are
+/// found quickly.
 fn with_dictionaries(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let fields = metadata.schema().fields().iter().map(|field| {
         let kind = match field.data_type() {
@@ -413,7 +419,7 @@ impl StoredRun {
         self.parts.iter().map(|part| u64::from(part.len)).sum()
     }
 
-    /// Reads columns of the rows, batch by batch.
+    /// Reads columns of the rows of this run, batch by batch.
     fn batches<'f>(
         &'f self,
         indices: &'f [usize],
@@ -434,7 +440,7 @@ impl StoredRun {
         self.file.batches(indices, groups, Some(selection))
     }
 
-    /// Reads the values from the file.
+    /// Reads the values of this run from the file.
     pub(crate) fn values(&self) -> Result<Values<'static>, Error> {
         let mut values = Values {
             known: Cow::Owned(Vec::new()),
@@ -446,7 +452,7 @@ impl StoredRun {
         Ok(values)
     }
 
-    /// Reads starts and values; `None` if the file has no starts.
+    /// Reads the starts and values of this run. Returns `None` if the file has no starts.
     pub(crate) fn timed(&self) -> Result<Option<TimedSamples>, Error> {
         let Some(time) = self.file.time else {
             return Ok(None);

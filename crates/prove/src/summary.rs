@@ -1,4 +1,4 @@
-//! Summaries of runs. A run is read once for them, and not kept.
+//! Summaries of runs. Each run is read once to compute its summary, and is not kept in memory.
 
 use rayon::prelude::*;
 use statistics::dependence::samples_per_independent_at;
@@ -29,37 +29,38 @@ pub(crate) struct RunSummary {
     /// Number of samples without a value.
     pub(crate) unknown: u64,
     pub(crate) bars: Bars,
-    /// Least value; `None` without values.
+    /// Minimum of the values. `None` if there are no values.
     pub(crate) least: Option<f64>,
-    /// Number of neighbouring samples that count as one independent sample.
+    /// Number of consecutive samples that count as one independent sample.
     pub(crate) samples_per_independent: f64,
 }
 
-/// Greatest values of several runs, from which high quantiles of all values follow.
+/// Greatest values of several runs. From them, high quantiles of all values can be computed.
 #[derive(Clone, Debug)]
 struct Greatest {
-    /// Number of values that are kept.
+    /// Maximum number of values in `values`.
     most: usize,
     values: Vec<f64>,
 }
 
-/// Maximum number of samples of a run in which dependence is searched. The search takes time that grows with
-/// the square of the number of samples in the worst case.
+/// Maximum number of samples of a run that are searched for dependence. In the worst case, the time of the
+/// search is proportional to the square of the number of samples.
 const SEARCHED: usize = 50_000;
 
-/// Memory for runs that are read at the same time, in bytes. A single run may need more.
+/// Maximum memory for runs that are read at the same time, in bytes. A single run may need more.
 const MEMORY: u64 = 48 << 20;
 
 impl Summary {
-    /// Reads all runs once. Runs are read in parallel, as many at once as fit into the memory.
+    /// Reads each run once. Several runs are read in parallel, limited by the memory `MEMORY`.
     ///
     /// # Errors
-    /// If a file cannot be read.
+    /// Returns an error if a file cannot be read.
     pub fn read(sides: &Sides) -> Result<Summary, Error> {
         let both = [&sides.before, &sides.after];
         let samples = both.iter().flat_map(|group| &group.runs).map(Run::samples);
         let all = usize::try_from(samples.sum::<u64>()).unwrap_or(usize::MAX);
-        // Enough for p99.9 of both sides together, and for p99 of up to 10,000 samples.
+        // This number is enough for p99.9 of both sides together. If there are at most 10,000 samples, it is
+        // also enough for p99.
         let most = (all / 1_000).max(all.min(10_000) / 100) + 2;
         let [before, after] = both.map(|group| Side::read(group, most));
         Ok(Summary {
@@ -67,8 +68,8 @@ impl Summary {
         })
     }
 
-    /// Returns a quantile of all values of both sides. The share is at least 0.999, or at least 0.99 with up to
-    /// 10,000 samples; `None` without values.
+    /// Returns a quantile of all values of both sides. `share` must be at least 0.999. If there are at most
+    /// 10,000 samples, `share` may be as low as 0.99. Returns `None` if there are no values.
     pub(crate) fn high(&self, share: f64) -> Option<f64> {
         let [before, after] = &self.sides;
         let mut both = before.greatest.clone();
@@ -110,14 +111,15 @@ impl Side {
         self.runs.iter().map(|run| run.quantiles.samples).sum()
     }
 
-    /// Returns a quantile of all values like [`Summary::high`].
+    /// Returns a quantile of all values of this side. The limits of `share` are the same as for
+    /// [`Summary::high`].
     pub(crate) fn high(&self, share: f64) -> Option<f64> {
         self.greatest.at(self.samples(), share)
     }
 }
 
 impl RunSummary {
-    /// Reads a run. Also returns its greatest values, of which at most `most` are needed.
+    /// Reads a run. Returns its summary and its greatest values, at most `most` of them.
     fn read(run: &Run, most: usize) -> Result<(RunSummary, Vec<f64>), Error> {
         let values = run.values()?;
         let unknown = values.unknown;
@@ -132,7 +134,7 @@ impl RunSummary {
             least: values.iter().copied().reduce(f64::min),
             samples_per_independent,
         };
-        // The quantiles have moved the greatest tenth to the end.
+        // `RunQuantiles::of` has already moved the greatest tenth of the values to the end of `values`.
         let tenth = quantile::rank(values.len(), 0.9);
         let from = values.len().saturating_sub(most);
         if from > tenth {
@@ -159,14 +161,15 @@ pub(crate) fn quantiles(runs: &[Run]) -> Result<Vec<RunQuantiles>, Error> {
     Ok(all)
 }
 
-/// Returns the median by nearest rank; `None` without values.
+/// Returns the median by nearest rank. Returns `None` if there are no values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     values.sort_unstable_by(f64::total_cmp);
     quantile::of_sorted(&values, 0.5)
 }
 
-/// Returns how many samples of a run, in order of time, count as one independent sample of its median.
+/// Returns the number of consecutive samples of a run that count as one independent sample of the run's
+/// median. `values` are in order of time.
 pub(crate) fn dependence(values: &[f64]) -> f64 {
     let searched = &values[..values.len().min(SEARCHED)];
     let middle = RunQuantiles::of(&mut searched.to_vec()).at(0.5);
@@ -183,7 +186,8 @@ impl Greatest {
         self.values.drain(..fewer);
     }
 
-    /// Returns a quantile of `count` values, of which these are the greatest.
+    /// Returns a quantile of `count` values. `self` contains the greatest of these values. Returns `None` if
+    /// the quantile is not among them.
     fn at(&self, count: usize, share: f64) -> Option<f64> {
         let place = quantile::rank(count, share).checked_sub(1)?;
         let place = place.checked_sub(count - self.values.len())?;
@@ -192,7 +196,7 @@ impl Greatest {
     }
 }
 
-/// Applies `read` to the runs in parallel, and passes the results to `take` in order.
+/// Applies `read` to the runs in parallel. Passes the results to `take` in the order of the runs.
 pub(crate) fn in_waves<T: Send>(
     runs: &[Run],
     read: impl Fn(&Run) -> Result<T, Error> + Sync,
@@ -204,7 +208,7 @@ pub(crate) fn in_waves<T: Send>(
     let at_once = usize::try_from(at_once)
         .unwrap_or(usize::MAX)
         .clamp(1, threads);
-    // Short runs are read in longer waves, so that threads wait less for each other.
+    // If the runs are short, each wave has more runs, so that threads wait less for each other.
     let wave = match longest {
         0..10_000 => 64 * at_once,
         _ => at_once,

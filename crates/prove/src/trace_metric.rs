@@ -5,38 +5,40 @@ use std::str::FromStr;
 
 use tables::{DoubtfulRuns, Identities, Table};
 
-/// Metric of a trace. Each occurrence in a trace is a sample of one run, the trace.
+/// Metric of a trace. A trace is one run, and each occurrence of the metric in the trace is one sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceMetric {
     /// Time that ready threads wait for a CPU.
     Ready(Threads),
-    /// Time from the start of a sleep until the thread runs again. The requested time is not recorded.
+    /// Time from the start of a sleep until the thread runs again. Traces do not contain the requested
+    /// duration of the sleep.
     Sleep(Threads),
-    /// Duration of DPCs, without the routines that interrupt them.
+    /// Duration of DPCs, excluding the routines that interrupt them.
     Dpc(Option<Routine>),
-    /// Duration of interrupt service routines, without the routines that interrupt them.
+    /// Duration of interrupt service routines, excluding the routines that interrupt them.
     Isr(Option<Routine>),
     /// Time that a disk works on a request.
     Disk {
-        /// Kind of request: `read`, `write` or `flush`; `None` for all.
+        /// Kind of request: `read`, `write` or `flush`. `None` for all kinds.
         kind: Option<&'static str>,
-        /// Number of the disk; `None` for all.
+        /// Number of the disk. `None` for all disks.
         disk: Option<u32>,
     },
-    /// Time from a pressed key or mouse button until a process gets the focus. `None` for any process.
+    /// Time from a press of a key or mouse button until a process gets the focus. The text is the name of the
+    /// process. `None` for any process.
     InputToFocus(Option<String>),
 }
 
-/// Threads of a metric.
+/// Threads that a metric includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// Name or id of the process; `None` for all.
+    /// Name or id of the process. `None` for all processes.
     pub process: Option<String>,
-    /// Name or id of the thread; `None` for all.
+    /// Name or id of the thread. `None` for all threads.
     pub thread: Option<String>,
 }
 
-/// Interrupt routines of a metric.
+/// Interrupt routines that a metric includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routine {
     /// File name of the module.
@@ -45,7 +47,7 @@ pub struct Routine {
     pub offset: Option<u64>,
 }
 
-/// Error: a metric has an unknown form.
+/// Error for the text of a metric that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownMetric(String);
@@ -54,12 +56,13 @@ pub struct UnknownMetric(String);
 const REQUESTS: [&str; 3] = ["read", "write", "flush"];
 
 impl TraceMetric {
-    /// Forms in which metrics are written, for help and errors.
+    /// Forms in which the user can write metrics, for help texts and error messages.
     pub const FORMS: &'static str = "ready[:PROGRAM[/THREAD]], sleep[:PROGRAM[/THREAD]], \
          dpc[:MODULE[+0xOFFSET]], isr[:MODULE[+0xOFFSET]], disk[:read|write|flush][:NUMBER], \
          input-to-focus[:PROGRAM]";
 
-    /// Returns the tables that must have rows in a trace, which otherwise did not record the metric.
+    /// Returns the tables that must have rows in a trace. If one of these tables has no rows, the trace did
+    /// not record the metric.
     pub fn recorded_in(&self) -> &'static [Table] {
         match self {
             TraceMetric::Ready(_) => &[Table::CpuRuns, Table::ReadyThreads],
@@ -126,7 +129,7 @@ fn routine(of: &str) -> Result<Routine, UnknownMetric> {
              ndis.sys+0x1a2b"
         )));
     }
-    // The name of a module may contain a plus sign.
+    // The name of a module may itself contain a plus sign.
     let split = of.rsplit_once("+0x");
     let Some((module, digits)) = split.filter(|(module, _)| !module.is_empty()) else {
         return Ok(Routine {

@@ -18,21 +18,21 @@ use crate::columns::unit_of;
 use crate::trace_metric::{Routine, Threads, TraceMetric};
 use crate::{Group, Run, Unit};
 
-/// Samples of a metric in one trace, or the table whose rows the trace lacks.
+/// Samples of a metric in one trace. If the trace lacks the needed rows, the error is the table without rows.
 pub type InTrace = Result<Run, Table>;
 
 /// Wait reasons of a sleeping thread: `DelayExecution` and `WrDelayExecution`.
 const SLEEPS: [u8; 2] = [4, 11];
 
-/// State of a thread that waits.
+/// State code of a thread that waits.
 const WAITING: u8 = 5;
 
-/// Longest time from an input to the change of the focus that it causes.
+/// Maximum time from an input to the change of the focus that the input causes, in nanoseconds.
 const MAX_FOCUS_NS: i64 = 10_000_000_000;
 
 const ALL: std::ops::Range<i64> = i64::MIN..i64::MAX;
 
-/// Returns the group of the runs of several traces.
+/// Returns one group with the runs of several traces.
 pub fn group(metric: &TraceMetric, runs: Vec<Run>) -> Group {
     Group {
         name: metric.to_string(),
@@ -41,19 +41,20 @@ pub fn group(metric: &TraceMetric, runs: Vec<Run>) -> Group {
     }
 }
 
-/// Result of a query: one row with one number.
+/// Result of a query that must return one row with one number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SingleValue {
-    /// Value; `None` if it is unknown.
+    /// Number in the result. `None` if it is unknown.
     value: Option<f64>,
     unit: Option<Unit>,
 }
 
 impl SingleValue {
-    /// Adds rows of the result. A column whose name ends with `_ns`, `_us`, `_ms` or `_s` has times.
+    /// Adds rows of the result. If the name of the column ends with `_ns`, `_us`, `_ms` or `_s`, the number
+    /// is a time.
     ///
     /// # Errors
-    /// Describes a result that is not one row with one number.
+    /// Returns a description of the result if it is not one row with one number.
     pub fn add(&mut self, rows: &RecordBatch) -> Result<(), String> {
         let [column] = rows.columns() else {
             return Err(format!("the result has {} columns", rows.num_columns()));
@@ -83,13 +84,13 @@ impl SingleValue {
         Ok(())
     }
 
-    /// Returns true if there was a row.
+    /// Returns true if a row was added.
     pub fn is_complete(&self) -> bool {
         self.unit.is_some()
     }
 }
 
-/// Returns the group of runs with one value each.
+/// Returns a group of runs. Each run has one value.
 pub fn group_of_values(name: &str, values: Vec<(String, SingleValue)>) -> Group {
     let unit = values.iter().find_map(|(_, single)| single.unit);
     let runs = values.into_iter().map(|(name, single)| {
@@ -104,10 +105,10 @@ pub fn group_of_values(name: &str, values: Vec<(String, SingleValue)>) -> Group 
     }
 }
 
-/// Reads a metric of a trace. `name` is the name of the run.
+/// Reads a metric of a trace. `name` becomes the name of the run.
 ///
 /// # Errors
-/// If a table cannot be made or read, or if the progress callback asks to stop.
+/// Returns an error if a table cannot be made or read, or if the progress callback requests a stop.
 pub fn read(
     store: &Store,
     name: String,
@@ -129,7 +130,7 @@ pub fn read(
         TraceMetric::Ready(threads) => {
             let doubtful = DoubtfulRuns::read(store, options)?;
             add_runs(&reader, threads, &doubtful, &mut run, |runs, row| {
-                // Of the first run of a thread, the time before it is unknown.
+                // Skip the first run of a thread, because the time before this run is unknown.
                 runs.previous_out_ns.get(row)?;
                 Some(runs.ready_ns.get(row))
             })?;
@@ -159,10 +160,10 @@ pub fn read(
     })
 }
 
-/// Returns a name of the trace that is similar to the one in a metric without samples.
+/// Returns a name in the trace that is similar to the name in a metric. Use it if the metric has no samples.
 ///
 /// # Errors
-/// If a table cannot be read.
+/// Returns an error if a table cannot be read.
 pub fn similar_name(
     store: &Store,
     metric: &TraceMetric,
@@ -187,7 +188,8 @@ pub fn similar_name(
     Ok(similar.map(str::to_owned))
 }
 
-/// Adds a sample for each run of the threads for which `value` returns one; the sample may be unknown.
+/// Adds a sample for each selected run of the threads. `value` returns `None` if a run is not selected, and
+/// `Some(None)` if the value of its sample is unknown.
 fn add_runs(
     reader: &Reader<'_>,
     threads: &Threads,
@@ -244,7 +246,7 @@ fn is_thread(reader: &Reader<'_>, threads: &Threads, runs: &CpuRunsView<'_>, row
     })
 }
 
-/// Adds the durations of routines. Returns true if the trace has routines of the kind.
+/// Adds the durations of routines. Returns true if the trace has routines of this kind.
 fn add_routines(
     reader: &Reader<'_>,
     wanted: Option<&Routine>,
@@ -306,8 +308,9 @@ fn add_requests(
     Ok(())
 }
 
-/// Adds the times from the last input before a change of the focus to the change. Changes without an input since
-/// the change before have no sample. Returns true if the trace has keys or mouse buttons.
+/// Adds a sample for each change of the focus: the time from the last input before the change to the change.
+/// If there was no input since the previous change, the change has no sample. Returns true if the trace has
+/// presses of keys or mouse buttons.
 fn add_focus(
     reader: &Reader<'_>,
     process: Option<&str>,

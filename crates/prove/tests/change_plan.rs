@@ -1,4 +1,4 @@
-//! Verdicts about plans of `laglab tune plan`, from measurements and traces whose truth is known.
+//! Verdicts about plans of `laglab tune plan`. The measurements and traces have known true values.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,7 @@ use testdata::Rng;
 use tune::catalogue::Catalogue;
 use tune::machine::{Edition, Machine};
 
-/// Plans changes of a machine whose registry has none of the values.
+/// Plans changes of a machine. The registry of this machine has none of the planned values.
 fn plan(requests: &[&str]) -> MeasurePlan {
     let text = "Windows Registry Editor Version 5.00\r\n\
         [HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\kernel]\r\n\"x\"=dword:1\r\n\
@@ -76,7 +76,7 @@ fn a_plan_asks_for_what_the_catalogue_says() {
     };
     assert_eq!(unknown.setting, "disablepagingexec");
     assert_eq!(MeasurePlan::parse(&plan.to_text()).unwrap(), plan);
-    // Every reason has a source of its setting.
+    // The source of each reason must be one of the sources of its setting.
     let reasons = sleep.reasons.iter().chain(&ready.reasons);
     for reason in reasons {
         let mut settings = Catalogue::get().settings().iter();
@@ -94,7 +94,8 @@ fn normal(rng: &mut Rng) -> f64 {
     radius * angle.cos()
 }
 
-/// Checks the planned number of runs: a change as large as their scatter is found in 90 % of cases.
+/// Checks the planned number of runs. A change as large as the standard deviation of the runs must be found
+/// in 90 % of the cases.
 #[test]
 fn the_planned_runs_find_a_change_as_large_as_their_scatter() {
     let runs = timer_plan().measurements[0].runs;
@@ -110,17 +111,17 @@ fn the_planned_runs_find_a_change_as_large_as_their_scatter() {
         let compared = statistics::compare(&before, &after, Design::Unpaired).unwrap();
         found += u32::from(compared.p <= 0.05);
     }
-    // Three standard deviations of 400 cases are 4.5 %.
+    // With 400 cases, three standard deviations are 4.5 %.
     assert!((342..=400).contains(&found), "{found} of 400 with {runs}");
 }
 
-/// Truth of one measured side.
+/// True values of one measured side.
 #[derive(Clone, Copy)]
 struct Truth {
     runs: usize,
     samples: usize,
     median_ns: f64,
-    /// Scatter of the runs, as a share.
+    /// Standard deviation of the runs, as a share of the median.
     scatter: f64,
 }
 
@@ -193,7 +194,7 @@ fn evidence(before: MeasuredFile, after: MeasuredFile) -> Evidence {
     }
 }
 
-/// Returns measurements in which the median changes by a factor.
+/// Returns measurements of both sides. The true median after the change is `factor` times the median before.
 fn changed(rng: &mut Rng, truth: Truth, factor: f64) -> Evidence {
     let after = Truth {
         median_ns: truth.median_ns * factor,
@@ -224,14 +225,15 @@ fn each_truth_has_its_verdict() {
             check.result.contains("31 runs before, 31 runs after"),
             "{check:?}"
         );
-        // Runs before and after a change do not alternate, which remains a doubt.
+        // All runs before the change were measured before the runs after it. This remains a doubt.
         assert!(check.doubts[0].contains("did not alternate"), "{check:?}");
         assert_eq!(found.settle.is_empty(), answer != Answer::Unknown);
         assert_eq!(answer.is_yes(), answer == Answer::Helped);
     }
 }
 
-/// Checks that equal sides count as helped or harmed in at most 5 % of cases, with a margin that hides nothing.
+/// Checks that equal sides count as helped or harmed in at most 5 % of cases. The margin is so small that it
+/// hides no difference.
 #[test]
 fn equal_sides_differ_as_rarely_as_stated() {
     let plan = MeasurePlan {
@@ -244,12 +246,13 @@ fn equal_sides_differ_as_rarely_as_stated() {
         let found = judged(&plan, &changed(&mut rng, USUAL, 1.0));
         found.answer != Answer::Unknown
     });
-    // 5 % of 300 are 15; three standard deviations more are 26.
+    // 5 % of 300 rounds are 15 rounds. 15 plus three standard deviations is 26.
     let wrong = wrong.count();
     assert!(wrong <= 26, "{wrong} of {rounds}");
 }
 
-/// Asserts that the verdict is unknown, that a check or the whole says why, and that there is advice.
+/// Asserts that the verdict is unknown, that the check or the verdict states the reason `why`, and that there
+/// is advice.
 fn assert_unknown(found: &Verdict, why: &str) {
     assert_eq!(found.answer, Answer::Unknown, "{found:?}");
     let results = found.checks.iter().map(|check| &check.result);
@@ -303,7 +306,7 @@ fn what_the_plan_did_not_ask_for_has_no_verdict() {
     assert_unknown(&foreign, "different machines: 8 CPUs and 4 CPUs");
     let nothing = with(&|file| file.groups.clear());
     assert_unknown(&nothing, "Nothing was measured after the change");
-    // Unknown conditions and another build are doubts, and additional runs, too.
+    // Unknown conditions, another build of Windows and additional runs are doubts, but no errors.
     for (change, doubt) in [
         (
             &(|file: &mut MeasuredFile| file.conditions = None) as &dyn Fn(&mut MeasuredFile),
@@ -371,7 +374,7 @@ fn the_plan_and_the_sides_must_belong_together() {
     assert_eq!(judged(&plan, &helped).answer, Answer::Helped);
 }
 
-/// Plans a second measurement, of packets, and checks how its answer joins the first.
+/// Adds a second measurement to the plan, for packets. Checks how the answers of both checks are combined.
 #[test]
 fn one_verdict_joins_all_checks() {
     let mut plan = timer_plan();
@@ -485,8 +488,8 @@ fn recordings(scenario: &str, seeds: std::ops::Range<u32>) -> Vec<diff::Recordin
     each.collect()
 }
 
-/// In these scenarios, a filter driver is removed. Each DPC takes longer without it, but a KiB of traffic costs
-/// 16.1 instead of 19.9 µs of ndis.sys (their truths).
+/// Checks scenarios in which a filter driver is removed. Without this driver, each DPC takes longer. But one
+/// KiB of traffic costs only 16.1 µs of ndis.sys instead of 19.9 µs (true values of the scenarios).
 #[test]
 fn traces_have_a_verdict() {
     let mut plan = plan(&["Win32PrioritySeparation=0x28"]);
@@ -501,7 +504,8 @@ fn traces_have_a_verdict() {
         before: side(recordings(before, 1..4)),
         after: side(recordings(after, 4..7)),
     };
-    // Another driver serves the USB controller: which of them matters?
+    // After the change, another driver serves the USB controller. So the plan must name the driver that
+    // matters.
     let other_driver = of("usb-wdf01000", "usb-amdxhc31");
     assert_unknown(
         &judged(&plan, &other_driver),
@@ -568,7 +572,8 @@ fn damaged_plans_are_refused() {
         assert!(error.to_string().contains(why), "{to}: {error}");
     }
     for end in (0..text.len()).step_by(97) {
-        // A part of a plan is refused, or is a plan that asks for less.
+        // A truncated plan must be refused, or it is a valid plan with fewer measurements. Parsing must not
+        // panic.
         let _ = MeasurePlan::parse(&text[..end]);
     }
     assert!(MeasurePlan::parse("\u{0}\u{1}").is_err());

@@ -1,4 +1,5 @@
-//! Comparisons of runs whose results are known from other programs, or by construction.
+//! Comparisons of runs with known results. The results are from other programs, or follow from the
+//! construction of the runs.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -27,7 +28,8 @@ fn columns() -> Columns {
     }
 }
 
-/// Logarithms of ratios of ten pairs, with their centre, bounds and probability from SciPy 1.17 and R.
+/// Logarithms of the ratios of ten pairs. The test compares their centre, bounds and probability with results
+/// of SciPy 1.17 and R.
 const D: [f64; 10] = [
     0.031, -0.012, 0.045, 0.022, 0.058, 0.017, 0.009, 0.064, -0.004, 0.038,
 ];
@@ -60,7 +62,7 @@ fn pairs_of_a_csv_file_give_the_published_result() {
         assert!((found - expected).abs() < 1e-6, "{found}, not {expected}");
     }
     assert_eq!(line.verdict, Some(Verdict::SlightlyHigher));
-    // With a smaller margin, the change matters; with a greater one, it does not.
+    // With a smaller margin, the change matters. With a greater margin, the change does not matter.
     let with = |margin| self::judgement(&both, Question { margin }).lines[0].verdict;
     assert_eq!(with(0.005), Some(Verdict::Higher));
     assert_eq!(with(0.05), Some(Verdict::Same));
@@ -70,7 +72,8 @@ fn uniform(rng: &mut Rng) -> f64 {
     (rng.below(1 << 20) as f64 + 0.5) / f64::from(1 << 20)
 }
 
-/// Returns runs of samples whose logarithms have this spread. `late` changes the slowest 2 %.
+/// Returns runs of samples. The logarithms of the samples have a logistic distribution. The slowest 2 % of
+/// the samples are multiplied by `late`.
 fn runs(rng: &mut Rng, runs: u32, samples: usize, median: f64, late: f64) -> Vec<Vec<f64>> {
     let sample = |rng: &mut Rng| {
         let place = uniform(rng);
@@ -133,17 +136,17 @@ fn too_short_runs_have_no_high_quantiles() {
     let mut rng = Rng(5);
     let mut one = || runs(&mut rng, 6, 2_000, 1e6, 1.0);
     let verdicts = verdicts(&judged(one(), one(), Design::Paired));
-    // Ten of 10,000 samples are beyond p99.9.
+    // p99.9 needs runs with 10,000 samples, because then ten samples exceed it.
     assert!(verdicts[2].is_some());
     assert_eq!(verdicts[3], None);
 }
 
-/// Returns runs with two modes, at 1 ms and at 4 ms. `share` of the samples are in the second.
+/// Returns runs with two modes, at 1 ms and at 4 ms. `share` is the share of the samples in the second mode.
 fn two_modes(rng: &mut Rng, share: f64) -> Vec<Vec<f64>> {
     let mut all = runs(rng, 20, 1_000, 1.0, 1.0);
     for value in all.iter_mut().flatten() {
         let place = if uniform(rng) < share { 4e6 } else { 1e6 };
-        // A narrow distribution around each place.
+        // The samples have a narrow distribution around `place`, the peak of their mode.
         *value = place * value.powf(0.1);
     }
     all
@@ -182,7 +185,7 @@ fn equal_systems_differ_as_rarely_as_stated() {
             };
             wrong += u32::from(verdicts(&judgement).iter().any(is_wrong));
         }
-        // At most 5 % of 200 are expected, which is 10; three standard deviations more are 19.
+        // The expected number is at most 5 % of 200, which is 10. 10 plus three standard deviations is 19.
         assert!(wrong <= 19, "{wrong} of 200, {design:?}");
     }
 }
@@ -216,7 +219,7 @@ fn a_stall_counts_once_however_many_samples_it_delays() {
         calm
     };
     let (mut before, mut after) = (calm(&mut rng), calm(&mut rng));
-    // Two stalls in each run before the change, one after it.
+    // Each run has two stalls before the change, and one stall after the change.
     for run in &mut before {
         run[100..103].fill(1e9);
         run[700..703].fill(1e9);
@@ -275,7 +278,8 @@ fn broken_files_are_errors_that_say_what_to_do() {
         let error = sides_of(before, after).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
-    // Rows make no pairs: nothing tells which of them belong together.
+    // Without a column of runs, each row is a run. Nothing shows which rows belong together, so the rows form
+    // no pairs.
     let rows = Columns {
         run: None,
         ..columns()
@@ -283,7 +287,7 @@ fn broken_files_are_errors_that_say_what_to_do() {
     let ungrouped = columns::read(&path, &rows).unwrap();
     let rows = sides::within(ungrouped, Some("old"), Some("new")).unwrap();
     assert_eq!(rows.design, Design::Unpaired);
-    // An exact name is chosen, even if others contain it.
+    // A group with exactly this name is selected, even if other names contain this name.
     assert_eq!(
         sides_of(Some("old"), Some("new")).unwrap().after.name,
         "new"
@@ -292,7 +296,7 @@ fn broken_files_are_errors_that_say_what_to_do() {
     assert!(matches!(none, Err(Error::Sides(_))));
 }
 
-/// Runs of a pair in which the second takes 10 % longer, with other noise of 1 %.
+/// Checks pairs of runs in which the second run takes 10 % longer. Each run also has random noise of 1 %.
 #[test]
 fn an_effect_of_the_order_is_found() {
     let mut rng = Rng(14);
@@ -331,7 +335,7 @@ fn an_effect_of_the_order_is_found() {
         "{effect:?}"
     );
     assert!(!found(0.0, true).lines[0].order.unwrap().matters);
-    // If the same side always begins, the effect looks like one of the change.
+    // If the same side always begins, the effect of the order looks like an effect of the change.
     let always = found(0.1, false);
     assert_eq!(always.lines[0].order, None);
     let doubt = "The run before the change began in every pair";
@@ -354,15 +358,16 @@ fn a_pilot_plans_the_pairs() {
     };
     let plan = pilot(32, 1_000);
     let median = &plan.lines[0];
-    // The logarithms of samples are 0.5 times a logistic number, whose density at the median is 1/4. So the median of
-    // 1,000 samples scatters by 0.5 · 2 / √1,000, and the difference of two by √2 times that.
+    // The logarithm of a sample is 0.5 times a logistic number, whose density at the median is 1/4. So the
+    // standard deviation of the median of 1,000 samples is 0.5 · 2 / √1,000. The standard deviation of the
+    // difference of two medians is √2 times as large.
     let scatter = 2.0_f64.sqrt() / 1_000.0_f64.sqrt();
     let found = median.forecast.unwrap().scatter;
     assert!(
         (found / scatter - 1.0).abs() < 0.45,
         "{found}, not {scatter}"
     );
-    // All of it is chance within the runs.
+    // In this simulation, all of the variance is chance within the runs.
     assert!(median.within_runs.unwrap() > 0.4, "{median:?}");
     let half = median.half_width.unwrap();
     assert!(half.low < half.centre && half.centre < half.high);
@@ -374,7 +379,7 @@ fn a_pilot_plans_the_pairs() {
     assert!(reason.starts_with("too few pairs of runs: 5"), "{reason}");
 }
 
-/// A history that changes by 10 % at its 13th point.
+/// Checks a history whose values change by 10 % at the 13th point.
 #[test]
 fn a_change_in_a_history_is_found() {
     let mut rng = Rng(16);
@@ -403,7 +408,7 @@ fn a_change_in_a_history_is_found() {
     let few = prove::histories((0..9).map(&mut file).collect()).unwrap();
     let reason = few[0].lines[0].not_searched.as_deref().unwrap();
     assert!(reason.starts_with("too few points: 9"), "{reason}");
-    // With one file, its runs are the points.
+    // If there is only one file, its runs are the points.
     let one = vec![(
         "a.csv".to_owned(),
         vec![group(runs(&mut rng, 12, 100, 1e6, 1.0))],

@@ -1,4 +1,4 @@
-//! Runs from Parquet files of any program, compared with the same runs from CSV files.
+//! Runs from Parquet files of any program. They are compared with the same runs from CSV files.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use prove::columns::{self, Columns};
 use prove::{Design, Group, Judgement, Question, Sides, Summary, Unit, judge, measured, picture};
 use testdata::Rng;
 
-/// Number of rows of a row group, so that runs span several.
+/// Number of rows in a row group. It is small, so that runs span several row groups.
 const ROW_GROUP: usize = 300;
 
 fn write(folder: &Path, name: &str, columns: Vec<(&str, ArrayRef)>) -> PathBuf {
@@ -45,7 +45,8 @@ fn columns_of(value: &str) -> Columns {
     }
 }
 
-/// Rows of two drivers. Runs alternate; the drivers of two runs alternate from row to row.
+/// Rows of two drivers. Runs follow one after the other. In the first two runs, the drivers alternate from
+/// row to row.
 struct Rows {
     run: Vec<i64>,
     driver: Vec<&'static str>,
@@ -171,7 +172,7 @@ fn runs_of_a_parquet_file_are_those_of_the_csv_file() {
             let summary = Summary::read(&both).unwrap();
             assert_eq!(picture(&both, &summary).unwrap(), pictures);
         }
-        // Microseconds cut the values.
+        // Values in microseconds are truncated, so the medians are only nearly equal.
         let medians = [found.lines[0].before, expected.lines[0].before];
         assert!((medians[0].unwrap() - medians[1].unwrap()).abs() < 1_000.0);
         assert_eq!(found.unknown, expected.unknown);

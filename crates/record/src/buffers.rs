@@ -19,15 +19,16 @@ impl Machine {
         nodes: 1,
     };
 
-    /// Minimum memory of a large server, in bytes. On such a server, buffers in percent of the
-    /// memory take too much of the non-paged pool: a backup server with 24 GiB ran out of it.
+    /// Minimum memory of a large server, in bytes. On such a server, buffers whose size is a percentage of
+    /// the memory take too much of the non-paged pool. For example, a backup server with 24 GiB of memory
+    /// used up the whole pool.
     const LARGE_MEMORY_BYTES: u64 = 24 << 30;
 
     /// Minimum number of CPUs of a large server. With this number of CPUs, stacks of context
     /// switches fill buffers faster than a disk can write them.
     const MANY_CPUS: u32 = 24;
 
-    /// Returns whether the machine is a large server, on which less is recorded.
+    /// Returns true if the machine is a large server, on which less is recorded.
     pub fn is_large_server(&self) -> bool {
         self.memory_bytes >= Machine::LARGE_MEMORY_BYTES && self.cpus >= Machine::MANY_CPUS
     }
@@ -134,7 +135,8 @@ mod tests {
                     "{machine:?}: {buffers:?}"
                 );
                 assert!((4..=1024).contains(&buffers.size_kib));
-                // The total is at most 600 MiB, unless two buffers of the minimum size per CPU need more.
+                // The total is at most 600 MiB. It is greater only if two buffers of the minimum size per CPU
+                // need more memory.
                 let least = u64::from(2 * machine.cpus) * (128 << 10);
                 assert!(
                     buffers.bytes() <= (600 << 20).max(least),

@@ -15,7 +15,7 @@ pub struct Capture {
 /// A provider that a recording enables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enabled {
-    /// The provider.
+    /// Provider that is enabled.
     pub provider: Provider,
     /// Keyword mask. Events with any of its keywords are recorded. 0 means all events.
     pub keywords: u64,
@@ -98,7 +98,7 @@ impl Capture {
         &self.providers
     }
 
-    /// Returns whether events of the kind are recorded. Stacks are recorded only if the keyword of their
+    /// Returns true if events of the kind are recorded. Stacks are recorded only if the keyword of their
     /// events is also enabled.
     pub fn records(&self, kind: Kind) -> bool {
         match kind.recorded_by() {
@@ -118,7 +118,8 @@ impl Capture {
         Kind::ALL.into_iter().filter(|kind| self.records(*kind))
     }
 
-    /// Returns the capture without one kind. Stacks of events that are then not recorded are also removed.
+    /// Returns the capture without one kind of events. If the events of a stack are then no longer recorded,
+    /// their stacks are removed too.
     #[must_use]
     pub fn without(&self, left_out: Kind) -> Capture {
         let mut less = self.clone();

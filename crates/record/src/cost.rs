@@ -2,10 +2,10 @@
 
 use crate::{Capture, Kind};
 
-/// Estimated growth of a recording. The rates are assumptions, which are right to an order of magnitude.
-/// Only the rate of CPU samples is fixed: two public traces (PerfView's of .NET 4.5) have 937 and 987
-/// samples per second and CPU. The sizes of events are those of their layouts. Events in public traces of
-/// Windows 7, 8 and 11 are not larger.
+/// Estimated growth of a recording. Most rates are assumptions, which are right to an order of magnitude.
+/// Only the rate of CPU samples is fixed: two public traces (PerfView's of .NET 4.5) have 937 and 987 samples
+/// per second and CPU. The sizes of events are computed from the layouts of the events. Events in public
+/// traces of Windows 7, 8 and 11 are not larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Bytes per second that an idle machine logs.
@@ -75,8 +75,8 @@ impl Cost {
         }
     }
 
-    /// Returns the time in seconds until a recording reaches a size: on a busy machine, and on an idle
-    /// machine.
+    /// Returns the time in seconds until a recording reaches the size `bytes`, first on a busy machine and
+    /// then on an idle machine.
     pub fn seconds_in(&self, bytes: u64) -> (u64, u64) {
         (
             bytes / self.busy_bytes_per_second.max(1),

@@ -250,7 +250,8 @@ mod tests {
             let more: Vec<Kind> = light.kinds().filter(|kind| !whole.records(*kind)).collect();
             assert_eq!(more, [], "{investigation:?}");
             assert!(!light.records(Kind::SwitchStacks), "{investigation:?}");
-            // The investigation `dscp` only uses packets and traffic, and its theories need both.
+            // Only the investigation `dscp` has equal captures: it uses only packets and traffic, and its
+            // theories need both.
             let is_whole = investigation == Investigation::Dscp;
             assert_eq!(light == whole, is_whole, "{investigation:?}");
         }

@@ -70,8 +70,8 @@ pub enum RecordedBy {
     Kernel(Keyword),
     /// Stacks of an event. The keyword that records the event is also necessary.
     Stack(StackWalk),
-    /// A provider, and the keywords that must be enabled. 0 means that no particular keyword is
-    /// necessary.
+    /// A provider, and the keywords that must be enabled. A keyword mask of 0 means that no particular
+    /// keyword is necessary.
     Provider(Provider, u64),
 }
 

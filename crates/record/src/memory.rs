@@ -1,7 +1,7 @@
 //! Memory that is available to this process.
 
-/// Returns the number of bytes of memory that this process can get without swapping; `None` if it is unknown.
-/// On Linux, limits of control groups (version 2) count.
+/// Returns the number of bytes of memory that this process can get without swapping. On Linux, the limits of
+/// control groups (version 2) are included. Returns `None` if the memory is unknown.
 pub fn available_memory() -> Option<u64> {
     #[cfg(windows)]
     {
@@ -42,7 +42,7 @@ mod linux {
         left.chain([machine]).min()
     }
 
-    /// Returns the memory that a group may still use; `None` if it has no limit.
+    /// Returns the memory that a group may still use. Returns `None` if the group has no limit.
     fn rest_of(max: &str, current: &str, stat: &str) -> Option<u64> {
         // Without a limit, the text is `max`.
         let max: u64 = max.trim().parse().ok()?;
@@ -111,7 +111,7 @@ mod linux {
                 available_mib(&[MEMINFO, member, none, current]),
                 Some(8_000)
             );
-            // The group of the process has a lower limit than the group around it.
+            // The group of the process has a lower limit than the group that contains it.
             let inner = [
                 ("sys/fs/cgroup/user.slice/app.scope/memory.max", "104857600"),
                 (
@@ -120,7 +120,7 @@ mod linux {
                 ),
             ];
             assert_eq!(available_mib(&[&all[..], &inner].concat()), Some(0));
-            // A system that has only version 1 of control groups.
+            // This system has only version 1 of control groups.
             let old = ("proc/self/cgroup", "4:memory:/old\n");
             assert_eq!(
                 available_mib(&[MEMINFO, old, limited, current]),

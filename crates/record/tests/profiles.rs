@@ -53,8 +53,8 @@ fn after(piece: &str, replacement: &str) -> Vec<Remark> {
     check(&GOOD.replacen(piece, replacement, 1)).unwrap()
 }
 
-/// Asserts that one replacement in `GOOD` leads to a single remark. Its position must be that of the text
-/// `at`.
+/// Asserts that one replacement in `GOOD` leads to a single remark. The position of the remark must be the
+/// position of the text `at`.
 #[track_caller]
 fn only(piece: &str, replacement: &str, at: &str, severity: Severity, says: &str) {
     let remarks = after(piece, replacement);

@@ -1,5 +1,6 @@
-//! Tests that run batch files with fake recorders in the Windows command interpreter (also that of Wine).
-//! They check the commands that the files run, the order of the commands, and the files that they leave.
+//! Tests that run batch files with fake recorders. The files run in the command interpreter of Windows or of
+//! Wine. The tests check the commands that the files run, the order of the commands, and the files that they
+//! leave.
 #![cfg(windows)]
 
 mod on_windows {

@@ -23,7 +23,8 @@ pub fn cell(value: Option<&Value>, unit: Unit) -> String {
     }
 }
 
-/// Returns the alignment of a column: left if it has text, right if it only has numbers.
+/// Returns the alignment of a column. A column with text is left-aligned. A column with only numbers is
+/// right-aligned.
 pub fn side(evidence: &Evidence, place: usize) -> Side {
     let mut cells = evidence.rows.iter().filter_map(|row| row[place].as_ref());
     match cells.any(|cell| matches!(cell, Value::Text(_))) {

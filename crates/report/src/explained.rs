@@ -11,14 +11,14 @@ use wording::{counted, duration};
 
 use crate::Error;
 
-/// Facts about a trace and the explanation of its lags.
+/// Facts about a trace, and the explanation of its lags.
 #[derive(Serialize)]
 pub struct Explained {
     /// Facts about the trace.
     pub info: Arc<Info>,
     /// Findings and theories.
     pub explanation: Explanation,
-    /// Description of a trace without events, which has captured packets or samples of a live probe instead.
+    /// Description of a trace that has no events, but captured packets or samples of a live probe.
     #[serde(skip)]
     pub instead: Option<String>,
 }
@@ -28,7 +28,7 @@ impl Explained {
     /// files.
     ///
     /// # Errors
-    /// If the trace cannot be read, the symbol path is wrong, or the work is cancelled.
+    /// Returns an error if the trace cannot be read, the symbol path is wrong, or the work is cancelled.
     pub fn read(
         tables: &TraceTables,
         asked: Scope,
@@ -48,7 +48,7 @@ impl Explained {
     /// Explains a trace whose facts and symbols are known.
     ///
     /// # Errors
-    /// If the trace cannot be read or the work is cancelled.
+    /// Returns an error if the trace cannot be read or the work is cancelled.
     pub fn known(
         tables: &TraceTables,
         info: Arc<Info>,

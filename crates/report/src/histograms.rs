@@ -12,7 +12,7 @@ use crate::Explained;
 /// Number of durations in each class.
 struct Histogram<'a> {
     title: &'a str,
-    /// Upper bound in nanoseconds and count of each class. The last class has no bound.
+    /// Classes, each with its upper bound in nanoseconds and its count. The last class has no bound.
     classes: Vec<(Option<i64>, u64)>,
     /// Limit in nanoseconds that no duration should exceed.
     limit_ns: Option<i64>,

@@ -51,7 +51,7 @@ pub fn tables() -> Vec<tables::Table> {
 /// the names of the trace's files are the title.
 ///
 /// # Errors
-/// If a table cannot be read, or the user cancels.
+/// Returns an error if a table cannot be read, or the user cancels.
 pub fn page(
     trace: &TraceTables,
     explained: &Explained,
@@ -212,7 +212,8 @@ fn sentence(clause: &str) -> String {
     wording::capitalized(clause) + "."
 }
 
-/// Returns embedded JSON, the nonce of the page's scripts, and the policy that allows only scripts with it.
+/// Returns three texts: the embedded JSON, the nonce of the page's scripts, and the policy. The policy allows
+/// only scripts with this nonce.
 fn data_with_policy(json: &str) -> (String, String, String) {
     let data = escape_json(json);
     // The nonce is a hash of all embedded data, so text of the trace cannot contain it.
@@ -224,8 +225,8 @@ fn data_with_policy(json: &str) -> (String, String, String) {
     (data, nonce, policy)
 }
 
-/// Escapes the characters of JSON that could end the enclosing script element, and invisible ones that reorder
-/// text.
+/// Escapes characters of JSON: characters that could end the enclosing script element, and invisible
+/// characters that reorder text.
 fn escape_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {

@@ -83,8 +83,8 @@ fn longest_waits(explained: &Explained) -> Evidence {
     let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
     let named = |row: Option<u32>| row.map(|row| super::charts::process(names, row).into());
     let longest = &survey.longest_waits;
-    // The survey only keeps some of the longest waits. Waits that it dropped may be as long as the last kept
-    // one, so only longer waits are listed.
+    // The survey keeps only some of the longest waits. Dropped waits may be as long as the last kept wait. So
+    // only waits that are longer than the last kept wait are listed.
     let longer_than = match longest.last() {
         Some(last) if longest.len() > ROWS => last.ready_ns,
         _ => 0,

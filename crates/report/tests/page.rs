@@ -1,5 +1,5 @@
-//! Charts match the truth files of simulations, texts match the explanation, and no trace can inject a script
-//! into the page.
+//! Checks three things: charts match the truth files of simulations, texts match the explanation, and no
+//! trace can inject a script into the page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,8 +63,8 @@ fn sum_ns(data: &Value, shares: &Value, cpus: usize) -> f64 {
         .sum()
 }
 
-/// Number of buckets of a chart. Shares are rounded down to millionths, so the error grows with the number of
-/// buckets and CPUs.
+/// Number of buckets of a chart. Shares are rounded down to millionths. So the error increases with the
+/// number of buckets and CPUs.
 const BUCKETS: usize = 480;
 
 #[track_caller]
@@ -96,7 +96,8 @@ fn time_ranks_and_focus_match_the_truth() {
         let Some(told) = cpu_ns.get(&text(&layer["name"])) else {
             continue;
         };
-        // Tolerance: context switches do not separate the time of a thread from the time of interrupts.
+        // The tolerance is needed, because context switches do not separate the time of a thread from the
+        // time of interrupts.
         let drawn = sum_ns(&data, &layer["shares"], cpus);
         let interrupted = (drawn - *told as f64) / *told as f64;
         assert!((-0.001..0.01).contains(&interrupted), "{layer}: not {told}");
@@ -105,7 +106,7 @@ fn time_ranks_and_focus_match_the_truth() {
     }
     assert!(found == 9 && of_interrupts > 0.0, "{layers:?}");
 
-    // The scenario is about the rank of LockApp, so the chart must show it.
+    // The scenario is about the rank of LockApp. So the chart must show LockApp.
     let ranked = list(&data, "ranks").iter();
     let ranked: Vec<String> = ranked.map(|line| text(&line["name"])).collect();
     let watched = stall.truth["watched_threads"].as_array().unwrap().iter();
@@ -182,7 +183,7 @@ fn drawn(data: &Value, track: &str, place: usize) -> Vec<i64> {
     bands.map(|band| band[place].as_i64().unwrap()).collect()
 }
 
-/// Asserts that each true time is drawn, to within 100 ns, which is the resolution of times in traces.
+/// Asserts that each true time is drawn. The tolerance is 100 ns, which is the resolution of times in traces.
 #[track_caller]
 fn assert_drawn(told: &[i64], drawn: &[i64]) {
     assert!(!told.is_empty());

@@ -2,8 +2,8 @@
 
 use crate::Condition;
 
-/// Expression for the value of a shown column, in each row or in each group of rows. Names in
-/// variants are those of stored or computed columns.
+/// Expression for the value of a shown column, in each row or in each group of rows. The names in variants
+/// are names of stored or computed columns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// Value of the column itself.
@@ -35,18 +35,18 @@ pub enum Expression {
     Sum(&'static str),
     /// Sum of the column over the rows for which the condition holds; 0 if there are no such rows.
     SumIf(&'static str, Box<Condition>),
-    /// Sum of the column. A value greater than this number counts as this number.
+    /// Sum of the column. Each value above this number counts as this number.
     SumCapped(&'static str, i64),
-    /// Least value of the column.
+    /// Minimum of the column.
     Min(&'static str),
-    /// Greatest value of the column.
+    /// Maximum of the column.
     Max(&'static str),
     /// Total duration of the rows in nanoseconds. Only the time within the ranges of the selection
     /// counts.
     TimeWithin,
-    /// Sum over all groups of the value that the expression has in each group.
+    /// Sum over all groups. Each group contributes the value that the expression has in the group.
     OverAll(Box<Expression>),
-    /// Formula in SQL. It is only printed; no view is derived from it.
+    /// Formula in SQL. It is only printed. No view can be derived from it.
     Formula(String),
 }
 

@@ -37,11 +37,12 @@ pub use sql::{literal, quoted};
 /// Query of one table: the selected rows and the shown columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
-    /// The table.
+    /// Table that is queried.
     pub table: Table,
     /// Names and SQL formulas of columns that are computed before rows are filtered.
     pub computed: Vec<(&'static str, String)>,
-    /// Time ranges that the rows overlap, or time range that contains their times; the whole trace if `None`.
+    /// Time ranges of the selection: the rows overlap one of several ranges, or their times are in one range.
+    /// `None` for the whole trace.
     pub during: Option<During>,
     /// Conditions on the rows. A row is selected if all conditions hold.
     pub filter: Vec<Condition>,
@@ -60,19 +61,19 @@ pub struct Selection {
 /// Time range of a selection, in nanoseconds since the trace's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum During {
-    /// Rows that overlap one of the ranges. A row lasts from `start_ns` to `end_ns`; rows without duration
+    /// Rows that overlap one of the ranges. A row lasts from `start_ns` to `end_ns`. Rows without duration
     /// are not selected. The ranges are disjoint.
     Overlapping(Vec<Range<i64>>),
     /// Rows whose time in the column lies in the range.
     Within(&'static str, Range<i64>),
 }
 
-/// Sort key of a selection. Unknown values come last, unless [`Order::unknown_first`] says otherwise.
+/// Sort key of a selection. Unknown values come last, unless `unknown_first` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Name of a stored or shown column, position of a shown column (counted from 1), or SQL of an aggregate.
     pub by: &'static str,
-    /// True if the greatest value comes first.
+    /// True if the maximum comes first.
     pub descending: bool,
     /// True if unknown values come first.
     pub unknown_first: bool,

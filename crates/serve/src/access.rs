@@ -46,7 +46,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
 pub(super) struct Access {
     /// Secret that the server chose at its start: 128 random bits in hexadecimal.
     token: String,
-    /// Hosts that a request may name.
+    /// Hosts (name and port) that a request may name.
     hosts: [String; 2],
 }
 
@@ -69,7 +69,7 @@ impl Access {
     /// Creates the secret and the list of hosts for a server on this port.
     ///
     /// # Errors
-    /// If the system provides no random bits.
+    /// Returns an error if the system provides no random bits.
     pub(super) fn new(port: u16) -> io::Result<Access> {
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).map_err(io::Error::other)?;

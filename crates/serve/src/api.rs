@@ -145,7 +145,7 @@ async fn session(State(shared): State<Arc<Shared>>) -> Answer {
     .await
 }
 
-/// Progress of long work; `phase` is `null` if no work is in progress.
+/// Progress of long work. `phase` is `null` if no work is in progress.
 #[derive(Serialize, TS)]
 pub(super) struct Progress {
     phase: Option<&'static str>,

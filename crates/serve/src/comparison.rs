@@ -41,7 +41,7 @@ impl Compared {
                 explorer: &*self.after.explorer()?,
                 recording: &after,
             };
-            // Later requests need the result, too. Therefore the work continues if a client disconnects.
+            // Later requests also need the result. So the work continues even if a client disconnects.
             let cancel = AtomicBool::new(false);
             Ok(Comparison::new(&differences, &[before], &[after], &cancel)?)
         })

@@ -1,9 +1,9 @@
-//! Connections of clients. Their number is limited, and so is the time for which a connection waits
-//! for a request.
+//! Connections of clients. The number of connections is limited. The time for which a connection waits for a
+//! request is also limited.
 //!
-//! Any program or web page of this machine can connect, even without the secret. A connection is a
-//! *stranger* until its first permitted request. If the maximum number of connections is open and a
-//! client connects, the oldest stranger is closed.
+//! Any program or web page of this machine can connect, even without the secret. A connection is a *stranger*
+//! until its first permitted request. If the maximum number of connections is open and a client connects, the
+//! oldest stranger is closed.
 
 use std::io;
 use std::sync::Arc;
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Reads until the server closes the connection, and returns the bytes.
+    /// Reads until the server closes the connection. Returns the bytes that were read.
     async fn rest(stream: &mut TcpStream) -> String {
         let mut bytes = Vec::new();
         let closed = timeout(LONG, stream.read_to_end(&mut bytes)).await;
@@ -235,7 +235,7 @@ mod tests {
         assert!(begun.elapsed() >= limit, "no connection is closed early");
     }
 
-    /// The limit is for the whole header, so single bytes do not prolong it.
+    /// Checks that single bytes do not prolong the limit. The limit is for the whole header.
     #[tokio::test]
     async fn headers_that_trickle_are_not_waited_for() {
         let serving = serving(limits(100, Duration::from_millis(300))).await;

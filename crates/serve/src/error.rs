@@ -12,12 +12,12 @@ pub enum Error {
          to use a free one"
     )]
     Listen {
-        /// The port.
+        /// Port on which the server cannot listen.
         port: u16,
-        /// The reason.
+        /// Reason why the server cannot listen.
         source: io::Error,
     },
-    /// The system stops the server.
+    /// The system stopped the server.
     #[error("the server stopped: {0}; restart it")]
     Serve(io::Error),
 }

@@ -16,7 +16,8 @@ impl<T> LazyCell<T> {
         self.0.try_lock().ok()?.clone()
     }
 
-    /// Returns the value, and makes it first if necessary. While another caller makes it, this call waits.
+    /// Returns the value. Makes the value first if necessary. If another caller is making it, this call
+    /// waits.
     pub(super) fn get<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = &*made {

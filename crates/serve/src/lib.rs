@@ -54,7 +54,7 @@ const PULSE: Duration = Duration::from_millis(100);
 /// State that all requests share.
 struct Shared {
     traces: Vec<Arc<ServedTrace>>,
-    /// Comparison of the first two traces, if the user asked for it.
+    /// Comparison of the first two traces, if the user requested it.
     compared: Option<Compared>,
     presets: UserPresets,
     #[cfg(feature = "sql")]
@@ -87,11 +87,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds a port of 127.0.0.1. Port 0 stands for any free port. If `is_comparison` is true, the page compares
-    /// the first trace with the second one. `presets` is the file with presets that the user saved.
+    /// Binds a port of 127.0.0.1. Port 0 stands for any free port. If `is_comparison` is true, the page
+    /// compares the first trace with the second one. `presets` is the file with presets that the user saved.
     ///
     /// # Errors
-    /// If the server cannot listen on the port.
+    /// Returns an error if the server cannot listen on the port.
     pub fn bind(
         port: u16,
         traces: Vec<ServedTrace>,
@@ -126,7 +126,7 @@ impl Server {
         })
     }
 
-    /// Returns the address of the page. Everyone who knows this address can read the traces.
+    /// Returns the address of the page. Every program and user that knows this address can read the traces.
     pub fn address(&self) -> String {
         self.access.address()
     }
@@ -134,7 +134,7 @@ impl Server {
     /// Serves until the user presses Ctrl-C.
     ///
     /// # Errors
-    /// If the system stops the server.
+    /// Returns an error if the system stops the server.
     pub fn run(self) -> Result<(), Error> {
         self.serve().map_err(Error::Serve)
     }
@@ -152,8 +152,8 @@ impl Server {
             traces.iter().for_each(|trace| trace.make_tables());
             traces.iter().for_each(|trace| trace.explain_ahead());
         })?;
-        // SQL sessions have their own runtimes, which must not be dropped while this runtime runs.
-        // This reference keeps them until it has ended.
+        // SQL sessions have separate runtimes, which must not be dropped while this runtime runs. This
+        // reference keeps the sessions until this runtime has ended.
         let shared = Arc::clone(&self.shared);
         let router = access::guarded(api::router(&self.access, self.shared), self.access);
         let served = runtime.block_on(async {

@@ -46,7 +46,7 @@ impl UserPresets {
     /// Returns the stored presets.
     ///
     /// # Errors
-    /// If the file is damaged or cannot be read.
+    /// Returns an error if the file is damaged or cannot be read.
     pub(super) fn read(&self) -> Result<Vec<OwnPreset>, Refusal> {
         let Some(path) = &self.file else {
             return Ok(Vec::new());
@@ -76,7 +76,7 @@ impl UserPresets {
     /// the program may have written it.
     ///
     /// # Errors
-    /// If there are too many presets, the stored ones cannot be read, or the file cannot be
+    /// Returns an error if there are too many presets, the stored ones cannot be read, or the file cannot be
     /// written.
     pub(super) fn replace(&self, presets: Vec<OwnPreset>) -> Result<Vec<OwnPreset>, Refusal> {
         let Some(path) = &self.file else {

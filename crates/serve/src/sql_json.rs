@@ -10,7 +10,7 @@ use ts_rs::TS;
 #[serde(deny_unknown_fields)]
 #[ts(rename = "SqlRequest", optional_fields = nullable)]
 pub(super) struct Question {
-    /// Ids of the traces to query. Default: all.
+    /// Ids of the traces to query. `None` for all traces.
     #[serde(default)]
     pub(super) traces: Option<Vec<usize>>,
     /// Statements to run. The answer has the rows of the last statement with a result.

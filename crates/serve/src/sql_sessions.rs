@@ -14,8 +14,8 @@ use crate::sql_json::{Catalogue, Column, Function, Listed, Question, Rows};
 use crate::work::Cancellation;
 use crate::{Refusal, ServedTrace};
 
-/// Memory limit of a query, above which the query uses temporary files. The explorers of traces need memory,
-/// too.
+/// Memory limit of a query, in bytes. Above this limit, the query uses temporary files. The limit leaves
+/// memory for the explorers of traces.
 const MEMORY_BYTES: usize = 1 << 30;
 
 /// Default number of rows of an answer.
@@ -87,7 +87,7 @@ impl Sessions {
     }
 
     /// Returns the rows of the last statement with a result. DataFusion only checks for cancellation when it
-    /// reads rows. A join that makes many rows from few rows is therefore cancelled late.
+    /// reads rows. So a join that makes many rows from few rows is cancelled late.
     pub(super) fn answer(
         &self,
         question: &Question,

@@ -25,8 +25,8 @@ use crate::work::Cancellation;
 /// Maximum time that a request for facts about a trace waits until their tables are made.
 const FACTS_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Tables that the facts about a trace and the first graphs need. Making them takes a fifth of the time of
-/// all tables, because their rows have no stacks.
+/// Tables that are needed for the facts about a trace and for the first graphs. Their rows have no stacks. So
+/// making these tables takes only a fifth of the time of all tables.
 const FIRST: [Table; 11] = [
     Table::EventKinds,
     Table::Cpus,
@@ -75,7 +75,7 @@ pub(super) struct TraceFacts {
     cpu: Option<String>,
     cpus: Option<u32>,
     start_utc: Option<String>,
-    /// Time from the first to the last event. It is the length of the session until the events are read.
+    /// Time from the first to the last event. Until the events are read, it is the length of the session.
     duration_ns: Option<i64>,
     /// Start and end of `duration_ns`, in nanoseconds since the trace's start.
     range: Option<[i64; 2]>,
@@ -85,8 +85,8 @@ pub(super) struct TraceFacts {
     warnings: Vec<String>,
     /// True if the events were read. Until then, the facts come from headers only.
     complete: bool,
-    /// Name of the only table if the files are packet captures or measured samples, which have no events; `None`
-    /// for other traces.
+    /// Name of the only table of packet captures or measured samples, which have no events. `None` for other
+    /// traces.
     only: Option<&'static str>,
 }
 
@@ -236,7 +236,7 @@ impl ServedTrace {
             .sessions
             .iter()
             .filter_map(|session| session.duration_ns);
-        // The log of a trace without events only has a header, so it has no first and last event.
+        // The log of a trace without events contains only a header. So it has no first and no last event.
         let only = self.tables.store().holds_only();
         let is_read = complete && only.is_none();
         let range = match is_read {
@@ -334,7 +334,8 @@ impl ServedTrace {
         })
     }
 
-    /// Returns the description of a thread at a time: its activity, and the cause of its wait.
+    /// Returns the description of a thread at a time. It contains the activity of the thread and the cause of
+    /// its wait.
     pub(super) fn wait(
         &self,
         request: WaitRequest,
@@ -407,8 +408,8 @@ impl ServedTrace {
     }
 }
 
-/// Adds the field `view` to each evidence of an explanation: the view that shows its rows, or `null` if no
-/// view shows them. `json` is the explanation as JSON.
+/// Adds the field `view` to each evidence of an explanation. The field contains the view that shows the rows
+/// of the evidence. It is `null` if no view shows them. `json` is the explanation as JSON.
 fn add_views(json: &mut Value, explanation: &Explanation, names: &Identities) {
     let add = |json: &mut Value, evidence: &[Evidence], during: Option<&Range<i64>>| {
         for (json, evidence) in items(json, "evidence").iter_mut().zip(evidence) {
@@ -438,7 +439,7 @@ fn items<'v>(value: &'v mut Value, name: &str) -> &'v mut [Value] {
     list.map_or(&mut [], Vec::as_mut_slice)
 }
 
-/// Runs long work on new threads. On the shared thread pool, it would delay requests of views.
+/// Runs long work on new threads. On the shared thread pool, this work would delay requests of views.
 fn run_separately<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match rayon::ThreadPoolBuilder::new().build() {
         Ok(pool) => pool.install(work),

@@ -28,7 +28,7 @@ export type Range = [start: number, end: number];
 export type Id = number | null;
 ";
 
-/// Declarations of types, by name. Types to which a declared type refers are declared, too.
+/// Declarations of types, by name. If a declared type refers to other types, they are declared too.
 struct Declarations {
     config: Config,
     by_name: BTreeMap<String, (TypeId, String)>,

@@ -16,7 +16,7 @@ use session::{SymbolOptions, TraceTables, Unobserved};
 use simulated::Simulated;
 use tables::{Cache, Options};
 
-/// Headers that every response must have, each with a text that its value must contain.
+/// Headers that every response must have. For each header, a text that its value must contain.
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
@@ -285,7 +285,8 @@ fn the_overview_grows_until_it_is_complete() {
     }
 }
 
-/// Groups DPCs and service routines by function. Checks that their numbers are those in the truth file.
+/// Groups DPCs and service routines by function. Checks that the number of each function is equal to its
+/// number in the truth file.
 #[test]
 fn groups_match_the_truth() {
     let usb = Simulated::new("usb-wdf01000", &["duration=200ms"]);
@@ -483,7 +484,7 @@ fn two_traces_are_compared_on_request() {
     assert_eq!(served.get("api/session")["comparison"], true);
     let comparison = served.get("api/comparison");
     assert_eq!(comparison["before"]["simulated"], true);
-    // The cause that the scenarios differ in.
+    // Check that the answer names the only cause in which the scenarios differ.
     let first = comparison["findings"][0]["sentence"].as_str().unwrap();
     let why = comparison["findings"][0]["why"].to_string();
     assert!(

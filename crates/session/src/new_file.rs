@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 pub struct FileError {
     /// Path of the file.
     pub path: PathBuf,
-    /// The reason.
+    /// Reason why the file cannot be written.
     #[source]
     pub problem: FileProblem,
 }
@@ -63,7 +63,8 @@ impl NewFile {
     /// Creates the temporary file.
     ///
     /// # Errors
-    /// If the folder of `path` does not exist or is not writable, or `path` is a directory or device.
+    /// Returns an error if the folder of `path` does not exist or is not writable, or `path` is a directory
+    /// or device.
     pub fn create(path: &Path) -> Result<NewFile, FileError> {
         match path.metadata() {
             Ok(there) if there.is_dir() => {
@@ -109,7 +110,7 @@ impl NewFile {
     /// Renames the file to its final name and returns its size in bytes.
     ///
     /// # Errors
-    /// If the file cannot be renamed.
+    /// Returns an error if the file cannot be renamed.
     pub fn finish(self) -> Result<u64, FileError> {
         let path = self.path;
         let length = self.temporary.as_file().metadata().map(|m| m.len());

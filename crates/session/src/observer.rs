@@ -8,7 +8,7 @@ pub trait Observer: Send + Sync {
     /// Begins a task. `what` is a present participle such as "reading".
     fn begin(&self, what: &'static str, amount: Amount) -> Box<dyn Task>;
 
-    /// Shows a warning. The work continues.
+    /// Shows a warning. The work continues after the warning.
     fn warn(&self, text: &str);
 
     /// Returns true if the work shall stop.
@@ -17,7 +17,7 @@ pub trait Observer: Send + Sync {
     /// Checks that the work may continue.
     ///
     /// # Errors
-    /// If the work shall stop.
+    /// Returns an error if the work shall stop.
     fn check(&self) -> Result<(), Cancelled> {
         match self.is_cancelled() {
             true => Err(Cancelled),
@@ -50,7 +50,7 @@ pub trait Task: Send + Sync {
     fn reach(&self, done: u64);
 }
 
-/// Runs `work` as one task of `total_bytes` bytes. Passes it [`Options`] that report progress to the
+/// Runs `work` as one task of `total_bytes` bytes. `work` gets [`Options`] that report progress to the
 /// observer, and that stop the work if the observer is cancelled.
 pub fn watched<T>(
     observer: &dyn Observer,

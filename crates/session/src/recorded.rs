@@ -5,14 +5,14 @@ use std::fmt;
 use record::needs::{TableNeeds, for_table};
 use tables::Table;
 
-/// Error: the trace lacks the rows of a table that the user needs. The trace does not show whether
-/// no such events happened or whether they were not recorded.
+/// Error for a trace that lacks the rows of a needed table. The trace does not show whether such events did
+/// not happen or were not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotRecorded(pub TableNeeds);
 
 impl NotRecorded {
-    /// Returns the advice for a table; `None` if the rows of the table do not depend on the choice
-    /// of recorded events.
+    /// Returns the advice for a table. Returns `None` if the rows of the table do not depend on the choice of
+    /// recorded events.
     pub fn of_table(table: Table) -> Option<NotRecorded> {
         for_table(table.name()).copied().map(NotRecorded)
     }

@@ -15,7 +15,7 @@ impl StackModules {
     /// Reads the modules from the trace.
     ///
     /// # Errors
-    /// If the symbol path is wrong or the progress callback cancelled the work.
+    /// Returns an error if the symbol path is wrong or the progress callback cancelled the work.
     pub fn read(
         trace: &Trace,
         symbols: &SymbolOptions,
@@ -36,7 +36,7 @@ impl StackModules {
         symbols.name(images.lookup(pid.unwrap_or(0), address, time_ns)?, address)
     }
 
-    /// Returns the modules whose symbols were requested and not found.
+    /// Returns the modules whose symbols were requested but not found.
     pub fn missing(&self) -> Vec<MissingSymbols> {
         let known = self.known.as_ref();
         known.map_or_else(Vec::new, |(_, symbols)| symbols.missing())

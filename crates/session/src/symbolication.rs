@@ -32,7 +32,7 @@ pub enum SymbolOptionsError {
     Syntax {
         /// The option or environment variable that gave the path.
         origin: &'static str,
-        /// The reason.
+        /// Reason why the path cannot be parsed.
         source: SymbolPathError,
     },
     /// The given path is empty.
@@ -61,12 +61,13 @@ impl SymbolOptions {
     /// Checks the symbol path.
     ///
     /// # Errors
-    /// If the path is wrong.
+    /// Returns an error if the path is wrong.
     pub fn check(&self) -> Result<(), SymbolOptionsError> {
         self.symbol_path().map(drop)
     }
 
-    /// Returns the symbol path of the option, else of the environment variable; empty if neither is set.
+    /// Returns the symbol path of the option. If the option is not set, returns the symbol path of the
+    /// environment variable. If neither is set, returns an empty text.
     fn text(&self) -> String {
         match &self.path {
             Some(text) => text.clone(),
@@ -77,7 +78,7 @@ impl SymbolOptions {
     /// Returns the symbol stores of the symbol path. Servers are used only if the network is allowed.
     ///
     /// # Errors
-    /// If the path is wrong.
+    /// Returns an error if the path is wrong.
     pub fn stores(&self) -> Result<Stores, SymbolOptionsError> {
         let path = self.symbol_path()?;
         #[cfg(feature = "network")]
@@ -127,7 +128,7 @@ impl Symbolication {
     /// Prepares names for the images of a trace. Opens no file yet.
     ///
     /// # Errors
-    /// If the symbol path is wrong.
+    /// Returns an error if the symbol path is wrong.
     pub fn new(
         options: &SymbolOptions,
         images: &Images,
@@ -147,7 +148,7 @@ impl Symbolication {
 
     /// Formats an address in an image as `module!function+0x1f`, or as `module+0x1f` if the function is
     /// unknown. `image` is the row in `images`. `module` is the file name of the module. `function` is the
-    /// function that contains the address; inlined functions are not named. Returns `None` if the trace does
+    /// function that contains the address. Inlined functions are not named. Returns `None` if the trace does
     /// not name the image.
     pub fn name(&self, image: usize, address: u64) -> Option<String> {
         let (module, base) = self.images.get(image)?;
@@ -195,7 +196,8 @@ impl Functions for Symbolication {
 pub struct MissingSymbols {
     /// File name of the module.
     pub module: String,
-    /// Name of the PDB with the key that symbol stores use; `None` if the trace does not contain them.
+    /// Name of the PDB, with the key that symbol stores use. `None` if the trace does not contain the name
+    /// and the key.
     pub pdb: Option<String>,
     /// Reason why the symbols are missing: the folders and servers that were searched, and the result.
     pub why: String,
@@ -219,7 +221,8 @@ impl MissingSymbols {
     }
 }
 
-/// Returns the name, time stamp, size and PDB of an image's file, as far as the trace contains them.
+/// Returns the name, time stamp, size and PDB of an image's file. Facts that the trace does not contain are
+/// unknown.
 fn module(images: &Images, row: usize) -> Option<Module> {
     let name = module_name(images.path.get(row), None)?;
     let pdb = || {

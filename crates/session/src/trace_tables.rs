@@ -22,7 +22,7 @@ impl TraceTables {
     /// Opens several files as one trace.
     ///
     /// # Errors
-    /// If a file cannot be read or is not a trace.
+    /// Returns an error if a file cannot be read or is not a trace.
     pub fn open(
         paths: &[PathBuf],
         cache: Cache,
@@ -52,7 +52,7 @@ impl TraceTables {
         &self.observer
     }
 
-    /// Returns the same trace with another observer.
+    /// Returns this trace with another observer.
     pub fn with_observer(self, observer: Arc<dyn Observer>) -> TraceTables {
         TraceTables { observer, ..self }
     }
@@ -60,7 +60,7 @@ impl TraceTables {
     /// Checks that the work may continue.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if the work shall stop.
+    /// Returns [`Error::Cancelled`] if the work must stop.
     pub fn check(&self) -> Result<(), Error> {
         Ok(self.observer.check()?)
     }
@@ -68,7 +68,7 @@ impl TraceTables {
     /// Makes the tables that do not exist yet, in one pass.
     ///
     /// # Errors
-    /// If the trace cannot be read, a table cannot be written, or the work is cancelled.
+    /// Returns an error if the trace cannot be read, a table cannot be written, or the work is cancelled.
     pub fn make(&self, wanted: &[Table]) -> Result<(), Error> {
         self.watched(|options| self.store.make(wanted, options))
     }
@@ -76,7 +76,7 @@ impl TraceTables {
     /// Returns a table.
     ///
     /// # Errors
-    /// If the trace cannot be read, the table cannot be written, or the work is cancelled.
+    /// Returns an error if the trace cannot be read, the table cannot be written, or the work is cancelled.
     pub fn table(&self, table: Table) -> Result<StoredTable, Error> {
         self.watched(|options| self.store.table(table, options))
     }
@@ -84,7 +84,8 @@ impl TraceTables {
     /// Returns a table, or an error if the table has no rows.
     ///
     /// # Errors
-    /// [`Error::NotRecorded`] if the table has no rows. Other errors are those of [`TraceTables::table`].
+    /// Returns [`Error::NotRecorded`] if the table has no rows. Also returns the errors of
+    /// [`TraceTables::table`].
     pub fn recorded(&self, table: Table) -> Result<StoredTable, Error> {
         let stored = self.table(table)?;
         match NotRecorded::of_table(table) {
@@ -96,12 +97,12 @@ impl TraceTables {
     /// Returns the names of processes, threads and images.
     ///
     /// # Errors
-    /// If a table cannot be made or read, or the work is cancelled.
+    /// Returns an error if a table cannot be made or read, or the work is cancelled.
     pub fn identities(&self) -> Result<Identities, Error> {
         self.watched(|options| Identities::read(&self.store, options))
     }
 
-    /// Reads columns of the chunks that have rows in a time range; a chunk may also have rows outside the
+    /// Reads columns of the chunks that have rows in a time range. A chunk may also have rows outside the
     /// range. Each thread of the thread pool reads one chunk at a time.
     pub fn batches<'t>(
         &'t self,
@@ -124,7 +125,7 @@ impl TraceTables {
     /// Runs work that makes tables, as a task of the observer.
     ///
     /// # Errors
-    /// If the work fails or is cancelled.
+    /// Returns an error if the work fails or is cancelled.
     pub fn watched<T>(
         &self,
         make: impl FnOnce(Options<'_>) -> Result<T, StoreError>,

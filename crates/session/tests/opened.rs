@@ -112,7 +112,7 @@ fn places_where_no_file_can_be_are_refused() {
     assert!(matches!(problem(&nowhere), FileProblem::NoDirectory));
 }
 
-// Without the feature `network`, `path` is the only field, so that `..` is needless.
+// Without the feature `network`, `path` is the only field. Then `..` is not needed, and Clippy would warn.
 #[allow(clippy::needless_update)]
 #[test]
 fn a_symbol_path_that_leads_nowhere_is_refused() {

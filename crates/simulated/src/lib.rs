@@ -66,7 +66,7 @@ impl Simulated {
         }
     }
 
-    /// Returns the part of the truth about the time range with this name.
+    /// Returns the part of the truth about one time range. `name` is the name of the range.
     ///
     /// # Panics
     /// Panics if the scenario has no such time range.
@@ -105,10 +105,10 @@ pub fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     list.unwrap_or_else(|| panic!("no list {key} in {value}"))
 }
 
-/// Returns the whole number in the field `key`.
+/// Returns the integer in the field `key`.
 ///
 /// # Panics
-/// Panics if there is no such number.
+/// Panics if there is no such integer.
 pub fn number(value: &Value, key: &str) -> i64 {
     let number = value[key].as_i64();
     number.unwrap_or_else(|| panic!("no number {key} in {value}"))
@@ -153,10 +153,10 @@ pub fn column(findings: &[&Value], name: &str) -> Vec<Value> {
     rows.map(|row| row[place].clone()).collect()
 }
 
-/// Returns the sum of whole numbers.
+/// Returns the sum of integers.
 ///
 /// # Panics
-/// Panics if a cell is not a whole number.
+/// Panics if a cell is not an integer.
 pub fn sum(cells: &[Value]) -> i64 {
     cells.iter().map(|cell| cell.as_i64().unwrap()).sum()
 }

@@ -11,10 +11,10 @@ pub(crate) const TRACE: &str = "trace";
 pub(crate) enum Column {
     /// Stored column with this name.
     Stored(&'static str),
-    /// Stored column with this name, which contains row numbers of another table, or numbers that the table
-    /// itself assigns to its rows.
+    /// Stored column with this name that contains row numbers. They are the row numbers of another table, or
+    /// numbers that the table itself assigns to its rows.
     RowNumbers(&'static str),
-    /// Row number in the session.
+    /// Row number that is unique in the session.
     Row,
     /// Name of the trace.
     Trace,
@@ -31,8 +31,8 @@ pub(crate) fn row_column(table: Table) -> Option<&'static str> {
     }
 }
 
-/// Returns whether the rows of a table are events with a time. Other tables contain lifetimes, such as those
-/// of processes, or facts that do not change, such as those about the system.
+/// Returns true if the rows of a table are events with a time. Other tables contain lifetimes (such as the
+/// lifetimes of processes) or facts that do not change (such as facts about the system).
 pub(crate) fn contains_events(table: Table) -> bool {
     match table {
         Table::LatencySamples => true,

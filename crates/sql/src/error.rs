@@ -141,14 +141,15 @@ pub enum SqlError {
     /// The query engine reported another error.
     #[error("{message}{}", at(place))]
     Query {
-        /// Message of the engine.
+        /// Error message of the engine.
         message: String,
         /// Position, if known.
         place: Option<Place>,
     },
 }
 
-/// Returns the position in the form in which a message ends, or nothing if it is unknown.
+/// Returns the position in the form in which it ends a message. Returns an empty text if the position is
+/// unknown.
 fn at(place: &Option<Place>) -> String {
     place
         .map(|place| format!(" (at {place})"))

@@ -1,7 +1,8 @@
 //! Size of expressions after the optimizer has replaced columns by the expressions that compute them.
 //!
-//! The optimizer moves filters below projections, and replaces their columns. In `SELECT a + a AS a FROM (SELECT
-//! b + b AS a …) WHERE a > 0`, each level doubles the filter. 30 levels would need a billion nodes, and planning
+//! The optimizer moves filters below projections, and replaces their columns. In
+//! `SELECT a + a AS a FROM (SELECT b + b AS a …) WHERE a > 0`, each level doubles the size of the filter.
+//! With 30 levels, the filter would have a billion nodes. Such a query must be refused, because planning
 //! cannot be cancelled.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -10,7 +11,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 /// Maximum number of nodes of an expanded expression.
 const MAX_EXPANDED: usize = 10_000;
 
-/// Returns whether an expression of the plan could have more than [`MAX_EXPANDED`] nodes.
+/// Returns true if an expression of the plan could have more than [`MAX_EXPANDED`] nodes.
 pub(crate) fn is_too_large(plan: &LogicalPlan) -> bool {
     let mut largest = 0;
     expand(plan, &mut largest);
@@ -35,11 +36,11 @@ fn expand(plan: &LogicalPlan, largest: &mut usize) -> Vec<usize> {
     let columns = plan.schema().fields().len();
     match plan {
         LogicalPlan::Projection(_) if sizes.len() == columns => sizes,
-        // Filters also move below aggregates and windows, but only those on columns of the input.
+        // A filter also moves below an aggregate or a window, if it uses only columns of the input.
         LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
             vec![sizes.into_iter().chain(of(&inputs)).max().unwrap_or(1); columns]
         }
-        // The columns of a join are those of its inputs. Other plans pass on the columns of each input.
+        // A join has the columns of all its inputs. Other plans have the columns of each input.
         _ => {
             let joined: Vec<usize> = of(&inputs).collect();
             match joined.len() == columns {
@@ -55,7 +56,7 @@ fn of(inputs: &[(&LogicalPlan, Vec<usize>)]) -> impl Iterator<Item = usize> {
     inputs.iter().flat_map(|(_, sizes)| sizes.iter().copied())
 }
 
-/// Returns the number of nodes, without literals, of an expression whose columns are replaced.
+/// Returns the number of nodes of an expression after its columns were replaced. Literals are not counted.
 fn size(expression: &Expr, inputs: &[(&LogicalPlan, Vec<usize>)], largest: &mut usize) -> usize {
     let mut nodes = 0usize;
     let _ = expression.apply(|part| {

@@ -12,7 +12,7 @@ pub(crate) const STACK_BYTES: usize = 256 << 20;
 /// Runs `work` on a thread with a large stack, and waits until it ends.
 ///
 /// # Errors
-/// If the thread cannot be started, or if `work` panics.
+/// Returns an error if the thread cannot be started, or if `work` panics.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, SqlError> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()

@@ -13,11 +13,11 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection
 /// Name of inner projections.
 const INNER: &str = "inner query";
 
-/// Returns the plan with a name for the input of each projection that is above an equal one. This includes
-/// projections with filters or other nodes between them, because the optimizer moves these nodes away.
+/// Returns the plan with a name for the input of each projection that is above an equal one. Other nodes,
+/// such as filters, may be between the two projections, because the optimizer moves these nodes away.
 ///
 /// # Errors
-/// If two columns of such a projection have the same name.
+/// Returns an error if two columns of such a projection have the same name.
 pub(crate) fn kept(plan: LogicalPlan) -> Result<LogicalPlan> {
     let kept = plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Projection(outer) if repeats(&outer) => {
@@ -28,7 +28,7 @@ pub(crate) fn kept(plan: LogicalPlan) -> Result<LogicalPlan> {
     kept.map(|kept| kept.data)
 }
 
-/// Returns whether the next projection below `outer` has the same expressions.
+/// Returns true if the next projection below `outer` has the same expressions.
 fn repeats(outer: &Projection) -> bool {
     let computes = |expression: &Expr| !matches!(expression, Expr::Column(_));
     if !outer.expr.iter().any(computes) {

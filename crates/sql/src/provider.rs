@@ -140,7 +140,8 @@ impl TableProvider for Provider {
     }
 }
 
-/// Removes the pieces that are not needed because the earlier pieces have at least `limit` rows.
+/// Removes pieces that are not needed: all pieces after the first pieces that together have at least `limit`
+/// rows.
 fn truncate(pieces: &mut Vec<Piece>, limit: usize) {
     let mut certain = 0;
     let enough = pieces.iter().position(|piece| {
@@ -152,8 +153,8 @@ fn truncate(pieces: &mut Vec<Piece>, limit: usize) {
     }
 }
 
-/// Splits the pieces into about `partitions` parts of similar size, at least one. Their order stays the
-/// same.
+/// Splits the pieces into about `partitions` parts of similar size, and at least into one part. The order of
+/// the pieces stays the same.
 fn split(pieces: Vec<Piece>, partitions: usize) -> Vec<Vec<Piece>> {
     let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
     let share = rows.div_ceil(partitions.max(1)).max(1);

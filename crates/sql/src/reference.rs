@@ -9,7 +9,7 @@ use crate::{Session, Settings, SqlError};
 /// Returns the text of `docs/views.md`.
 ///
 /// # Errors
-/// If a view is invalid.
+/// Returns an error if a view is invalid.
 pub fn reference() -> Result<String, SqlError> {
     let session = Session::new(Vec::new(), Settings::default())?;
     let mut text = String::from(

@@ -44,7 +44,7 @@ pub(crate) struct Part {
     pub(crate) stored: StoredTable,
     /// Name of the trace.
     pub(crate) trace: String,
-    /// Row number in the session of the trace's first row.
+    /// Row number of the trace's first row, as numbered in the session.
     pub(crate) first_row: u32,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Part {
 pub(crate) struct Piece {
     pub(crate) part: Arc<Part>,
     pub(crate) chunk: usize,
-    /// Row number of the first row in the table of its trace.
+    /// Row number of the piece's first row, as numbered in the table of its trace.
     pub(crate) first_row: usize,
     pub(crate) rows: usize,
     /// Range of values of the sorted column; `None` for the whole chunk.
@@ -79,8 +79,8 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Creates a scan that reads the pieces of each partition in the given order. `is_sorted` states whether
-    /// this is the order of the table's sorted column over all partitions.
+    /// Creates a scan that reads the pieces of each partition in the given order. `is_sorted` is true if this
+    /// order sorts the rows of all partitions by the table's sorted column.
     pub(crate) fn new(
         table: Table,
         layout: Layout,
@@ -340,7 +340,7 @@ impl Open {
     }
 }
 
-/// Returns the index of the first row in the time range, and the index after the last.
+/// Returns the index of the first row in the time range, and the index after the last row in the range.
 fn within(batch: &RecordBatch, sorted_by: &str, range: TimeRange) -> (usize, usize) {
     let sorted = batch
         .column_by_name(sorted_by)

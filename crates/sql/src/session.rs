@@ -86,10 +86,11 @@ pub struct Session {
     created: Mutex<BTreeMap<String, Size>>,
 }
 
-/// Size of a statement, or of the view that it creates, with the views that it uses.
+/// Size of a statement or of the view that the statement creates. The size includes the views that the
+/// statement uses.
 struct Size {
     complexity: usize,
-    /// Number of tables that it reads.
+    /// Number of tables that the statement reads.
     tables: usize,
 }
 
@@ -133,7 +134,7 @@ impl Session {
     /// Creates a session with these traces.
     ///
     /// # Errors
-    /// If two traces have the same name, or if the query engine cannot be started.
+    /// Returns an error if two traces have the same name, or if the query engine cannot be started.
     pub fn new(traces: Vec<NamedTrace>, settings: Settings) -> Result<Session, SqlError> {
         let mut names = BTreeSet::new();
         if let Some(twice) = traces.iter().find(|trace| !names.insert(&trace.name)) {
@@ -187,7 +188,7 @@ impl Session {
     /// creates or drops a view or table of the session, it is executed immediately.
     ///
     /// # Errors
-    /// If the statement is invalid or not allowed, or if a table cannot be built.
+    /// Returns an error if the statement is invalid or not allowed, or if a table cannot be built.
     pub fn prepare(
         &self,
         statement: &Statement,
@@ -233,7 +234,8 @@ impl Session {
     /// Returns the size of a statement.
     ///
     /// # Errors
-    /// If the engine could not plan the statement in limited time and memory.
+    /// Returns an error if the statement is too large: the engine could not plan it in limited time and
+    /// memory.
     fn size(&self, statement: &Statement) -> Result<Size, SqlError> {
         let created = self.created();
         let (tables, views) = statement.tables(&|name| created.get(name).map(|view| view.tables));
@@ -280,7 +282,8 @@ impl Session {
         }
     }
 
-    /// Plans the execution of a statement. If the statement creates or drops something, executes it.
+    /// Plans the execution of a statement. If the statement creates or drops a table or view, executes the
+    /// statement.
     fn query(&self, plan: LogicalPlan) -> Result<Query<'_>, SqlError> {
         let cancelled = Cancelled::default();
         let execute = async || -> Result<_, SqlError> {
@@ -371,7 +374,7 @@ impl Session {
     /// Returns names and types of the columns of a table or view.
     ///
     /// # Errors
-    /// If there is no table or view with this name.
+    /// Returns an error if there is no table or view with this name.
     pub fn columns(&self, name: &str) -> Result<SchemaRef, SqlError> {
         self.planner.block_on(async {
             if let Some(view) = View::find(name) {
@@ -384,7 +387,7 @@ impl Session {
         })
     }
 
-    /// Adds the tables, names and views to `needs` that a statement uses directly or through views.
+    /// Collects in `needs` all tables, names and views that a statement uses directly or through views.
     fn collect(&self, statement: &Statement, needs: &mut Needs) -> Result<(), SqlError> {
         let called = statement.called_functions();
         for about in functions::about() {
@@ -498,7 +501,8 @@ fn check_constants(plan: &LogicalPlan) -> Result<(), SqlError> {
 /// Fails if a plan changes anything except views and tables of the session.
 fn allow(plan: &LogicalPlan) -> Result<(), SqlError> {
     let mut refused = None;
-    // The nodes include those of the statement in an EXPLAIN ANALYZE. The closure never fails.
+    // In an `EXPLAIN ANALYZE`, the nodes include the nodes of the explained statement. The closure never
+    // fails.
     let _ = plan.apply(|node| {
         refused = forbidden_change(node);
         Ok(match refused {
@@ -546,7 +550,7 @@ impl Drop for Query<'_> {
     /// Drops the plan on a large stack, because dropping nested plans is recursive.
     fn drop(&mut self) {
         let plan = self.plan.take();
-        // If the thread cannot be started, the plan is dropped here.
+        // If the thread cannot be started, the plan is dropped on the current thread.
         let _ = on_large_stack(move || drop(plan));
     }
 }
@@ -567,11 +571,11 @@ impl Query<'_> {
         self.plan().schema()
     }
 
-    /// Runs the query and returns its rows as they are found. To cancel the query, the caller drops the iterator,
-    /// or `go_on`, which is called every 50 ms, returns false.
+    /// Runs the query and returns its rows as soon as they are found. The caller can cancel the query in two
+    /// ways: by dropping the iterator, or by returning false from `go_on`. `go_on` is called every 50 ms.
     ///
     /// # Errors
-    /// If the query cannot be started.
+    /// Returns an error if the query cannot be started.
     pub fn batches<'q>(&'q self, go_on: &'q dyn Fn() -> bool) -> Result<Batches<'q>, SqlError> {
         let threads = Threads::start(self.session.threads)?;
         let context = self.session.context.task_ctx();

@@ -28,16 +28,16 @@ const MAX_BYTES: usize = 4 << 20;
 pub(crate) const MAX_COMPLEXITY: usize = 4_000;
 
 /// Maximum number of tables that a statement reads. A view or a `WITH` query that is used twice counts twice,
-/// because DataFusion plans it twice. If each of 30 queries uses the one before it twice, a plan has a billion
-/// nodes.
+/// because DataFusion plans it twice. If each of 30 queries uses the previous query twice, a plan has a
+/// billion nodes.
 pub(crate) const MAX_TABLES: usize = 1_000;
 
-/// Maximum number of tables in the `FROM` of one query. The time of planning grows with its third power: a
-/// build without optimisation needs 2.4 s for 100 tables and 16 s for 200.
+/// Maximum number of tables in the `FROM` of one query. The time of planning is proportional to the third
+/// power of this number: a build without optimisation needs 2.4 s for 100 tables and 16 s for 200.
 pub(crate) const MAX_JOINED: usize = 100;
 
-/// Maximum number of columns of one query. The time of planning grows with its square: a build without
-/// optimisation needs 0.3 s for 2,000 columns.
+/// Maximum number of columns of one query. The time of planning is proportional to the square of this number:
+/// a build without optimisation needs 0.3 s for 2,000 columns.
 pub(crate) const MAX_COLUMNS: usize = 4_000;
 
 /// A parsed statement.
@@ -59,7 +59,7 @@ impl Drop for Statement {
     /// Drops the syntax tree on a large stack, because dropping nested expressions is recursive.
     fn drop(&mut self) {
         let ast = self.ast.take();
-        // If the thread cannot be started, the tree is dropped here.
+        // If the thread cannot be started, the tree is dropped on the current thread.
         let _ = on_large_stack(move || drop(ast));
     }
 }
@@ -69,8 +69,8 @@ impl Statement {
         self.ast.as_ref().expect("present until dropped")
     }
 
-    /// Returns the statement, or the one that it explains. Returns `None` for DataFusion's own statements,
-    /// which have no queries.
+    /// Returns the statement. If it is an `EXPLAIN`, returns the explained statement. Returns `None` for
+    /// statements that only DataFusion has, which contain no queries.
     fn standard(&self) -> Option<&SqlAst> {
         let mut ast = self.ast();
         while let Ast::Explain(explained) = ast {
@@ -102,7 +102,8 @@ impl Statement {
             })
     }
 
-    /// Returns true if the statement creates or drops a table or view, which may be unknown then.
+    /// Returns true if the statement creates or drops a table or view. The name of this table or view may
+    /// then be unknown.
     pub(crate) fn creates_or_drops(&self) -> bool {
         match self.ast() {
             Ast::Statement(ast) => matches!(
@@ -160,7 +161,8 @@ impl Statement {
     }
 }
 
-/// Largest numbers of columns and of joined tables of a query. It is also the visitor that finds them.
+/// Largest number of columns of a query, and largest number of joined tables of a query. The struct is also
+/// the visitor that finds these numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Width {
     pub(crate) columns: usize,
@@ -197,8 +199,8 @@ struct TableCounter<'v> {
     of_view: &'v dyn Fn(&str) -> Option<usize>,
     /// Names of the views that were found.
     views: BTreeSet<String>,
-    /// Number of tables of each `WITH` query, by name. If several queries have the same name, the largest
-    /// number.
+    /// Number of tables of each `WITH` query, by name. If several queries have the same name, this is their
+    /// largest number.
     of_with: BTreeMap<String, usize>,
     /// Names of `WITH` queries, by the address of the query.
     names: BTreeMap<*const Query, String>,
@@ -227,7 +229,7 @@ impl Visitor for TableCounter<'_> {
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        // Outside of queries, the names are names of tables that the statement creates or drops.
+        // Outside of queries, the visited names belong to tables that the statement creates or drops.
         if self.counts.len() > 1 {
             let name = name.0.last().and_then(|part| part.as_ident());
             let name = name.map(normalized).unwrap_or_default();
@@ -256,7 +258,7 @@ impl Visitor for TableCounter<'_> {
     }
 }
 
-/// Returns the name as DataFusion compares it.
+/// Returns the name in the form in which DataFusion compares it.
 fn normalized(name: &Ident) -> String {
     match name.quote_style {
         Some(_) => name.value.clone(),
@@ -267,8 +269,8 @@ fn normalized(name: &Ident) -> String {
 /// Parses statements that are separated by semicolons.
 ///
 /// # Errors
-/// If the text is not valid SQL (the error contains the position), if it is longer than 4 MiB, or if a
-/// statement is too complex.
+/// Returns an error if the text is not valid SQL (the error contains the position), if it is longer than 4
+/// MiB, or if a statement is too complex.
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     if text.len() > MAX_BYTES {
         return Err(SqlError::TooLong { bytes: text.len() });

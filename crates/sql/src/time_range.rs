@@ -39,20 +39,20 @@ impl TimeRange {
         }
     }
 
-    /// Returns whether the range contains all values from `first` to `last`.
+    /// Returns true if the range contains all values from `first` to `last`.
     pub(crate) fn covers(self, first: i64, last: i64) -> bool {
         self.first <= first && last <= self.last
     }
 
-    /// Returns whether the range contains at least one value from `first` to `last`.
+    /// Returns true if the range contains at least one value from `first` to `last`.
     pub(crate) fn overlaps(self, first: i64, last: i64) -> bool {
         self.first.max(first) <= self.last.min(last)
     }
 }
 
 impl Bound {
-    /// Returns the range of the column outside of which the filter rejects all rows; `None` if no range can
-    /// be derived.
+    /// Returns the range of the column outside of which the filter rejects all rows. Returns `None` if no
+    /// range can be derived.
     pub(crate) fn from_filter(filter: &Expr, column: &str) -> Option<Bound> {
         match filter {
             Expr::BinaryExpr(BinaryExpr {

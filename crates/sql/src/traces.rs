@@ -16,8 +16,8 @@ pub struct NamedTrace {
 /// All traces of a session.
 ///
 /// Row numbers are unique across traces. The row numbers of the second trace start at the
-/// [stride](Traces::stride), those of the third trace at twice the stride, and so on. So `USING
-/// (process_row)` joins only rows of the same trace.
+/// [stride](Traces::stride), the row numbers of the third trace start at twice the stride, and so on. So
+/// `USING (process_row)` joins only rows of the same trace.
 #[derive(Debug)]
 pub(crate) struct Traces {
     traces: Vec<NamedTrace>,
@@ -43,7 +43,7 @@ impl Traces {
         self.stride
     }
 
-    /// Returns the row number in the session of a trace's first row.
+    /// Returns the row number of a trace's first row, as numbered in the session.
     pub(crate) fn first_row(&self, trace: usize) -> u32 {
         match trace {
             0 => 0,

@@ -12,7 +12,7 @@ use given::{session, simulated};
 use sql::{Settings, SqlError};
 use tables::Options;
 
-/// Checks joins that combine few rows for a long time, with many results and with none.
+/// Checks joins that combine rows for a long time. One join has many results, and one has none.
 #[test]
 fn a_cancelled_join_ends_its_threads() {
     let given = simulated("healthy", &["duration=2s"]);

@@ -219,7 +219,7 @@ fn every_view_can_be_queried() {
     }
 }
 
-/// Checks statements with thousands of nested operators, which ended the process in an earlier version.
+/// Checks statements with thousands of nested operators. In an earlier version, they ended the process.
 #[test]
 fn deep_statements_are_answered_or_refused() {
     let given = simulated("rank-stall", &["duration=1s"]);
@@ -254,7 +254,7 @@ fn deep_statements_are_answered_or_refused() {
 
     let error = ask(&session, &format!("SELECT 1{}", "+1".repeat(60_000))).unwrap_err();
     assert!(matches!(error, SqlError::TooComplex { .. }), "{error}");
-    // The complexity of a view counts in the statements that use it.
+    // The complexity of a view counts in each statement that uses the view.
     let create = format!("CREATE VIEW deep AS SELECT 1{} AS a", "+1".repeat(150));
     ask(&session, &create).unwrap();
     assert_eq!(answer(&session, "SELECT a FROM deep"), ["151"]);
@@ -401,7 +401,7 @@ fn tables_of_the_session_are_bounded() {
         ["499999500000"]
     );
     create("second", some).unwrap();
-    // A table that exists is kept, and so is its size.
+    // If a table exists already, the table and its counted size must not change.
     create("second", "SELECT 1 AS value").unwrap_err();
     create("IF NOT EXISTS second", "SELECT 1 AS value").unwrap();
     assert_eq!(answer(&session, "SELECT count(*) FROM second"), ["1000000"]);
@@ -456,7 +456,7 @@ fn a_function_that_would_fill_the_memory_is_refused() {
         "SELECT sum(length(repeat(CAST(cpu AS VARCHAR), 1000000))) FROM samples",
     ] {
         let error = ask(&session, text).unwrap_err().to_string();
-        // If DataFusion computes an argument only once, the result is a large constant.
+        // DataFusion may compute an argument only once. The result is then a constant that is too large.
         let is_bounded = error.contains("at most 256 MiB")
             || text.contains("(repeat('a'") && error.contains("at most 32 KiB");
         assert!(is_bounded, "{text}: {error}");

@@ -1,26 +1,27 @@
-//! Changes in the history of a measurement (E-divisive).
+//! Search for changes in the history of a measurement, by the E-divisive method.
 
 use std::ops::Range;
 
 use crate::random::Random;
 
-/// Least number of values between two changes, so that a single odd value is no change.
+/// Minimum number of values between two changes. It prevents that a single odd value counts as a change.
 const LEAST_SEGMENT: usize = 5;
 
-/// Best place to split a history.
+/// Best position at which a history can be split into two parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
     /// Index of the first value after the change.
     pub at: usize,
-    /// Energy distance of both parts, weighted by their sizes.
+    /// Energy distance between both parts, weighted by the sizes of the parts.
     pub strength: f64,
 }
 
-/// Returns the best split of the values; `None` if both parts would be too short.
+/// Returns the best split of the values. Returns `None` if there are too few values for two parts.
 pub fn best_split(values: &[f64]) -> Option<Split> {
     let count = values.len();
     let distance = |a: usize, b: usize| (values[a] - values[b]).abs();
-    // Sums of distances within the left part, within the right part, and between them.
+    // Sums of the distances between two values: both in the left part, both in the right part, or one in each
+    // part.
     let (mut left, mut between) = (0.0, 0.0);
     let mut right: f64 = (0..count)
         .map(|a| (0..a).map(|b| distance(a, b)).sum::<f64>())
@@ -47,8 +48,8 @@ pub fn best_split(values: &[f64]) -> Option<Split> {
     best
 }
 
-/// Returns the places where the values change, in ascending order. A change is one that at most this
-/// share of random orders of the values would show.
+/// Returns the indexes at which the values change, in ascending order. A split counts as a change if at most
+/// the share `alpha` of random orders of the values has a split that is as strong.
 pub fn changes(values: &[f64], alpha: f64) -> Vec<usize> {
     let mut found = Vec::new();
     let mut open: Vec<Range<usize>> = std::iter::once(0..values.len()).collect();
@@ -68,7 +69,8 @@ pub fn changes(values: &[f64], alpha: f64) -> Vec<usize> {
     found
 }
 
-/// Returns the share of random orders whose best split is as strong; the actual order counts, too.
+/// Returns the share of orders whose best split is at least as strong as `split`. The orders are 999 random
+/// orders and the actual order.
 fn p_of(values: &[f64], split: Split, random: &mut Random) -> f64 {
     const ORDERS: u32 = 999;
     let mut shuffled = values.to_vec();

@@ -1,29 +1,29 @@
-//! Clusters of late samples. One stall makes every sample late that it hits, so late samples are no
-//! independent events; stalls are.
+//! Clusters of late samples. One stall delays all samples that it hits. So late samples are not independent
+//! of each other, but stalls are independent events.
 
 use serde::Serialize;
 
-/// Late samples of a run, and the stalls that they form.
+/// Late samples of a run, and the stalls that caused them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Clusters {
-    /// Number of samples beyond the threshold.
+    /// Number of late samples: samples above the threshold.
     pub late: usize,
-    /// Extremal index: stalls per late sample, at most 1 (Ferro and Segers).
+    /// Extremal index: estimated number of stalls per late sample, at most 1 (Ferro and Segers).
     pub index: f64,
-    /// Number of stalls.
+    /// Number of stalls. Each stall is a group of late samples.
     pub stalls: usize,
 }
 
-/// Finds the samples beyond a threshold and groups them.
+/// Finds the samples above a threshold and groups them into stalls.
 pub fn beyond(values: &[f64], threshold: f64) -> Clusters {
     let places = values.iter().enumerate();
     let places = places.filter(|(_, value)| **value > threshold);
     let places: Vec<usize> = places.map(|(place, _)| place).collect();
     let gaps: Vec<usize> = places.windows(2).map(|two| two[1] - two[0]).collect();
     let index = extremal_index(&gaps);
-    // The longest gaps separate stalls; their number follows from the index.
+    // The longest gaps separate the stalls. The extremal index gives the number of these gaps.
     let apart = (index * gaps.len() as f64 + 1e-9).floor() as usize;
-    // Late samples next to each other are one stall.
+    // Consecutive late samples belong to one stall. So only gaps above 1 can separate stalls.
     let could_part = gaps.iter().filter(|gap| **gap > 1).count();
     Clusters {
         late: places.len(),
@@ -35,7 +35,8 @@ pub fn beyond(values: &[f64], threshold: f64) -> Clusters {
     }
 }
 
-/// Returns the extremal index of the gaps between late samples; 1 without gaps.
+/// Returns the extremal index of a run. `gaps` are the differences between the indexes of consecutive late
+/// samples. Returns 1 if there are no gaps.
 pub fn extremal_index(gaps: &[usize]) -> f64 {
     let count = gaps.len() as f64;
     let sum = |of: &dyn Fn(f64) -> f64| gaps.iter().map(|gap| of(*gap as f64)).sum::<f64>();

@@ -1,32 +1,34 @@
-//! Comparison of one number per run between two variants.
+//! Comparison of two variants. Each run of a variant is one number.
 
 use serde::Serialize;
 
 use crate::interval::variance;
 use crate::{CONFIDENCE, Incomparable, Interval, paired, unpaired};
 
-/// Relation between the runs of both variants.
+/// Relation between the runs of both variants: paired or unpaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Design {
-    /// The runs with the same place are neighbours in time.
+    /// Runs with the same index form a pair. The runs of a pair were measured one after the other.
     Paired,
-    /// The runs have no pairs.
+    /// The runs form no pairs.
     Unpaired,
 }
 
-/// Unit of a change.
+/// Scale of a change: ratio or difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// Value after divided by value before.
+    /// Ratio: the value after the change divided by the value before it.
     Ratio,
-    /// Value after minus value before, because a value is 0 or negative.
+    /// Difference: the value after the change minus the value before it. It is used if a value is 0 or
+    /// negative.
     Difference,
 }
 
 impl Scale {
-    /// Returns the scale on which numbers are compared: ratios if all are positive.
+    /// Returns the scale for a comparison. It is a ratio if all numbers are positive, and otherwise a
+    /// difference.
     pub(crate) fn of(before: &[f64], after: &[f64]) -> Scale {
         match before.iter().chain(after).all(|value| *value > 0.0) {
             true => Scale::Ratio,
@@ -34,7 +36,8 @@ impl Scale {
         }
     }
 
-    /// Returns numbers whose differences are the changes.
+    /// Converts the numbers so that the difference of two converted numbers is their change. For ratios, the
+    /// converted numbers are logarithms.
     pub(crate) fn apply(self, values: &[f64]) -> Vec<f64> {
         let on_scale = values.iter().map(|value| match self {
             Scale::Ratio => value.ln(),
@@ -43,7 +46,7 @@ impl Scale {
         on_scale.collect()
     }
 
-    /// Returns the change that a difference on this scale means.
+    /// Converts a difference of converted numbers to the change on this scale.
     pub(crate) fn undo(self, difference: Interval) -> Interval {
         match self {
             Scale::Ratio => difference.map(f64::exp),
@@ -52,29 +55,30 @@ impl Scale {
     }
 }
 
-/// Comparison of one number per run.
+/// Result of comparing two variants, with one number per run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Relation between the runs.
+    /// Relation between the runs of both variants.
     pub design: Design,
-    /// Number of pairs or, without pairs, of runs of the side that has fewer.
+    /// Number of pairs. If runs are unpaired, the number of runs of the side with fewer runs.
     pub runs: usize,
-    /// Unit of the change.
+    /// Scale of `change`.
     pub scale: Scale,
-    /// Change from before to after.
+    /// Change from before to after, with its 95 % confidence interval.
     pub change: Interval,
-    /// Probability of such a change by chance.
+    /// Probability that chance alone makes a change that is at least as large.
     pub p: f64,
-    /// Standard deviation of the differences of pairs; logarithms for ratios.
+    /// Standard deviation of the difference between a run after and a run before the change. If `scale` is a
+    /// ratio, the difference is a difference of logarithms.
     pub deviation: f64,
 }
 
-/// Compares one number per run, in order of the runs. Numbers that are all positive are compared by
-/// their ratio, others by their difference.
+/// Compares two variants. `before` and `after` contain one number for each run, in the order of the runs. If
+/// all numbers are positive, the change is a ratio. Otherwise, the change is a difference.
 ///
 /// # Errors
-/// Returns an error if there are too few or too many runs, if paired numbers are not equally many, or
-/// if a number is not finite.
+/// Returns an error if there are too few or too many runs, if the numbers of paired runs differ, or if a
+/// number is not finite.
 pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparison, Incomparable> {
     if !before.iter().chain(after).all(|value| value.is_finite()) {
         return Err(Incomparable::NotFinite);

@@ -1,33 +1,35 @@
-//! Counts of rare independent events (stalls, faults) in a known time, and Fisher's test of shares.
+//! Comparison of counts. It covers rates of rare independent events (stalls, faults) in a known time, and
+//! shares (Fisher's exact test).
 
 use serde::Serialize;
 use statrs::function::gamma::ln_gamma;
 
 use crate::binomial::{at_least, at_most, share_where};
 
-/// Number of events in a time or among a number of opportunities.
+/// Number of events in a given time, or among a given number of opportunities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Count {
     /// Number of events.
     pub events: u64,
-    /// Time or opportunities, above 0.
+    /// Time in which, or number of opportunities at which, the events were counted. It is above 0.
     pub exposure: f64,
 }
 
-/// Ratio of two rates. Without events before the change it is unbounded.
+/// Ratio of the rates after and before the change, with a confidence interval. If there are no events before
+/// the change, the ratio is unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateRatio {
-    /// Rate after divided by rate before; `None` without events before the change.
+    /// Rate after the change divided by the rate before it. `None` if there are no events before the change.
     pub ratio: Option<f64>,
-    /// Lower bound.
+    /// Lower bound of the ratio.
     pub low: f64,
-    /// Upper bound; `None` without events before the change.
+    /// Upper bound of the ratio. `None` if there are no events before the change.
     pub high: Option<f64>,
-    /// Probability of counts as unequal as these if nothing changed.
+    /// Probability that chance alone makes the counts at least as unequal, if both rates are the same.
     pub p: f64,
 }
 
-/// Compares two rates. Given the sum of both counts, one of them has a binomial law.
+/// Compares two rates. If the sum of both counts is given, each count has a binomial distribution.
 pub fn rates(before: Count, after: Count, confidence: f64) -> RateRatio {
     let (k, sum) = (after.events, before.events + after.events);
     let tail = (1.0 - confidence) / 2.0;
@@ -48,9 +50,9 @@ pub fn rates(before: Count, after: Count, confidence: f64) -> RateRatio {
     }
 }
 
-/// Returns the probability of a table as unequal as this one if both rows have the same share
-/// (Fisher's exact test). It holds for independent samples only. Each row has the numbers of samples
-/// with and without the event.
+/// Returns the probability that chance alone makes a table at least as unequal, if both rows have the same
+/// share of events (Fisher's exact test). The samples must be independent. Each row contains the number of
+/// samples with the event and the number of samples without it.
 pub fn fisher(before: [u64; 2], after: [u64; 2]) -> f64 {
     let ways = |n: u64, k: u64| {
         ln_gamma(n as f64 + 1.0) - ln_gamma(k as f64 + 1.0) - ln_gamma((n - k) as f64 + 1.0)

@@ -1,15 +1,15 @@
-//! Dependence of neighbouring samples, and the number of independent samples that they are worth.
+//! Dependence of neighbouring samples, and the equivalent number of independent samples.
 
 use crate::interval::{mean, variance};
 
-/// Greatest number of lags that are summed. A series that depends on itself over more samples counts
-/// as too short.
+/// Maximum number of lags whose autocorrelations are summed. If samples depend on each other over more lags,
+/// the series counts as too short.
 const LAGS: usize = 5_000;
 
-/// Number of independent samples below which a run is too short for bounds of a quantile.
+/// Minimum number of independent samples in a run. With fewer, the run is too short for bounds of a quantile.
 pub const LEAST_EFFECTIVE: f64 = 50.0;
 
-/// Returns the autocorrelation of a series at a lag below its length.
+/// Returns the autocorrelation of a series at a lag. `lag` must be less than the length of the series.
 pub fn autocorrelation(values: &[f64], lag: usize) -> f64 {
     let mean = mean(values);
     let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
@@ -21,16 +21,18 @@ fn products(centred: &[f64], lag: usize) -> f64 {
     centred.iter().zip(later).map(|(a, b)| a * b).sum()
 }
 
-/// Rule by which Geyer's sums of two neighbouring autocorrelations end.
+/// Rule for the end of Geyer's sums. Each sum adds two neighbouring autocorrelations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sums {
-    /// The sums end before the first that is not positive.
+    /// The sums end before the first sum that is not positive.
     Positive,
-    /// In addition, no sum exceeds the one before it.
+    /// The sums end as with `Positive`. In addition, a sum that exceeds the previous sum is reduced to the
+    /// previous sum.
     Monotone,
 }
 
-/// Returns how many samples are worth one independent sample: at least 1.
+/// Returns the number of samples that have as much information about the mean as one independent sample. It
+/// is at least 1.
 pub fn samples_per_independent(values: &[f64], sums: Sums) -> f64 {
     if values.len() < 2 {
         return 1.0;
@@ -40,11 +42,12 @@ pub fn samples_per_independent(values: &[f64], sums: Sums) -> f64 {
     summed(values.len(), sums, |lag| products(&centred, lag))
 }
 
-/// Sums the autocorrelations of a series by Geyer's rule. `product` returns the sum of the products of centred
-/// values at a lag; it is called for 0, 1, 2, ….
+/// Sums the autocorrelations of a series by Geyer's rule, and returns the number of samples per independent
+/// sample. `product(lag)` returns the sum of the products of all pairs of centred values at this lag. It is
+/// called with 0, 1, 2, … in this order.
 fn summed(count: usize, sums: Sums, mut product: impl FnMut(usize) -> f64) -> f64 {
     let square = product(0);
-    // Equal values tell nothing about dependence.
+    // If all values are equal, they show nothing about dependence.
     if square <= 0.0 {
         return 1.0;
     }
@@ -67,10 +70,10 @@ fn summed(count: usize, sums: Sums, mut product: impl FnMut(usize) -> f64) -> f6
     tau.max(1.0)
 }
 
-/// Returns how many samples are worth one independent sample for a quantile: computed of the question
-/// whether a sample exceeds the quantile.
+/// Returns the number of samples that have as much information about the quantile as one independent sample.
+/// It is computed from a series of bits: a bit is 1 if the sample exceeds `quantile`.
 pub fn samples_per_independent_at(values: &[f64], quantile: f64) -> f64 {
-    // One bit per sample: 64 products are one operation.
+    // Each sample is one bit. So one operation computes 64 products.
     let bits: Vec<u64> = (values.chunks(64))
         .map(|some| {
             let places = some.iter().enumerate();
@@ -83,7 +86,8 @@ pub fn samples_per_independent_at(values: &[f64], quantile: f64) -> f64 {
     let count = values.len();
     let ones: u32 = bits.iter().map(|bits| bits.count_ones()).sum();
     let mean = f64::from(ones) / count.max(1) as f64;
-    // Numbers of ones without the last and without the first samples, which have no partner at a lag.
+    // Numbers of ones in the series without its last `lag` samples, and without its first `lag` samples.
+    // These samples have no partner at this lag.
     let (mut firsts, mut lasts) = (ones, ones);
     let both = |lag: usize| -> u32 {
         let (words, shift) = (lag / 64, lag % 64);
@@ -108,8 +112,8 @@ pub fn samples_per_independent_at(values: &[f64], quantile: f64) -> f64 {
     })
 }
 
-/// Returns the same by the variance of the means of batches of this size; `None` with fewer than two
-/// batches.
+/// Returns the number of samples per independent sample of the mean. It is computed in another way: from the
+/// variance of the means of batches of `size` samples. Returns `None` if there are fewer than two batches.
 pub fn by_batches(values: &[f64], size: usize) -> Option<f64> {
     let means: Vec<f64> = values.chunks_exact(size.max(1)).map(mean).collect();
     (means.len() > 1).then(|| size as f64 * variance(&means) / variance(values))

@@ -1,6 +1,6 @@
-//! Reasons why there is no result.
+//! Reasons why a statistic has no result.
 
-/// Reason why a statistic has no value.
+/// Reason why a statistic has no result.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Incomparable {
     /// There are too few pairs of runs.
@@ -8,10 +8,10 @@ pub enum Incomparable {
     TooFewPairs {
         /// Number of pairs.
         found: usize,
-        /// Least number of pairs.
+        /// Minimum number of pairs.
         needed: usize,
     },
-    /// There are too few runs without pairs.
+    /// The runs are unpaired, and there are too few of them.
     #[error("too few runs: {before} before and {after} after; 95 % confidence needs 4 and 4")]
     TooFewRuns {
         /// Number of runs before the change.
@@ -24,10 +24,10 @@ pub enum Incomparable {
     TooMany {
         /// Number of pairs.
         found: usize,
-        /// Greatest number of pairs.
+        /// Maximum number of pairs.
         most: usize,
     },
-    /// The numbers of runs differ, so they make no pairs.
+    /// The numbers of runs before and after the change differ, so the runs cannot be paired.
     #[error("{before} runs before and {after} after make no pairs")]
     Unequal {
         /// Number of runs before the change.
@@ -35,21 +35,22 @@ pub enum Incomparable {
         /// Number of runs after the change.
         after: usize,
     },
-    /// A value is not a number, or infinite.
+    /// A value is infinite or not a number.
     #[error("a value is infinite or not a number")]
     NotFinite,
-    /// A value is zero or negative.
+    /// A value is 0 or negative, so there is no ratio.
     #[error("a median is zero or negative, so there is no ratio")]
     NotPositive,
-    /// The values scatter so much that a ratio of means has no bounds.
+    /// The variance of the values before the change is so large that their mean may be 0. So the ratio of
+    /// means has no bounds.
     #[error("the mean before the change may be 0, so there is no ratio")]
     NoRatio,
-    /// The runs are too short for a quantile.
+    /// A run has too few samples for a quantile.
     #[error("too few samples in a run: {found}; comparing this quantile needs {needed}")]
     TooShort {
         /// Number of samples in the shortest run.
         found: usize,
-        /// Least number of samples.
+        /// Minimum number of samples in a run.
         needed: usize,
     },
 }

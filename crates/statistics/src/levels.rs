@@ -1,21 +1,22 @@
-//! Variance by level (build, run, sample) and the cheapest numbers of repetitions, after Kalibera and
-//! Jones.
+//! Variance at each level of repetition (build, run, sample), and the cheapest numbers of repetitions
+//! (Kalibera and Jones).
 
 use crate::interval::{mean, variance};
 use crate::{Interval, student};
 
-/// Variances of one level.
+/// Variance of one level of repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// Variance of the means of this level around the mean of their group on the next level.
+    /// Observed variance of this level. In each group of the next higher level, the means of this level have
+    /// a variance. `seen` is the mean of these variances.
     pub seen: f64,
-    /// Part of it that this level itself adds. If it is negative, the level adds nothing.
+    /// Part of `seen` that this level itself causes. If it is negative, the level adds no variance.
     pub own: f64,
 }
 
-/// Returns the variances of all levels, beginning with the samples. `shape` has the number of
-/// repetitions of each level, beginning with the highest; its product is the number of values, and
-/// each is at least 2. Otherwise there is no result.
+/// Returns the variances of all levels, beginning with the samples, which are the lowest level. `shape`
+/// contains the number of repetitions of each level, beginning with the highest level. Returns `None` if the
+/// product of these numbers is not the number of values, or if a number is below 2.
 pub fn variances(values: &[f64], shape: &[usize]) -> Option<Vec<Level>> {
     let fits =
         shape.iter().all(|size| *size > 1) && shape.iter().product::<usize>() == values.len();
@@ -39,8 +40,9 @@ pub fn variances(values: &[f64], shape: &[usize]) -> Option<Vec<Level>> {
     Some(levels)
 }
 
-/// Returns the cheapest number of repetitions of each level but the highest, beginning with the
-/// samples. `costs` are those of one repetition. A level that adds nothing needs one.
+/// Returns the cheapest number of repetitions of each level except the highest, beginning with the samples.
+/// `costs` contains the cost of one repetition of each level. If a level adds no variance, it needs only one
+/// repetition.
 pub fn repetitions(levels: &[Level], costs: &[f64]) -> Vec<f64> {
     let pairs = levels.windows(2).zip(costs.windows(2));
     pairs
@@ -55,7 +57,8 @@ pub fn repetitions(levels: &[Level], costs: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the mean of all values with its interval, from the variance of the highest level.
+/// Returns the mean of all values with its confidence interval. The interval is computed from the variance of
+/// the highest level. Returns `None` if `shape` does not match the values.
 pub fn grand_mean(values: &[f64], shape: &[usize], confidence: f64) -> Option<Interval> {
     let top = variances(values, shape)?.last()?.seen;
     let count = *shape.first()? as f64;

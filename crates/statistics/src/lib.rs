@@ -1,12 +1,13 @@
-//! Statistics of measurements: did a change help, by how much, and how sure is this?
+//! Statistics of measurements. They answer three questions: Did a change help? By how much? How certain is
+//! the answer?
 //!
-//! The unit of evidence is a run. The samples of a run depend on each other, so a run counts as one
-//! number for each quantile, rate or count. [`compare`] compares the numbers of two variants, in
-//! neighbouring pairs ([`paired`]) or without pairs ([`unpaired`]), with exact laws that assume no
-//! distribution of the values. [`Verdict`] says the result in words, and [`planning`] how many more
-//! pairs would settle what is unknown.
+//! The unit of evidence is a run. The samples of a run depend on each other. So a run gives only one number
+//! for each quantile, rate or count. [`compare`] compares the numbers of two variants, in neighbouring pairs
+//! ([`paired`]) or without pairs ([`unpaired`]). It uses exact distributions of ranks, and assumes no
+//! distribution of the values. [`Verdict`] expresses the result in words. If the result is unknown,
+//! [`planning`] computes how many more pairs are needed.
 //!
-//! The crate knows no other crate of this program, no clock and no file.
+//! The crate depends on no other crate of this program. It uses no clock and no files.
 
 mod binomial;
 pub mod change_points;

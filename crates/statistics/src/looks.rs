@@ -1,9 +1,11 @@
-//! Looking at a comparison while it runs.
+//! Repeated tests of a comparison while it runs. Each of these tests is called a look.
 //!
-//! A comparison that is looked at after every pair, and stops at the first difference, errs in a quarter
-//! of all cases. Here the allowed error is spent over planned looks. At each look, the signs of all differences so far
-//! are flipped; of the patterns that no earlier look rejected, the most extreme are rejected, up to
-//! what may be spent. This needs no assumption but the symmetry of a pair.
+//! Assume that a comparison is tested after every pair and stops at the first difference. Then it is wrong in
+//! a quarter of all cases. So here the looks are planned, and the allowed error is divided among them. Each
+//! look flips the signs of all differences so far in many patterns. The patterns that an earlier look
+//! rejected are left out. Of the others, the look rejects the most extreme patterns, as many as the allowed
+//! error permits. The only assumption is the symmetry of a pair: swapping its variants changes only the sign
+//! of its difference.
 
 use statrs::function::gamma::ln_gamma;
 
@@ -13,28 +15,31 @@ use crate::paired::{doubled_ranks, walsh_averages};
 use crate::random::Random;
 use crate::{Incomparable, Interval};
 
-/// Numbers of pairs at which a running comparison is looked at.
+/// Numbers of pairs after which a running comparison has a look.
 pub const LOOKS: [usize; 8] = [6, 8, 12, 16, 24, 32, 48, 64];
 
-/// Returns true if a running comparison is looked at after this number of pairs. Beyond the last of
-/// [`LOOKS`], that is after each doubling and each half of one.
+/// Returns true if a running comparison has a look after this number of pairs. A number above the last number
+/// of [`LOOKS`] has a look if it is `2ⁿ` or `3 · 2ⁿ`.
 pub fn is_look(pairs: usize) -> bool {
     LOOKS.contains(&pairs)
         || pairs > 64
             && (pairs.is_power_of_two() || pairs.is_multiple_of(3) && (pairs / 3).is_power_of_two())
 }
 
-/// Rule by which the allowed error is spent.
+/// Rule that divides the allowed error among the looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spending {
-    /// Little at first (O'Brien and Fleming): the last look is almost as strong as without looks.
+    /// Allows little error at the early looks (O'Brien and Fleming). So the last look is nearly as powerful
+    /// as a test without earlier looks.
     Late,
-    /// Evenly (Pocock): ends earlier, weaker at the end.
+    /// Allows a similar error at each look (Pocock). So a comparison can end earlier, but the last look is
+    /// less powerful.
     Even,
 }
 
 impl Spending {
-    /// Returns the error that may be spent when this share of all pairs is done.
+    /// Returns the error that all looks so far may have together. `share` is the share of all planned pairs
+    /// that are measured, and `alpha` is the error that all looks may have.
     pub fn spent(self, share: f64, alpha: f64) -> f64 {
         match self {
             Spending::Late => {
@@ -45,38 +50,38 @@ impl Spending {
     }
 }
 
-/// Plan of the looks at a comparison.
+/// Plan of the looks of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Looks {
-    /// Numbers of pairs at the looks, ascending; the last is at most 64.
+    /// Numbers of pairs at the looks, in ascending order. The last number is at most 64.
     pub at: Vec<usize>,
-    /// Rule of spending.
+    /// Rule that divides the allowed error among the looks.
     pub spending: Spending,
-    /// Allowed probability of an error.
+    /// Allowed probability of an error, for all looks together.
     pub alpha: f64,
-    /// Number of random patterns of signs. With up to 14 pairs, all patterns are used.
+    /// Number of random patterns of signs. If there are at most 14 pairs, all patterns are used instead.
     pub draws: usize,
 }
 
 /// Result of one look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Number of pairs.
+    /// Number of pairs at this look.
     pub pairs: usize,
-    /// Error that may be spent up to here.
+    /// Probability of an error that this look and all earlier looks may have together.
     pub may_spend: f64,
-    /// Error that is spent up to here.
+    /// Probability of an error that this look and all earlier looks actually have together.
     pub spent: f64,
-    /// Least magnitude of the signed-rank sum that is rejected; `None` if this look rejects nothing.
+    /// Minimum magnitude of the signed-rank sum that this look rejects. `None` if this look rejects nothing.
     pub critical: Option<f64>,
-    /// Signed-rank sum of the differences.
+    /// Signed-rank sum of the actual differences.
     pub seen: f64,
-    /// True if the look shows a difference.
+    /// True if this look shows a difference between the variants.
     pub differs: bool,
 }
 
 impl Looks {
-    /// Plan with the looks of [`LOOKS`], an error of 5 % and 100,000 patterns.
+    /// Creates a plan with the looks of [`LOOKS`], an allowed error of 5 % and 100,000 random patterns.
     pub fn usual(spending: Spending) -> Looks {
         Looks {
             at: LOOKS.to_vec(),
@@ -86,8 +91,8 @@ impl Looks {
         }
     }
 
-    /// Returns the looks that the differences so far allow. A comparison may stop at the first that
-    /// shows a difference.
+    /// Evaluates the looks for which there are enough differences, and returns their results. A comparison
+    /// may stop at the first look that shows a difference.
     pub fn evaluate(&self, differences: &[f64]) -> Vec<Look> {
         let last = self.at.last().copied().unwrap_or(0).clamp(1, 64);
         let now = self
@@ -104,7 +109,7 @@ impl Looks {
             let seen = &differences[..pairs];
             let magnitudes: Vec<f64> = seen.iter().map(|d| d.abs()).collect();
             let mut ranks = doubled_ranks(&magnitudes);
-            // A difference of 0 has no sign.
+            // A difference of 0 has no sign. So its rank must not change the sum.
             for (rank, _) in ranks.iter_mut().zip(seen).filter(|(_, d)| **d == 0.0) {
                 *rank = 0;
             }
@@ -130,12 +135,12 @@ impl Looks {
         looks
     }
 
-    /// Returns the centre of the differences and the values that no look so far rejects. The allowed error
-    /// covers all looks together, so a comparison may end as soon as its interval tells enough. Differences
-    /// after the last look are ignored.
+    /// Returns the centre of the differences and its confidence interval. The interval contains the values
+    /// that no look so far rejects. The allowed error covers all looks together. So a comparison may end as
+    /// soon as its interval is sufficiently narrow. Differences after the last look are ignored.
     ///
     /// # Errors
-    /// Returns an error if no look bounds the interval yet, or if a difference is not finite.
+    /// Returns an error if the looks so far do not bound the interval, or if a difference is not finite.
     pub fn interval(&self, differences: &[f64]) -> Result<Interval, Incomparable> {
         let found = differences.len();
         let too_few = |seen: usize| Incomparable::TooFewPairs {
@@ -164,7 +169,8 @@ impl Looks {
         if !is_rejected(least - outside) || !is_rejected(greatest + outside) {
             return Err(too_few(seen));
         }
-        // The result of the test changes only where the shift is a mean of two differences.
+        // The result of the test changes only where `shift` is equal to the mean of two differences. So one
+        // test between two neighbouring means is enough.
         let gaps: Vec<f64> = (means.windows(2))
             .map(|two| f64::midpoint(two[0], two[1]))
             .collect();
@@ -178,7 +184,8 @@ impl Looks {
         })
     }
 
-    /// Returns patterns of signs: all of them, or random ones and the actual one.
+    /// Returns patterns of signs. They are all patterns if there are few pairs. Otherwise, they are random
+    /// patterns and the actual pattern.
     fn patterns(&self, differences: &[f64], pairs: usize) -> Vec<u64> {
         const EXACT: usize = 14;
         if pairs <= EXACT {
@@ -190,17 +197,17 @@ impl Looks {
     }
 }
 
-/// Returns the signs of the first differences as bits; 1 is negative.
+/// Returns the signs of the first `pairs` differences as bits. A bit of 1 means a negative difference.
 fn bits(differences: &[f64], pairs: usize) -> u64 {
     let signs = differences.iter().take(pairs).enumerate();
     signs.fold(0, |bits, (n, d)| bits | u64::from(*d < 0.0) << n)
 }
 
-/// Sums of signed ranks, for each byte of a pattern of signs.
+/// Sums of signed ranks. Each entry has the sums for the 256 patterns of the signs of 8 ranks.
 struct SignedSums(Vec<[i64; 256]>);
 
 impl SignedSums {
-    /// Prepares the sums of at most 64 doubled ranks.
+    /// Prepares the sums for at most 64 doubled ranks.
     fn of(ranks: &[usize]) -> SignedSums {
         let of_byte = |ranks: &[usize]| {
             let mut sums = [0; 256];
@@ -216,15 +223,15 @@ impl SignedSums {
         SignedSums(ranks.chunks(8).map(of_byte).collect())
     }
 
-    /// Returns the sum of the ranks with the signs of a pattern.
+    /// Returns the sum of all ranks with the signs of a pattern.
     fn sum(&self, pattern: u64) -> i64 {
         let bytes = self.0.iter().zip(pattern.to_le_bytes());
         bytes.map(|(sums, byte)| sums[usize::from(byte)]).sum()
     }
 }
 
-/// Returns the least value that at most `allowed` of the values reach; `None` if the greatest is too
-/// frequent.
+/// Returns the smallest value that at most `allowed` of the values reach or exceed. Returns `None` if more
+/// than `allowed` values are equal to the maximum.
 fn critical(mut values: Vec<i64>, allowed: usize) -> Option<i64> {
     if allowed >= values.len() {
         return values.into_iter().min();
@@ -234,8 +241,9 @@ fn critical(mut values: Vec<i64>, allowed: usize) -> Option<i64> {
     greater.copied().min()
 }
 
-/// Returns the evidence against chance in the signs of `count` differences, of which `positive` are
-/// above 0. It may be looked at whenever one likes: stop at 20 for an error of 5 %.
+/// Returns the evidence that the signs of the differences are not random. `count` is the number of
+/// differences, and `positive` is the number of positive differences. The evidence may be computed after each
+/// difference. For an error of 5 %, stop when the evidence reaches 20.
 pub fn sign_evidence(count: u32, positive: u32) -> f64 {
     let (n, s) = (f64::from(count), f64::from(positive.min(count)));
     let ln_beta = ln_gamma(s + 0.5) + ln_gamma(n - s + 0.5) - ln_gamma(n + 1.0);

@@ -1,4 +1,5 @@
-//! Modes of a distribution of positive values: peaks of its histogram over logarithms.
+//! Modes of a distribution of positive values. A mode is a peak of the histogram of the logarithms of the
+//! values.
 
 use std::ops::Range;
 
@@ -6,24 +7,25 @@ use serde::Serialize;
 
 use crate::{Comparison, Design, Incomparable, compare};
 
-/// Width of a bar of the histogram, in natural logarithms: 10 %.
+/// Width of a bar of the histogram, as a difference of natural logarithms. The upper end of a bar is about 10
+/// % above its lower end.
 const WIDTH: f64 = 0.1;
 
-/// Least share of the samples that a mode has. Fewer are stray values.
+/// Minimum share of the samples in a mode. Smaller groups are stray values.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Mode of a distribution.
+/// One mode of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mode {
-    /// Lower end.
+    /// Lower end of the mode.
     pub low: f64,
-    /// Upper end; the next mode begins here.
+    /// Upper end of the mode, where the next mode begins.
     pub high: f64,
-    /// Place of the peak.
+    /// Value at the peak of the mode.
     pub peak: f64,
 }
 
-/// Part of the histogram between two valleys.
+/// Part of the histogram between two neighbouring valleys.
 #[derive(Clone, Copy)]
 struct Hill {
     start: usize,
@@ -32,18 +34,18 @@ struct Hill {
     mass: f64,
 }
 
-/// Histogram of a run or of several: numbers of values by their logarithm.
+/// Histogram of one or several runs. It counts values by their logarithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bars {
-    /// Number of the first bar: the logarithm of its lower end, divided by the width of a bar.
+    /// Index of the first bar. The lower end of a bar with the index `i` is `exp(i * WIDTH)`.
     first: i64,
     counts: Vec<u64>,
-    /// Number of all values, including those without a bar.
+    /// Number of all values, including values that belong to no bar.
     all: u64,
 }
 
 impl Bars {
-    /// Counts values. Values that are not positive or not finite have no bar.
+    /// Counts the values of each bar. Values that are not positive or not finite belong to no bar.
     pub fn of(values: &[f64]) -> Bars {
         let positive = || values.iter().filter(|it| **it > 0.0 && it.is_finite());
         let (least, greatest) = positive().fold((f64::INFINITY, 0.0), |(least, greatest), it| {
@@ -65,7 +67,7 @@ impl Bars {
         bars
     }
 
-    /// Returns the histogram of the values of several histograms.
+    /// Returns one histogram of the values of several histograms.
     pub fn joined<'b>(all: impl Iterator<Item = &'b Bars> + Clone) -> Bars {
         let filled = || all.clone().filter(|bars| !bars.counts.is_empty());
         let first = filled().map(|bars| bars.first).min().unwrap_or(0);
@@ -83,25 +85,25 @@ impl Bars {
         joined
     }
 
-    /// Returns the number of values in the bars of this range.
+    /// Returns the number of values in the bars whose indexes are in `range`.
     fn within(&self, range: &Range<i64>) -> u64 {
         let bars = (self.first..).zip(&self.counts);
         let inside = bars.filter(|(bar, _)| range.contains(bar));
         inside.map(|(_, count)| count).sum()
     }
 
-    /// Returns the modes in ascending order, each with its bars. A valley separates two modes if it is below
-    /// half of the lower of the two peaks.
+    /// Returns the modes in ascending order, each with the indexes of its bars. A valley separates two modes
+    /// if its height is below half of the lower one of the two peaks.
     fn modes(&self) -> Vec<(Mode, Range<i64>)> {
         if self.counts.is_empty() {
             return Vec::new();
         }
-        // One empty bar at each end is a valley.
+        // Add one empty bar at each end, so that each end is a valley.
         let first = self.first - 1;
         let inner = self.counts.iter().map(|count| *count as f64);
         let counts: Vec<f64> = std::iter::once(0.0).chain(inner).chain([0.0]).collect();
         let at = |bar: usize| counts.get(bar).copied().unwrap_or(0.0);
-        // Rounded clocks leave gaps between bars, so neighbours count a little.
+        // Rounded clocks leave empty bars between other bars. So each bar is smoothed with its neighbours.
         let smooth: Vec<f64> = (0..counts.len())
             .map(|n| (n.checked_sub(1).map_or(0.0, at) + 2.0 * at(n) + at(n + 1)) / 4.0)
             .collect();
@@ -129,7 +131,7 @@ impl Bars {
     }
 }
 
-/// Splits the histogram at every local minimum.
+/// Splits the histogram at each local minimum.
 fn hills(smooth: &[f64], counts: &[f64]) -> Vec<Hill> {
     let mut starts = vec![0];
     let mut falls = false;
@@ -154,7 +156,8 @@ fn hills(smooth: &[f64], counts: &[f64]) -> Vec<Hill> {
     starts.iter().zip(ends).map(hill).collect()
 }
 
-/// Returns the place of a hill that is joined with the next one, if any must be.
+/// Returns the index of a hill that must be joined with the next hill. Returns `None` if no hills must be
+/// joined.
 fn weakest(hills: &[Hill], smooth: &[f64], least_mass: f64) -> Option<usize> {
     let depth = |two: &[Hill]| {
         let lower = smooth[two[0].top].min(smooth[two[1].top]);
@@ -164,25 +167,28 @@ fn weakest(hills: &[Hill], smooth: &[f64], least_mass: f64) -> Option<usize> {
         .windows(2)
         .enumerate()
         .filter(|(_, two)| depth(two) >= 0.5 || two.iter().any(|hill| hill.mass < least_mass));
-    // The shallowest valley goes first; a stray hill joins the neighbour with the shallower valley.
+    // Join at the shallowest valley first. So a stray hill joins the neighbour behind the shallower of its
+    // two valleys.
     let joins = joins.max_by(|(_, a), (_, b)| depth(a).total_cmp(&depth(b)));
     joins.map(|(at, _)| at)
 }
 
-/// Change of the share of samples that one mode has.
+/// Change of the share of the samples in one mode.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Move {
-    /// The mode.
+    /// Mode whose share is compared.
     pub mode: Mode,
-    /// Share of the samples before the change.
+    /// Share of the samples before the change that belong to the mode.
     pub before: f64,
-    /// Share of the samples after the change.
+    /// Share of the samples after the change that belong to the mode.
     pub after: f64,
-    /// Comparison of the log-odds of the shares of the runs.
+    /// Comparison of the log-odds of the mode. The odds of a run are about `share / (1 - share)`, where
+    /// `share` is the run's share of samples in the mode.
     pub odds: Comparison,
 }
 
-/// Compares for each mode the share of samples that it has. Each run has a histogram.
+/// Compares for each mode the share of the samples in the mode. `before` and `after` contain one histogram
+/// for each run.
 ///
 /// # Errors
 /// Returns an error if the runs cannot be compared.

@@ -1,7 +1,7 @@
-//! Corrections for several questions at once.
+//! Corrections of p values if several questions are tested at once.
 
-/// Returns the p values after Holm's correction, for the few metrics of one question: any error at all
-/// stays as rare as stated.
+/// Returns the p values after Holm's correction. It is for the few metrics of one question: the probability
+/// of at least one error does not exceed the stated probability.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let count = p.len();
     let mut adjusted = vec![0.0; count];
@@ -13,8 +13,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Returns the p values after Benjamini and Hochberg's correction, for a search through many rows: the
-/// share of errors among the findings stays as low as stated.
+/// Returns the p values after Benjamini and Hochberg's correction. It is for a search through many rows: the
+/// share of errors among all findings does not exceed the stated share.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let count = p.len();
     let mut adjusted = vec![0.0; count];
@@ -26,7 +26,7 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Returns the places of the p values in ascending order.
+/// Returns the indexes of the p values, sorted by ascending p value.
 fn order(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -1,32 +1,35 @@
 //! Effect of the order within pairs of runs.
 //!
-//! The run that begins second may find a warmer machine or fuller caches. If both sides begin equally often, such
-//! an effect only widens the interval of the change; otherwise it looks like a part of the change.
+//! The run that begins second may find a warmer machine or fuller caches. If both sides begin equally often,
+//! such an effect only widens the confidence interval of the change. Otherwise, the effect looks like a part
+//! of the change.
 
 use serde::Serialize;
 
 use crate::{CONFIDENCE, Incomparable, Interval, Scale, unpaired};
 
-/// Effect of the order within pairs.
+/// Effect of the order of the two runs within a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Order {
-    /// Number of pairs whose run before the change began.
+    /// Number of pairs in which the run before the change began first.
     pub before_began: usize,
-    /// Number of pairs whose run after the change began.
+    /// Number of pairs in which the run after the change began first.
     pub after_began: usize,
-    /// Unit of the effect.
+    /// Scale of `second`.
     pub scale: Scale,
-    /// Change from the run that began to the other run of a pair, whatever their sides are.
+    /// Change from the first run to the second run of a pair. It does not matter which of them was before the
+    /// change.
     pub second: Interval,
-    /// Probability of such an effect by chance.
+    /// Probability that chance alone makes an effect that is at least as large.
     pub p: f64,
 }
 
-/// Compares the changes of pairs whose run before the change began with those of the other pairs. `before_began` has
-/// an entry per pair.
+/// Compares two groups of pairs. In the first group, the run before the change began first. In the second
+/// group, the run after the change began first. `before_began` has one entry for each pair.
 ///
 /// # Errors
-/// Returns an error if a side began too rarely, if the numbers of runs differ, or if a number is not finite.
+/// Returns an error if one side began first in too few pairs, if the numbers of runs differ, or if a number
+/// is not finite.
 pub fn order(before: &[f64], after: &[f64], before_began: &[bool]) -> Result<Order, Incomparable> {
     if before.len() != after.len() || before.len() != before_began.len() {
         return Err(Incomparable::Unequal {
@@ -46,7 +49,8 @@ pub fn order(before: &[f64], after: &[f64], before_began: &[bool]) -> Result<Ord
             false => backward.push(after - before),
         }
     }
-    // A pair has the change plus the effect of the order, or the change minus it.
+    // In one group, the difference of a pair is the change plus the effect of the order. In the other group,
+    // it is the change minus the effect. So the shift between both groups is twice the effect.
     let it = unpaired::unpaired(&backward, &forward, CONFIDENCE)?;
     Ok(Order {
         before_began: forward.len(),

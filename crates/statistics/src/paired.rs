@@ -1,22 +1,22 @@
-//! Pairs of neighbouring runs.
+//! Comparison of pairs of neighbouring runs.
 //!
-//! The centre of the differences is the Hodges–Lehmann estimate: the median of all pairwise means. Its
-//! bounds follow from the critical value of Wilcoxon's signed-rank statistic. The only assumption is
-//! that swapping the variants of a pair would change only the sign of its difference. A single
-//! disturbed run has little influence.
+//! The centre of the differences is the Hodges–Lehmann estimate: the median of the means of all pairs of
+//! differences. The bounds of the centre follow from the critical value of Wilcoxon's signed-rank statistic.
+//! The only assumption is that swapping the variants of a pair would change only the sign of its difference.
+//! A single disturbed run has little influence.
 
 use crate::random::Random;
 use crate::{Incomparable, Interval, normal};
 
-/// Least number of pairs. With five pairs, no interval has 95 % confidence, because the probability of
-/// an error is at least 2 · 2⁻⁵, which exceeds 5 %.
+/// Minimum number of pairs. With five pairs, no interval has 95 % confidence: the probability of an error is
+/// at least 2 · 2⁻⁵, which exceeds 5 %.
 pub const LEAST: usize = 6;
 
-/// Greatest number of pairs. It limits the memory for all pairwise means.
+/// Maximum number of pairs. It limits the memory for the means of all pairs of differences.
 pub const MOST: usize = 4_096;
 
-/// Returns the centre of the differences of pairs and the interval that contains it with at least
-/// this probability.
+/// Returns the centre of the differences and its confidence interval. The interval contains the true centre
+/// with a probability of at least `confidence`.
 ///
 /// # Errors
 /// Returns an error if there are too few or too many pairs, or if a difference is not finite.
@@ -37,7 +37,7 @@ pub fn centre(differences: &[f64], confidence: f64) -> Result<Interval, Incompar
     Ok(Interval::of_ranks(walsh_averages(differences), rank))
 }
 
-/// Returns the means of all pairs of values, including each value with itself.
+/// Returns the means of all pairs of values (Walsh averages). The pairs include each value with itself.
 pub(crate) fn walsh_averages(values: &[f64]) -> Vec<f64> {
     let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
     for (n, first) in values.iter().enumerate() {
@@ -47,11 +47,11 @@ pub(crate) fn walsh_averages(values: &[f64]) -> Vec<f64> {
     means
 }
 
-/// Returns the greatest k with this property: the signed-rank statistic of `count` values with
-/// random signs is below k with a probability of at most (1 − `confidence`) / 2.
+/// Returns the largest `k` with `P(W < k) <= (1 - confidence) / 2`. `W` is the signed-rank statistic of
+/// `count` values with random signs.
 pub fn critical_rank(count: usize, confidence: f64) -> usize {
-    /// Maximum count for which the exact distribution is computed. For higher counts, the error of
-    /// the normal approximation is less than one rank in thousands.
+    /// Maximum count for which the exact distribution is computed. For larger counts, the error of the normal
+    /// approximation is less than one rank in thousands of ranks.
     const EXACT: usize = 64;
 
     let tail = (1.0 - confidence) / 2.0;
@@ -65,9 +65,11 @@ pub fn critical_rank(count: usize, confidence: f64) -> usize {
     ranks_within(&sums_of_subsets(&ranks), tail)
 }
 
-/// Returns how many of the first values of a law have at most this probability together.
+/// Returns the largest `k` for which the first `k` probabilities of a distribution have a sum of at most
+/// `tail`.
 pub(crate) fn ranks_within(law: &[f64], tail: f64) -> usize {
-    // A law is a sum of many terms, so it may exceed an exactly equal bound by rounding.
+    // Each probability is a sum of many terms. So rounding errors may increase a sum that should be equal to
+    // `tail`.
     let mut below = 0.0;
     let fits = |chance: &&f64| {
         below += **chance;
@@ -76,7 +78,7 @@ pub(crate) fn ranks_within(law: &[f64], tail: f64) -> usize {
     law.iter().take_while(fits).count()
 }
 
-/// Returns for each sum the probability that a random subset of the ranks has it.
+/// Returns for each sum the probability that the ranks of a random subset have this sum.
 fn sums_of_subsets(ranks: &[usize]) -> Vec<f64> {
     let mut chances = vec![0.0; ranks.iter().sum::<usize>() + 1];
     chances[0] = 1.0;
@@ -93,8 +95,8 @@ fn sums_of_subsets(ranks: &[usize]) -> Vec<f64> {
     chances
 }
 
-/// Returns twice the ranks of the magnitudes, which is a whole number even if several are equal and
-/// share a rank.
+/// Returns twice the rank of each magnitude. Equal magnitudes share their mean rank. So ranks may have a
+/// fraction of one half, but doubled ranks are integers.
 pub(crate) fn doubled_ranks(magnitudes: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..magnitudes.len()).collect();
     order.sort_unstable_by(|a, b| magnitudes[*a].total_cmp(&magnitudes[*b]));
@@ -102,7 +104,7 @@ pub(crate) fn doubled_ranks(magnitudes: &[f64]) -> Vec<usize> {
     let mut start = 0;
     for equal in order.chunk_by(|a, b| magnitudes[*a] == magnitudes[*b]) {
         let end = start + equal.len();
-        // The mean of the ranks start + 1 to end, twice.
+        // Twice the mean of the ranks from `start + 1` to `end`.
         equal
             .iter()
             .for_each(|place| ranks[*place] = start + 1 + end);
@@ -111,10 +113,11 @@ pub(crate) fn doubled_ranks(magnitudes: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// Returns the probability of signed ranks as extreme as these if nothing changed, by the law of all
-/// sign flips. Equal magnitudes share a rank. A difference of 0 has no sign to flip.
+/// Returns the probability that the signed ranks are at least as extreme if nothing changed. It is computed
+/// from the distribution over all flips of the signs. Equal magnitudes share their mean rank. A difference of
+/// 0 has no sign that could be flipped.
 pub fn signed_rank_p(differences: &[f64]) -> f64 {
-    /// Maximum number of pairs for which the law is computed exactly.
+    /// Maximum number of pairs for which the exact distribution is computed.
     const EXACT: usize = 200;
 
     let magnitudes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
@@ -138,8 +141,9 @@ pub fn signed_rank_p(differences: &[f64]) -> f64 {
     extreme.map(|(_, chance)| chance).sum::<f64>().min(1.0)
 }
 
-/// Returns the probability of a mean as extreme as this one if nothing changed: exact for up to 20
-/// pairs, otherwise from 100,000 random flips of the signs with a fixed seed.
+/// Returns the probability that the mean is at least as extreme if nothing changed. For at most 20 pairs, the
+/// probability is exact. For more pairs, it is estimated from 100,000 random flips of the signs with a fixed
+/// seed.
 pub fn mean_p(differences: &[f64]) -> f64 {
     const EXACT: usize = 20;
     const DRAWS: u64 = 100_000;

@@ -1,4 +1,4 @@
-//! Numbers of pairs and samples that a claim needs.
+//! Numbers of pairs and samples that a conclusion needs.
 
 use serde::Serialize;
 
@@ -6,9 +6,9 @@ use crate::interval::median;
 use crate::paired::{LEAST, MOST};
 use crate::{Incomparable, Interval, Scale, normal};
 
-/// Returns the number of pairs with which a change is found with this probability, at 95 % confidence
-/// (Noether). `change` is in standard deviations of the differences of pairs; `None` if it is 0 or not
-/// a number.
+/// Returns the number of pairs with which a change is found with the probability `power`, at 95 % confidence
+/// (Noether). `change` is a multiple of the standard deviation of the differences of pairs. Returns `None` if
+/// `change` is 0 or not a number.
 pub fn pairs(change: f64, power: f64) -> Option<u64> {
     let apart = normal::below(std::f64::consts::SQRT_2 * change.abs()) - 0.5;
     let deviates = normal::quantile(0.975) + normal::quantile(power);
@@ -16,23 +16,25 @@ pub fn pairs(change: f64, power: f64) -> Option<u64> {
     (count.is_finite()).then(|| (count.ceil() as u64).max(LEAST as u64))
 }
 
-/// Returns the least number of samples in each run with which a quantile can be compared: ten beyond
-/// it.
+/// Returns the minimum number of samples in each run for a comparison of a quantile. With this number, ten
+/// samples are above the quantile.
 pub fn samples_per_run(share: f64) -> usize {
     (10.0 / (1.0 - share) - 1e-6).ceil() as usize
 }
 
-/// Returns the half width, in logarithms, of the 95 % interval that a number of pairs will have if
-/// their differences have this standard deviation.
+/// Returns the expected half width of the 95 % confidence interval, in logarithms. `deviation` is the
+/// standard deviation of the differences of pairs, and `pairs` is the number of pairs.
 pub fn half_width(deviation: f64, pairs: u64) -> f64 {
-    // The signed-rank interval has 3/π of the efficiency of the mean for a normal distribution.
+    // For a normal distribution, the efficiency of the signed-rank interval is 3/π of the efficiency of the
+    // mean. So `count` pairs count as `count * 3 / π` pairs.
     let count = pairs.max(2) as f64;
     let t = crate::student(0.975, count - 1.0);
     t * deviation / (count * 3.0 / std::f64::consts::PI).sqrt()
 }
 
-/// Returns the least change, in standard deviations of the differences of pairs, that this number of pairs finds
-/// with this probability, at 95 % confidence (Noether). `None` if there are too few pairs for any.
+/// Returns the minimum change that this number of pairs finds with the probability `power`, at 95 %
+/// confidence (Noether). The change is a multiple of the standard deviation of the differences of pairs.
+/// Returns `None` if there are too few pairs to find any change.
 pub fn detectable(pairs: u64, power: f64) -> Option<f64> {
     let deviates = normal::quantile(0.975) + normal::quantile(power);
     let share = 0.5 + deviates / (3.0 * pairs as f64).sqrt();
@@ -40,25 +42,29 @@ pub fn detectable(pairs: u64, power: f64) -> Option<f64> {
     (pairs >= LEAST as u64 && change.is_finite()).then_some(change)
 }
 
-/// Forecast of a comparison from a pilot: a few pairs of runs that alternated.
+/// Forecast of a comparison, computed from a pilot. A pilot is a small number of pairs of runs that
+/// alternated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// Number of pairs of the pilot.
+    /// Number of pairs in the pilot.
     pub pilot: usize,
-    /// Unit of changes: logarithms of ratios, or differences.
+    /// Scale of the changes. For ratios, the changes are differences of logarithms.
     pub scale: Scale,
-    /// Standard deviation of the differences of pairs, on this scale. It is estimated by the median distance of two
-    /// differences (Shamos), which a few disturbed runs hardly change.
+    /// Standard deviation of the differences of pairs, on the scale `scale`. It is estimated from the median
+    /// distance between two differences (Shamos). A few disturbed runs hardly change this estimate.
     pub scatter: f64,
 }
 
 impl Forecast {
-    /// Learns from the numbers of the pilot's runs, in the order of the pairs.
+    /// Computes a forecast from the runs of a pilot. `before` and `after` contain one number for each run, in
+    /// the order of the pairs.
     ///
     /// # Errors
-    /// Returns an error if there are too few pairs, if the numbers of runs differ, or if a number is not finite.
+    /// Returns an error if there are too few or too many pairs, if the numbers of runs differ, or if a number
+    /// is not finite.
     pub fn of(before: &[f64], after: &[f64]) -> Result<Forecast, Incomparable> {
-        /// Median distance of two standard normal numbers: √2 times the third quartile.
+        /// Median distance between two standard normal numbers. It is √2 times the third quartile of the
+        /// standard normal distribution.
         const MEDIAN_DISTANCE: f64 = 0.953_872_552_417_610_7;
 
         let (pilot, others) = (before.len(), after.len());
@@ -98,11 +104,13 @@ impl Forecast {
         })
     }
 
-    /// Returns the half width of the 95 % interval of a number of pairs, on the scale, with the range that contains
-    /// it in 90 % of cases if the differences have a normal law. A small pilot makes the range wide.
+    /// Returns the expected half width of the 95 % confidence interval with `pairs` pairs, on the scale
+    /// `scale`. Also returns a range that contains the actual half width in 90 % of cases, if the differences
+    /// have a normal distribution. If the pilot is small, the range is wide.
     pub fn half_width(&self, pairs: u64) -> Interval {
-        // Variance of the logarithm of the actual half width by the forecast, fitted to simulations of pilots of 6 to
-        // 32 pairs and of 16 to 64 pairs afterwards. The logarithm is nearly normal.
+        // Variance of `ln(actual half width / forecast)`. The formula was fitted to simulations: pilots had 6
+        // to 32 pairs, and the comparisons after them had 16 to 64 pairs. The logarithm has nearly a normal
+        // distribution.
         let variance = 0.636 / (self.pilot as f64 - 2.0) + 0.564 / (pairs.max(2) as f64 - 1.0);
         let factor = (normal::quantile(0.95) * variance.sqrt()).exp();
         let centre = half_width(self.scatter, pairs);
@@ -113,12 +121,14 @@ impl Forecast {
         }
     }
 
-    /// Returns the number of pairs with which a change, on the scale, is found with this probability.
+    /// Returns the number of pairs with which a change is found with the probability `power`. `change` is on
+    /// the scale `scale`.
     pub fn pairs(&self, change: f64, power: f64) -> Option<u64> {
         pairs(change / self.scatter, power)
     }
 
-    /// Returns the least change, on the scale, that a number of pairs finds with this probability.
+    /// Returns the minimum change that a number of pairs finds with the probability `power`. The change is on
+    /// the scale `scale`.
     pub fn detectable(&self, pairs: u64, power: f64) -> Option<f64> {
         Some(detectable(pairs, power)? * self.scatter)
     }

@@ -1,4 +1,4 @@
-//! Random numbers with a fixed seed, so that equal data have equal results.
+//! Random numbers with a fixed seed, so that equal data always give equal results.
 
 /// Generator of random numbers (splitmix64).
 pub(crate) struct Random(u64);
@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Shuffles values (Fisher and Yates).
+    /// Shuffles the values (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {
             let other = self.bits() % (last as u64 + 1);

@@ -1,12 +1,13 @@
-//! Ratio of two means (throughput), with Fieller's bounds.
+//! Ratio of two means, for example of throughputs, with Fieller's bounds.
 
 use crate::interval::{mean, variance};
 use crate::{Incomparable, Interval, student};
 
-/// Returns the mean after divided by the mean before the change.
+/// Returns the mean after the change divided by the mean before it, with the bounds of this ratio.
 ///
 /// # Errors
-/// Returns an error with fewer than two values, and if the mean before may be 0.
+/// Returns an error if a side has fewer than two values, if a value is not finite, or if the mean before the
+/// change may be 0.
 pub fn fieller(before: &[f64], after: &[f64], confidence: f64) -> Result<Interval, Incomparable> {
     if before.len() < 2 || after.len() < 2 {
         return Err(Incomparable::TooFewRuns {

@@ -1,35 +1,36 @@
-//! Change of each quantile. It shows what a median hides: a tail that grew, or two modes that moved
-//! apart.
+//! Changes of many quantiles (shift function). They show changes that the median does not show, such as a
+//! longer tail, or two modes that moved apart.
 
 use serde::Serialize;
 
 use crate::{Comparison, Design, Incomparable, compare, multiple, planning, quantile};
 
-/// Shares of the quantiles that are compared.
+/// Quantiles that are compared. Each number is the share of samples that do not exceed the quantile.
 pub const SHARES: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999];
 
 /// Change of one quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Shift {
-    /// Share of samples that the quantile is not below.
+    /// Share of samples that do not exceed the quantile.
     pub share: f64,
-    /// Comparison of the quantiles of the runs.
+    /// Comparison of this quantile between the runs of both sides.
     pub comparison: Comparison,
-    /// Probability of such a change by chance, corrected for the number of quantiles (Holm).
+    /// Probability that chance alone makes a change that is at least as large, corrected for the number of
+    /// quantiles (Holm).
     pub adjusted_p: f64,
 }
 
 /// Quantiles of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunQuantiles {
-    /// Number of samples.
+    /// Number of samples of the run.
     pub samples: usize,
-    /// Quantiles at [`SHARES`]; `None` without samples.
+    /// Quantiles for the shares in [`SHARES`]. `None` if the run has no samples.
     at: Option<[f64; SHARES.len()]>,
 }
 
 impl RunQuantiles {
-    /// Returns the quantiles of a run, whose samples change their order.
+    /// Computes the quantiles of a run. Reorders the samples.
     pub fn of(samples: &mut [f64]) -> RunQuantiles {
         let mut at = [0.0; SHARES.len()];
         let ranks = SHARES.map(|share| quantile::rank(samples.len(), share));
@@ -42,21 +43,23 @@ impl RunQuantiles {
         }
     }
 
-    /// Returns a quantile, whose share is one of [`SHARES`].
+    /// Returns the quantile for a share of [`SHARES`]. Returns `None` for other shares, or if the run has no
+    /// samples.
     pub fn at(&self, share: f64) -> Option<f64> {
         let place = SHARES.iter().position(|known| *known == share)?;
         Some(self.at?[place])
     }
 }
 
-/// Finds the values of ascending ranks, of which there is at least one. `start` is the number of lesser values
-/// that `values` lacks.
+/// Finds the values with the given ranks and writes them to `found`. There must be at least one rank, and
+/// ranks must be ascending. `values` contains only a part of all values, and `start` is the number of smaller
+/// values that are not in it.
 fn select(values: &mut [f64], start: usize, ranks: &[usize], found: &mut [f64]) {
     let middle = ranks.len() / 2;
     let place = ranks[middle] - 1 - start;
     let (less, value, greater) = values.select_nth_unstable_by(place, f64::total_cmp);
     let value = *value;
-    // Equal ranks have equal values; they are in neither part.
+    // All ranks that are equal to the middle rank get its value. So they belong to neither part.
     let low = ranks.partition_point(|rank| *rank < ranks[middle]);
     let high = ranks.partition_point(|rank| *rank <= ranks[middle]);
     found[low..high].fill(value);
@@ -69,7 +72,8 @@ fn select(values: &mut [f64], start: usize, ranks: &[usize], found: &mut [f64]) 
     }
 }
 
-/// Compares the quantiles of runs at [`SHARES`]. Quantiles for which a run is too short have the reason instead.
+/// Compares the quantiles of runs for all shares in [`SHARES`]. If a run is too short for a quantile, the
+/// result of this quantile is the reason.
 pub fn shifts(
     before: &[RunQuantiles],
     after: &[RunQuantiles],
@@ -117,7 +121,7 @@ mod tests {
     fn quantiles_are_those_of_sorted_samples() {
         let mut rng = Rng(3);
         for count in [1, 2, 3, 7, 10, 100, 1_001, 20_000] {
-            // Few distinct values, so that many ranks have equal ones.
+            // With few distinct values, many ranks have equal values.
             for distinct in [1, 3, 1 << 30] {
                 let mut samples: Vec<f64> =
                     (0..count).map(|_| rng.below(distinct) as f64).collect();

@@ -1,36 +1,37 @@
-//! Runs without pairs.
+//! Comparison of runs without pairs.
 //!
-//! The shift is the median of all differences between a run after and a run before the change. Its
-//! bounds follow from the critical value of the Mann-Whitney statistic.
+//! The shift is the median of all differences between a run after and a run before the change. The bounds of
+//! the shift follow from the critical value of the Mann-Whitney statistic.
 
 use serde::Serialize;
 
 use crate::paired::{doubled_ranks, ranks_within};
 use crate::{Incomparable, Interval, normal};
 
-/// Greatest product of the numbers of runs for which the law without ties is computed exactly.
+/// Maximum product of the two numbers of runs for the exact distribution if there are no ties.
 const EXACT: usize = 10_000;
 
-/// Greatest product of the numbers of runs for which the law with ties is computed exactly.
+/// Maximum product of the two numbers of runs for the exact distribution if there are ties.
 const EXACT_TIES: usize = 2_500;
 
-/// Greatest product of the numbers of runs. It limits the memory for all differences.
+/// Maximum product of the two numbers of runs. It limits the memory for all differences.
 const MOST: usize = 1 << 24;
 
-/// Comparison of runs without pairs.
+/// Comparison of unpaired runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unpaired {
-    /// Number of pairs of runs in which the value after is greater; equal values count one half.
+    /// Mann-Whitney statistic: number of pairs (one run before and one run after the change) in which the
+    /// value after the change is greater. Pairs with equal values count one half.
     pub u: f64,
-    /// Share of such pairs.
+    /// Share of the pairs that `u` counts: `u` divided by the number of all pairs.
     pub dominance: f64,
-    /// Probability of ranks as extreme as these if nothing changed.
+    /// Probability that the ranks are at least as extreme if nothing changed.
     pub p: f64,
-    /// Value after minus value before.
+    /// Median of the differences (value after minus value before), with its confidence interval.
     pub shift: Interval,
 }
 
-/// Compares runs without pairs.
+/// Compares unpaired runs. `before` and `after` contain one number for each run.
 ///
 /// # Errors
 /// Returns an error if there are too few or too many runs, or if a value is not finite.
@@ -66,7 +67,8 @@ pub fn unpaired(before: &[f64], after: &[f64], confidence: f64) -> Result<Unpair
     })
 }
 
-/// Returns the rank of the bounds among all differences, from each end; 0 if there are too few runs.
+/// Returns the rank of both bounds among all sorted differences. The lower bound has this rank from the
+/// start, and the upper bound has this rank from the end. Returns 0 if there are too few runs.
 fn critical_rank(before: usize, after: usize, confidence: f64) -> usize {
     let tail = (1.0 - confidence) / 2.0;
     if before * after > EXACT {
@@ -79,12 +81,13 @@ fn critical_rank(before: usize, after: usize, confidence: f64) -> usize {
     ranks_within(&law(before, after), tail)
 }
 
-/// Returns the probability of each value of U without ties, by the recursion over who has the greatest
-/// value.
+/// Returns the probability of each value of the Mann-Whitney statistic if there are no ties. The recursion
+/// distinguishes which side has the greatest value.
 fn law(n: usize, m: usize) -> Vec<f64> {
-    // The law is symmetric. Fewer laws are kept if they are counted by the smaller number.
+    // The distribution is the same if both sides are swapped. `laws` has `m + 1` entries, so `m` is the
+    // smaller number.
     let (n, m) = (n.max(m), n.min(m));
-    // `laws[j]` is the law for `i` and `j` runs.
+    // `laws[j]` is the distribution for `i` runs on one side and `j` runs on the other side.
     let mut laws: Vec<Vec<f64>> = vec![vec![1.0]; m + 1];
     for i in 1..=n {
         let mut next: Vec<Vec<f64>> = vec![vec![1.0]];
@@ -105,17 +108,18 @@ fn law(n: usize, m: usize) -> Vec<f64> {
     laws.swap_remove(m)
 }
 
-/// Returns the probability that `n` of the doubled ranks, drawn at random, have a sum as extreme as
-/// `own`.
+/// Returns the probability that the sum of `n` random ranks is at least as extreme as `own`. All ranks are
+/// doubled.
 fn p_of(ranks: &[usize], n: usize, own: usize) -> f64 {
     let total = ranks.len();
     let all: usize = ranks.iter().sum();
-    // The ranks of the other side are as extreme. The smaller side needs less memory.
+    // The sum of the ranks of the other side is equally extreme. So use the smaller side, which needs less
+    // memory.
     let (n, own) = match 2 * n > total {
         true => (total - n, all - own),
         false => (n, own),
     };
-    // Twice the distance from the mean sum n · all / total, without fractions.
+    // Distance of a sum from the mean sum `n * all / total`, multiplied by `total` to avoid fractions.
     let distance = |sum: usize| (sum * total).abs_diff(n * all);
     let m = total - n;
     let mut sorted = ranks.to_vec();
@@ -135,7 +139,7 @@ fn p_of(ranks: &[usize], n: usize, own: usize) -> f64 {
             (own as f64 - n as f64 * mean).abs() / (squares * share).sqrt().max(f64::MIN_POSITIVE);
         return (2.0 * normal::below(-z)).min(1.0);
     }
-    // `ways[k][s]` is the number of ways to draw k of the ranks seen so far with the sum s.
+    // `ways[k][s]` is the number of ways to draw `k` ranks with the sum `s` from the ranks so far.
     let most: usize = sorted[m..].iter().sum();
     let mut ways = vec![vec![0.0_f64; most + 1]; n + 1];
     ways[0][0] = 1.0;

@@ -1,4 +1,4 @@
-//! Verdicts in words.
+//! Verdicts about changes, in words.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use crate::{Interval, Scale};
 
-/// Change that matters.
+/// Minimum change that matters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Margin {
-    /// Share of the value before the change, such as 0.02.
+    /// Minimum change as a share of the value before the change, such as 0.02.
     Share(f64),
-    /// Difference in the unit of the values.
+    /// Minimum change as a difference, in the unit of the values.
     Difference(f64),
 }
 
-/// Change that matters if the user gives no other, as a share of the value before the change.
+/// Default of the minimum change that matters, as a share of the value before the change.
 pub const MARGIN: f64 = 0.02;
 
 impl Default for Margin {
@@ -25,32 +25,33 @@ impl Default for Margin {
     }
 }
 
-/// Conclusion from an interval and a margin.
+/// Conclusion from the confidence interval of a change and the margin (the minimum change that matters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Higher by more than the margin.
+    /// The value is higher by more than the margin.
     Higher,
-    /// Lower by more than the margin.
+    /// The value is lower by more than the margin.
     Lower,
-    /// Higher; how much is open, or less than the margin.
+    /// The value is higher, but perhaps by less than the margin.
     SlightlyHigher,
-    /// Lower; how much is open, or less than the margin.
+    /// The value is lower, but perhaps by less than the margin.
     SlightlyLower,
-    /// Any change is smaller than the margin.
+    /// The change is smaller than the margin.
     Same,
-    /// The interval allows no change as well as one that matters.
+    /// The interval contains both no change and a change that matters.
     Unknown,
 }
 
 impl Verdict {
-    /// Returns true if more runs would not change the conclusion: higher or lower by more than the margin, or
-    /// the same.
+    /// Returns true if the conclusion is certain, so more runs are not needed. It is certain if the value is
+    /// higher or lower by more than the margin, or if the change is smaller than the margin.
     pub fn is_sure(self) -> bool {
         matches!(self, Verdict::Higher | Verdict::Lower | Verdict::Same)
     }
 
-    /// Judges the change from before to after. A margin of another kind than the scale counts as 0.
+    /// Returns the conclusion about a change from before to after. If the margin and the scale are of
+    /// different kinds, the margin counts as 0.
     pub fn of(change: Interval, scale: Scale, margin: Margin) -> Verdict {
         let (none, above, below) = match (scale, margin) {
             (Scale::Ratio, Margin::Share(share)) => (1.0, 1.0 + share, 1.0 / (1.0 + share)),

@@ -1,4 +1,4 @@
-//! Difference of two means.
+//! Comparison of two means.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use crate::interval::{mean, variance};
 use crate::normal::{student, student_below};
 use crate::{CONFIDENCE, Interval};
 
-/// Difference of two means.
+/// Difference of two means, with its probability by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Welch {
-    /// Mean after minus mean before, with its 95 % interval.
+    /// Mean after the change minus mean before it, with its 95 % confidence interval.
     pub difference: Interval,
-    /// Probability of such a difference by chance.
+    /// Probability that chance alone makes a difference that is at least as large.
     pub p: f64,
 }
 
@@ -21,12 +21,13 @@ pub struct Welch {
 pub enum Neighbours {
     /// The values are independent of each other.
     Independent,
-    /// Neighbouring values may depend on each other, as those of blocks of time. They count as fewer values.
+    /// Neighbouring values may depend on each other, for example the values of neighbouring blocks of time.
+    /// They count as fewer independent values.
     Dependent,
 }
 
-/// Compares two means with Welch's t. Returns `None` if a side has fewer than two independent values, or if a
-/// value is not finite.
+/// Compares two means with Welch's t test. Returns `None` if a side has fewer than two independent values, or
+/// if a value is not finite.
 pub fn compare(before: &[f64], after: &[f64], neighbours: Neighbours) -> Option<Welch> {
     if !before.iter().chain(after).all(|value| value.is_finite()) {
         return None;
@@ -59,7 +60,8 @@ pub fn compare(before: &[f64], after: &[f64], neighbours: Neighbours) -> Option<
     })
 }
 
-/// Returns the mean, the square of its standard error, and the degrees of freedom.
+/// Returns the mean of one side, the square of the mean's standard error, and the degrees of freedom. Returns
+/// `None` if there are fewer than two independent values.
 fn side(values: &[f64], neighbours: Neighbours) -> Option<(f64, f64, f64)> {
     let worth_one = match neighbours {
         Neighbours::Independent => 1.0,

@@ -1,11 +1,13 @@
-//! Fast version of the study of errors: the methods err as rarely as they state.
+//! Fast version of the study of error rates. It checks that the methods are not wrong more often than they
+//! state.
 
 mod study;
 
 use statistics::looks::Spending;
 use study::{MACHINES, errors, errors_of_counts, errors_of_looks, forecasts, power};
 
-/// Greatest percentage of errors: 6.5 % in the long run, and three standard errors of 600 rounds.
+/// Maximum percentage of wrong results. The true percentage may be up to 6.5 %. The rest allows for three
+/// standard errors of 600 rounds.
 const MOST: f64 = 6.5 + 3.0 * 1.0;
 
 #[test]
@@ -20,7 +22,8 @@ fn methods_err_as_rarely_as_they_state() {
         ] {
             assert!(share <= MOST, "{}: {errors:?}", machine.name);
         }
-        // Holm's correction and the rare levels of ten pairs make this rarer.
+        // This error is rarer, because of Holm's correction and because ten pairs allow only some
+        // probabilities.
         assert!(errors.shifts <= MOST, "{}: {errors:?}", machine.name);
     }
 }
@@ -48,11 +51,12 @@ fn a_change_of_ten_percent_is_found_with_twelve_pairs() {
     assert!(share >= 95.0, "{share} %");
 }
 
-/// A pilot of 6 pairs knows its scatter to within a third at best, so its forecast is a wide range. From 32 pairs on,
-/// the half width comes within 30 % of the forecast in 90 % of plans.
+/// A pilot of 6 pairs estimates the scatter with an error of a third at best. So its forecast is a wide
+/// range. With pilots of 32 or more pairs, the actual half width is within 30 % of the forecast in 90 % of
+/// plans.
 #[test]
 fn forecasts_hold_as_often_as_stated() {
-    // Three standard errors of 600 rounds are 3.7 %.
+    // With 600 rounds, three standard errors are 3.7 %.
     for pilot in [6, 12, 32] {
         let found = forecasts(pilot, 600, 5);
         assert!(

@@ -1,16 +1,16 @@
-//! Results of other programs (SciPy, statsmodels, pragmastat). `reference/make.py` computes the table and names the
-//! versions.
+//! Comparison with results of other programs (SciPy, statsmodels, pragmastat). `reference/make.py` computes
+//! the table of these results and states the versions of the programs.
 //!
-//! Methods of these and other programs that laglab does not use have no vectors here: the anytime-valid bounds of
-//! `confseq` (a comparison has planned looks, which are stronger), and the block lengths of `arch` (no method
-//! bootstraps blocks, because bootstrap intervals of a few runs err too often).
+//! Methods that laglab does not use have no reference values here. One of them is the anytime-valid bounds of
+//! `confseq`: comparisons have planned looks instead, which are more powerful. Another is the block lengths
+//! of `arch`: no method bootstraps blocks, because bootstrap intervals of a few runs are wrong too often.
 
 use serde_json::Value;
 use statistics::counts::{Count, fisher, rates};
 use statistics::planning::Forecast;
 use statistics::{CONFIDENCE, multiple, paired, quantile, student, unpaired};
 
-/// Returns the cases of one kind.
+/// Returns the reference cases of one kind.
 fn cases(kind: &str) -> Vec<Value> {
     let table: Value = serde_json::from_str(include_str!("reference/reference.json")).unwrap();
     let cases = table[kind].as_array().unwrap().clone();
@@ -66,7 +66,8 @@ fn centres_shifts_and_spreads() {
         let scatter = Forecast::of(&vec![0.0; values.len()], &values)
             .unwrap()
             .scatter;
-        // The median distance of two standard normal numbers is √2 · 0.67449.
+        // The table has the median distance itself. The median distance of two standard normal numbers is
+        // `√2 · 0.67449`.
         near(scatter * 0.953_872_552_417_610_7, &case["spread"]);
     }
 }

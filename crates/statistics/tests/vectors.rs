@@ -1,5 +1,5 @@
-//! Reference values that were computed by other programs (SciPy 1.17, statsmodels 0.15, pragmastat
-//! 13.0, R's tables) or published with the methods.
+//! Comparison with reference values. Other programs computed them (SciPy 1.17, statsmodels 0.15, pragmastat
+//! 13.0, R's tables), or they were published with the methods.
 
 #![allow(
     clippy::unreadable_literal,
@@ -43,7 +43,8 @@ fn pairs() {
     assert_eq!(paired::mean_p(&D), 12.0 / 1024.0);
 }
 
-/// Ranks of the bounds by the number of pairs, from published tables of Wilcoxon's test.
+/// Checks the ranks of the bounds for several numbers of pairs. The expected ranks are from published tables
+/// of Wilcoxon's test.
 #[test]
 fn ranks_of_bounds() {
     let published = [
@@ -68,20 +69,22 @@ fn ranks_of_bounds() {
 
 #[test]
 fn sides_of_very_different_sizes_need_little_memory() {
-    // With equal values, the law of 625 runs against 4 has 2 GB if it is counted by the larger side.
+    // With equal values, the distribution for 625 runs against 4 runs would need 2 GB if the larger side were
+    // used.
     let many: Vec<f64> = (0..625).map(|n| f64::from(n / 2)).collect();
     let few = [290.0, 300.0, 310.0, 312.0];
     let p = unpaired::unpaired(&many, &few, 0.95).unwrap().p;
     let swapped = unpaired::unpaired(&few, &many, 0.95).unwrap().p;
     near(p, swapped, 1e-12);
-    // Places of the four among the others, from the top: .070, .038, .006 and .001 of all. The sum of
-    // four uniform numbers is below their sum e with a probability of e⁴ / 24, on each side.
+    // The ranks of the four runs among the 625, from the top, are .070, .038, .006 and .001 of all. Their sum
+    // is called e here. The sum of four uniform random numbers is below e with a probability of e⁴ / 24, on
+    // each side.
     let expected = 2.0 * 0.116_f64.powi(4) / 24.0;
     assert!(
         (expected..1.5 * expected).contains(&p),
         "{p}, about {expected}"
     );
-    // One of 10,000 runs against one other, without equal values.
+    // Compare one run with 10,000 other runs, without equal values.
     let many: Vec<f64> = (0..10_000).map(f64::from).collect();
     let p = unpaired::unpaired(&many, &[1e6], 0.95).unwrap().p;
     near(p, 2.0 / 10_001.0, 1e-12);
@@ -98,14 +101,15 @@ fn runs_without_pairs() {
     interval(it.shift, [1.3, 0.8, 2.0], 1e-12);
     let ratio = compare(&B, &A, Design::Unpaired).unwrap();
     assert_eq!(ratio.scale, Scale::Ratio);
-    // The 14th ratio from each end, because 13 values of U have a probability of .02494 (counted over
-    // all 12,870 ways). pragmastat takes the 15th, which the true ratio misses in 6.5 % of cases.
+    // The bounds are the 14th ratio from each end, because the lowest 13 values of U have a probability of
+    // .02494 (counted over all 12,870 ways). pragmastat uses the 15th ratio. Its interval misses the true
+    // ratio in 6.5 % of cases.
     interval(ratio.change, [1.11928, 13.0 / 12.2, 12.7 / 10.7], 5e-6);
-    // pragmastat, vectors of its shift.
+    // Reference values of pragmastat for its shift.
     let count = |from: i32| -> Vec<f64> { (from..from + 30).map(f64::from).collect() };
     let it = unpaired::unpaired(&count(21), &count(1), 0.95).unwrap();
     interval(it.shift, [-20.0, -25.0, -15.0], 0.0);
-    // benchstat: 4 and 4 runs are the fewest that can differ.
+    // Reference values of benchstat. With fewer than 4 runs on a side, no difference can be found.
     let apart = |n: u32| -> (Vec<f64>, Vec<f64>) {
         (
             (0..n).map(f64::from).collect(),
@@ -116,8 +120,8 @@ fn runs_without_pairs() {
         let (low, high) = apart(n);
         near(unpaired::unpaired(&low, &high, 0.95).unwrap().p, p, 1e-6);
     }
-    // Two of three and three: the law of all 20 ways, by hand. Equal values share ranks:
-    // 1, 2.5, 2.5 against 4.5, 4.5, 6 is the most extreme of 20, on two sides.
+    // The expected probability was counted by hand. Equal values share their mean rank. The test compares
+    // four runs with four runs: these ranks are the most extreme of all 70 ways, on both sides.
     let (low, high) = (vec![1.0, 2.0, 2.0, 0.5], vec![3.0, 3.0, 4.0, 9.0]);
     near(
         unpaired::unpaired(&low, &high, 0.95).unwrap().p,
@@ -165,7 +169,8 @@ fn ranks_that_bound_quantiles() {
     }
 }
 
-/// First-order autoregression with φ = 0.8 from splitmix64 with seed 42.
+/// Returns a first-order autoregressive series with φ = 0.8. The random numbers are from splitmix64 with seed
+/// 42.
 fn series() -> Vec<f64> {
     let mut rng = Rng(42);
     let mut y = 0.0;
@@ -199,7 +204,7 @@ fn dependence_of_a_series() {
     }
 }
 
-/// Examples of libkalibera.
+/// Checks examples of libkalibera.
 #[test]
 fn variances_of_levels() {
     let values = [
@@ -308,15 +313,15 @@ fn counts_of_stalls() {
     near(it.low, 1.7516, 5e-5);
     near(it.high.unwrap(), 31.799, 5e-4);
     near(fisher([3, 9_997], [18, 9_982]), 0.0014817, 5e-8);
-    // Without stalls before, the ratio has no upper bound; the lower one is (1/.025)^(1/9) - 1 … by
-    // Clopper and Pearson: share = .025^(1/9).
+    // If there are no stalls before the change, the ratio has no upper bound. Its lower bound follows from
+    // the lower bound of the share by Clopper and Pearson: share = .025^(1/9).
     let it = rates(count(0), count(9), 0.95);
     let share = 0.025_f64.powf(1.0 / 9.0);
     near(it.low, share / (1.0 - share), 1e-9);
     assert_eq!((it.ratio, it.high), (None, None));
 }
 
-/// `ruptures` 1.1.10 finds the same split.
+/// Checks the best split. `ruptures` 1.1.10 finds the same split.
 #[test]
 fn changes_of_a_history() {
     let values = [
@@ -327,13 +332,13 @@ fn changes_of_a_history() {
     assert_eq!(split.at, 10);
     near(split.strength, 8.488889, 1e-6);
     assert_eq!(change_points::changes(&values, 0.05), [10]);
-    // A single odd value is no change.
+    // A single odd value must not count as a change.
     let mut odd = [10.0; 20];
     odd[9] = 30.0;
     assert_eq!(change_points::changes(&odd, 0.05), [0_usize; 0]);
 }
 
-/// Noether's formula; the counts were confirmed by simulation.
+/// Checks Noether's formula. The expected numbers of pairs were confirmed by simulation.
 #[test]
 fn plans() {
     let needed = [
@@ -349,7 +354,7 @@ fn plans() {
         assert_eq!(planning::pairs(change, 0.8), Some(at_80), "{change}");
     }
     assert_eq!(planning::pairs(0.0, 0.9), None);
-    // The least change that the planned pairs find is the planned one.
+    // The minimum change that the planned pairs find must be the change for which they were planned.
     for (change, at_90, _) in needed {
         let found = planning::detectable(at_90, 0.9).unwrap();
         assert!(
@@ -367,7 +372,8 @@ fn plans() {
     );
 }
 
-/// Pairs with a change of 0.5 and an effect of the order of 0.1, in logarithms, without noise but for ties.
+/// Checks pairs with a change of 0.5 and an effect of the order of 0.1, in logarithms. The only noise is so
+/// small that it just avoids ties.
 #[test]
 fn effects_of_the_order() {
     let began: Vec<bool> = (0..8).map(|pair| pair % 2 == 0).collect();
@@ -381,14 +387,14 @@ fn effects_of_the_order() {
     let it = order(&[1.0; 8], &after, &began).unwrap();
     assert_eq!((it.before_began, it.after_began), (4, 4));
     interval(it.second, [0.1_f64.exp(); 3], 1e-6);
-    // Two of the 70 ways to choose 4 of 8 are as extreme.
+    // Of the 70 ways to choose 4 of 8 pairs, two are equally extreme.
     near(it.p, 2.0 / 70.0, 1e-12);
     let always = order(&[1.0; 8], &after, &[true; 8]);
     assert!(matches!(always, Err(Incomparable::TooFewRuns { .. })));
     assert!(order(&[1.0; 8], &after, &[true; 7]).is_err());
 }
 
-/// A benchmark of 4 pairs, and two lists of sleeps that were published without runs.
+/// Checks published claims that have too little evidence: a benchmark of 4 pairs.
 #[test]
 fn published_claims() {
     let few = compare(&[1.0; 4], &[2.0; 4], Design::Paired);

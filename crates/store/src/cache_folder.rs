@@ -23,7 +23,7 @@ const HASHES: &str = "hashes";
 /// used.
 const USED: &str = "used";
 const UNFINISHED: &str = ".making-";
-/// Age at which an unfinished file is removed. Making a table never takes this long.
+/// Age at which an unfinished file is removed. No table takes this long to make.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// Age at which the stored hash of an input file is removed.
 const HASH_EXPIRY: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -71,10 +71,10 @@ impl CacheFolder {
         self.limit_bytes
     }
 
-    /// Computes the size of the content; 0 if the folder does not exist.
+    /// Computes the size of the content. The size is 0 if the folder does not exist.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn usage(&self) -> io::Result<CacheUsage> {
         let stored = self.entries()?;
         Ok(CacheUsage {
@@ -83,11 +83,11 @@ impl CacheFolder {
         })
     }
 
-    /// Removes all tables and hashes. Other files in the folder stay. A program that has a table
-    /// open can still read it.
+    /// Removes all tables and hashes. Other files in the folder stay. A program that has a table open can
+    /// still read it.
     ///
     /// # Errors
-    /// If a file cannot be removed. The other files are removed even then.
+    /// Returns an error if a file cannot be removed. The other files are removed even then.
     pub fn clear(&self) -> io::Result<()> {
         let stored = self.entries()?.into_iter();
         let removed = stored.map(|entry| fs::remove_dir_all(entry.folder));
@@ -115,9 +115,9 @@ impl CacheFolder {
         self.path.join(TABLES).join(key)
     }
 
-    /// Removes unfinished files of killed processes and expired hashes. Then removes the least
-    /// recently used tables while the cache exceeds its limit, but never the tables with the given
-    /// key. Ignores files that cannot be removed.
+    /// Removes unfinished files of killed processes and expired hashes. Then removes the least recently used
+    /// tables until the cache is within its limit. Never removes the tables with the given key. Ignores files
+    /// that cannot be removed.
     pub(crate) fn evict(&self, key: &str) {
         let now = SystemTime::now();
         for path in paths_in(&self.path.join(HASHES)).unwrap_or_default() {
@@ -200,7 +200,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Lists the paths in a folder; empty if the folder does not exist.
+/// Lists the paths in a folder. The list is empty if the folder does not exist.
 fn paths_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The progress callback asked to stop.
+    /// The progress callback requested a stop.
     #[error("reading the files was cancelled")]
     Cancelled,
     /// An input file cannot be read.

@@ -37,7 +37,7 @@ struct InputFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     size: u64,
-    /// Unix: change time, device number and inode number, which only the operating system can set.
+    /// On Unix: change time, device number and inode number. Only the operating system can set them. On
     /// Windows: creation time.
     marks: Vec<i64>,
     /// Time of the last write.
@@ -52,11 +52,11 @@ struct Remembered {
 }
 
 impl InputFiles {
-    /// Records the state of the files. Call this function before the files are read, so that later
-    /// changes are detected.
+    /// Records the state of the files. Call this function before the files are read, so that later changes
+    /// are detected.
     ///
     /// # Errors
-    /// If a file does not exist or its metadata cannot be read.
+    /// Returns an error if a file does not exist or its metadata cannot be read.
     pub fn inspect(paths: &[PathBuf]) -> Result<InputFiles, Error> {
         let inspect = |path: &PathBuf| {
             let seen = fs::canonicalize(path).and_then(|full| {
@@ -72,7 +72,7 @@ impl InputFiles {
     /// Checks that no file changed since it was inspected.
     ///
     /// # Errors
-    /// If a file changed or cannot be read.
+    /// Returns an error if a file changed or cannot be read.
     pub fn check_unchanged(&self) -> Result<(), Error> {
         for input in &self.0 {
             let now = fs::metadata(&input.path).and_then(|found| Stamp::new(&found));
@@ -85,12 +85,12 @@ impl InputFiles {
         Ok(())
     }
 
-    /// Returns the key under which the tables of these files are stored. The key is a hash of the
-    /// bytes and the order of the files, and of `code`. The text `code` identifies the version of
-    /// the code that makes tables.
+    /// Returns the key under which the tables of these files are stored. The key is a hash of the bytes and
+    /// the order of the files, and of `code`. The text `code` identifies the version of the code that makes
+    /// tables.
     ///
     /// # Errors
-    /// If a file changed or cannot be read, or if `go_on` asks to stop.
+    /// Returns an error if a file changed or cannot be read, or if `go_on` asks to stop.
     pub fn key(
         &self,
         cache: &CacheFolder,
@@ -108,8 +108,8 @@ impl InputFiles {
 }
 
 impl InputFile {
-    /// Returns the hash of the file's bytes, in hexadecimal. If the file is unchanged since the
-    /// hash was stored, the file is not read again.
+    /// Returns the hash of the file's bytes, in hexadecimal. If the file did not change since its hash was
+    /// stored, the stored hash is returned and the file is not read.
     fn hash(&self, cache: &CacheFolder, go_on: Continue<'_>) -> Result<String, Error> {
         let memory = cache.hash_file(&name_of(self.path.as_os_str()));
         let remembered = fs::read(&memory)
@@ -312,8 +312,8 @@ mod tests {
         assert_ne!(one, two);
     }
 
-    /// Replaces the stored hash by another text. The key then differs, because the stored hash is
-    /// used.
+    /// Checks that a stored hash is used. The test replaces the stored hash by another text, so the key must
+    /// differ.
     #[test]
     fn a_settled_file_is_hashed_once() {
         let case = Case::new(b"one trace");
@@ -333,8 +333,8 @@ mod tests {
         assert_eq!(case.key(), first);
     }
 
-    /// The size and the restored modification time are the same, but the change time kept by the
-    /// operating system differs.
+    /// Checks a file with the same size and a restored modification time. The change time differs, because
+    /// the operating system sets it.
     #[cfg(unix)]
     #[test]
     fn a_changed_byte_changes_the_key_even_if_the_time_is_restored() {

@@ -67,7 +67,7 @@ pub(crate) fn pack(array: &ArrayRef) -> (Packing, Option<ArrayRef>) {
     packed.unwrap_or_else(|| (Packing::Plain, Some(array.clone())))
 }
 
-/// Encodes integers in fewer bytes; returns `None` if they need the full width of their type.
+/// Encodes integers in fewer bytes. Returns `None` if the integers need the full width of their type.
 fn pack_numbers<T>(array: &PrimitiveArray<T>) -> Option<(Packing, Option<ArrayRef>)>
 where
     T: ArrowPrimitiveType<Native: Bits>,
@@ -109,8 +109,8 @@ impl Packing {
         matches!(self, Packing::Plain | Packing::Above(_))
     }
 
-    /// Decodes a column of the given type and number of rows; `None` if the stored array does not
-    /// fit the encoding.
+    /// Decodes a column of the given type and number of rows. `None` if the stored array does not fit the
+    /// encoding.
     pub(crate) fn unpack(
         self,
         stored: Option<ArrayRef>,

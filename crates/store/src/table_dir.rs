@@ -18,7 +18,7 @@ use crate::table_file::{Corrupt, TableFile, TableSpec, TableWriter};
 pub enum TableDir {
     /// A folder of the cache. Other processes may use the same folder.
     Cached {
-        /// The cache.
+        /// Cache that contains the folder.
         cache: CacheFolder,
         /// Key of the input files, see [`InputFiles::key`](crate::InputFiles::key).
         key: String,
@@ -32,8 +32,8 @@ pub enum TableDir {
 #[derive(Debug)]
 pub struct NewTableFile {
     file: File,
-    /// Temporary name of a file in the cache; `None` for an unnamed file. The file gets its final
-    /// name when it is complete.
+    /// Temporary name of a file in the cache. The file gets its final name when it is complete. `None` for an
+    /// unnamed file.
     name: Option<TempPath>,
 }
 
@@ -62,10 +62,10 @@ impl TableDir {
         matches!(self, TableDir::Cached { .. })
     }
 
-    /// Opens the table; returns `None` if it has no file.
+    /// Opens the table. Returns `None` if the table has no file.
     ///
     /// # Errors
-    /// If the file is damaged or belongs to another trace. The file is then removed.
+    /// Returns an error if the file is damaged or belongs to another trace. The file is then removed.
     pub fn find(&self, spec: &TableSpec) -> Result<Option<TableFileHandle>, Corrupt> {
         let Some(path) = self.path(spec) else {
             return Ok(None);
@@ -91,7 +91,7 @@ impl TableDir {
     /// Creates a file for a table.
     ///
     /// # Errors
-    /// If the folder or the file cannot be created.
+    /// Returns an error if the folder or the file cannot be created.
     pub fn create(&self, spec: TableSpec) -> io::Result<TableWriter<NewTableFile>> {
         let new = match self {
             TableDir::Cached { .. } => {
@@ -110,7 +110,7 @@ impl TableDir {
     /// Renames a complete file to its final name, so that other processes find it, and opens it.
     ///
     /// # Errors
-    /// If the file is not a valid file of the table `spec`.
+    /// Returns an error if the file is not a valid file of the table `spec`.
     pub fn publish(&self, spec: &TableSpec, new: NewTableFile) -> Result<TableFileHandle, Error> {
         let path = self.path(spec);
         let opened = FileSource::new(new.file)
@@ -137,16 +137,15 @@ impl TableDir {
         Ok(handle)
     }
 
-    /// Records that the tables were used now. The eviction starts with the tables whose last use is
-    /// oldest.
+    /// Records that the tables were used now. Tables that were not used for the longest time are evicted
+    /// first.
     pub fn record_use(&self) {
         if self.is_cached() {
             record_use(&self.folder());
         }
     }
 
-    /// Removes the least recently used tables of other input files while the cache exceeds its
-    /// limit.
+    /// Removes the least recently used tables of other input files until the cache is within its limit.
     pub fn evict(&self) {
         if let TableDir::Cached { cache, key } = self {
             cache.evict(key);

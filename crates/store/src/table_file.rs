@@ -42,8 +42,8 @@ const ALIGNMENT: u64 = 64;
 /// bytes.
 const GROUP_ROWS: usize = 1 << 16;
 
-/// Description of a table: its name, its columns, and the `Int64` column that its rows are sorted
-/// by.
+/// Description of a table: its name, its columns, and its sorted column. The rows are sorted by this column,
+/// which has the type `Int64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSpec {
     /// Name of the table. It is also the name of the file without the extension.
@@ -59,9 +59,9 @@ pub struct TableSpec {
 pub struct RowGroup {
     /// Number of rows.
     pub rows: usize,
-    /// Least value of the sorted column in this group.
+    /// Minimum of the sorted column in this group.
     pub first: i64,
-    /// Greatest value of the sorted column in this group.
+    /// Maximum of the sorted column in this group.
     pub last: i64,
 }
 
@@ -77,8 +77,8 @@ pub struct Corrupt {
 #[derive(Serialize, Deserialize)]
 struct Footer {
     format: u32,
-    /// Key of the input files; `None` for tables outside of the cache. It reveals a table that was copied from the
-    /// folder of another key.
+    /// Key of the input files. It reveals a table that was copied from the folder of another key. `None` for
+    /// tables outside of the cache.
     key: Option<String>,
     table: String,
     schema: u32,
@@ -127,7 +127,8 @@ impl<W: Write> TableWriter<W> {
     /// Writes sorted rows, in one or more row groups.
     ///
     /// # Errors
-    /// If the columns of the batch are not those of this table, or the file cannot be written.
+    /// Returns an error if the batch does not have the columns of this table, or if the file cannot be
+    /// written.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let is_of_table = (batch.schema_ref().fields().iter())
             .map(|field| field.data_type())
@@ -189,7 +190,7 @@ impl<W: Write> TableWriter<W> {
     /// Writes the footer, with an optional note of the caller (see [`TableFile::note`]).
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(mut self, note: Option<&impl Serialize>) -> io::Result<W> {
         let footer = Footer {
             format: FORMAT,
@@ -271,7 +272,7 @@ impl TableFile {
     /// Reads and checks the footer. `key` is the key with which the file was written.
     ///
     /// # Errors
-    /// If the file is damaged, or has another table, key or format version.
+    /// Returns an error if the file is damaged, or has another table, key or format version.
     pub fn open(
         source: Box<dyn Source>,
         spec: TableSpec,
@@ -328,8 +329,8 @@ impl TableFile {
         &self.row_groups
     }
 
-    /// Returns the note that was stored when the file was written; `None` if there is no note of
-    /// type `T`.
+    /// Returns the note that was stored when the file was written. Returns `None` if there is no note of type
+    /// `T`.
     pub fn note<T: DeserializeOwned>(&self) -> Option<T> {
         T::deserialize(self.note.as_ref()?).ok()
     }
@@ -337,10 +338,10 @@ impl TableFile {
     /// Reads the columns with the given indices in one row group.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     ///
     /// # Panics
-    /// If there is no such row group or column.
+    /// Panics if there is no such row group or column.
     pub fn read(&self, group: usize, columns: &[usize]) -> Result<RecordBatch, Corrupt> {
         let mut fields = Vec::with_capacity(columns.len());
         let mut arrays = Vec::with_capacity(columns.len());
@@ -387,7 +388,7 @@ impl TableFile {
     }
 }
 
-/// Reads the footer; returns its offset and bytes.
+/// Reads the footer. Returns the offset and the bytes of the footer.
 fn read_footer(source: &dyn Source) -> Result<(u64, Vec<u8>), Corrupt> {
     let corrupt = |offset: u64, what: &str| Corrupt {
         offset,
@@ -583,8 +584,8 @@ mod tests {
         assert!(open(file, samples_spec()).is_err());
     }
 
-    /// Checks that a change of one byte is detected or harmless. CRC-32 detects every such change, except in
-    /// padding bytes, which have no checksum.
+    /// Checks that a change of one byte is detected or harmless. CRC-32 detects every such change. Only
+    /// padding bytes have no checksum.
     #[test]
     fn a_changed_byte_is_found_or_harmless() {
         let original = samples(0..500);

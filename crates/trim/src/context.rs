@@ -6,9 +6,9 @@ use events::ids::hook;
 use events::ids::provider::LAGLAB_SIMULATOR;
 use facts::EventKind;
 
-/// Returns true if other events cannot be decoded without the event. Such events contain starts and ends of
-/// processes, threads and images, names of files and registry keys, stacks, the machine's configuration, or
-/// metadata, or belong to the logging session.
+/// Returns true if other events cannot be decoded without the event. Such events belong to the logging
+/// session, or contain one of these: starts and ends of processes, threads and images; names of files and
+/// registry keys; stacks; the machine's configuration; metadata.
 pub(crate) fn is_needed(event: &Event<'_>) -> bool {
     let is_mark = event.guid() == Some(LAGLAB_SIMULATOR);
     if is_mark || events::is_metadata(event) || facts::is_life(event) {
@@ -32,7 +32,7 @@ pub(crate) fn is_needed(event: &Event<'_>) -> bool {
 
 fn is_needed_class(group: u8, opcode: u8) -> bool {
     match group {
-        // Header group: events of the logging session, except for the log's header.
+        // Header group: all events of the logging session except the log's header.
         0x00 => opcode != 0,
         // Process: starts and ends. The oldest systems also log images in this group.
         0x03 => matches!(opcode, 1..=4 | 10 | 11 | 39),
@@ -50,7 +50,7 @@ fn is_needed_class(group: u8, opcode: u8) -> bool {
         0x11 => matches!(opcode, 36 | 37),
         // Image: loads, unloads, and the base address of the kernel.
         0x14 => matches!(opcode, 2..=4 | 10 | 33 | 34),
-        // StackWalk: stacks that are logged once, to which other events refer by key.
+        // StackWalk: stacks that are logged once. Other events refer to them by key.
         0x18 => matches!(opcode, 34..=36),
         _ => false,
     }
@@ -58,7 +58,7 @@ fn is_needed_class(group: u8, opcode: u8) -> bool {
 
 /// Returns true if the event is about a DPC or an interrupt service routine.
 pub(crate) fn is_interrupt(event: &Event<'_>) -> bool {
-    // These are events of PerfInfo. The range contains threaded DPC, ISR, DPC and timer DPC.
+    // These are events of PerfInfo. The range contains the events threaded DPC, ISR, DPC and timer DPC.
     matches!(
         event.hook(),
         Some(hook::MESSAGE_ISR | hook::THREADED_DPC..=hook::TIMER_DPC)

@@ -34,8 +34,8 @@ pub struct Counts {
     pub context: u64,
     /// Number of events that are left out because their contents could not be redacted.
     pub unredactable: u64,
-    /// Number of selected events that are left out because they came too late to be written in time
-    /// order. The input is then damaged.
+    /// Number of selected events that are left out because they came too late to be written in time order. If
+    /// there are such events, the input is damaged.
     pub out_of_order: u64,
 }
 
@@ -143,11 +143,11 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Returns the log-file header for a part of a trace. It has the clock and the start of the
-/// original, so that times stay the same, and the end of the part.
+/// Returns the log-file header for a part of a trace. It contains the clock and the start of the original, so
+/// that times stay the same. It also contains the end of the part.
 ///
 /// # Errors
-/// If the trace's files use several clocks, or no header describes the clock.
+/// Returns an error if the trace's files use several clocks, or no header describes the clock.
 pub fn session(trace: &Trace, filter: &Filter) -> Result<Session, TrimError> {
     let headers = || trace.segments().iter().map(|s| s.header.as_ref());
     let Some(headers) = headers().collect::<Option<Vec<_>>>() else {
@@ -196,11 +196,11 @@ pub enum CopyError {
     Cancelled(#[from] Cancelled),
 }
 
-/// Copies the selected events in time order. Returns their counts, and the damage that was found in
-/// the input.
+/// Copies the selected events in time order. Returns their counts, and the damage that was found in the
+/// input.
 ///
 /// # Errors
-/// If the output cannot be written, or the progress callback cancels the copying.
+/// Returns an error if the output cannot be written, or the progress callback cancels the copying.
 pub fn copy<W: Write + Seek>(
     trace: &Trace,
     mut selection: Selection<'_>,
@@ -229,7 +229,7 @@ pub fn copy<W: Write + Seek>(
 /// Copies a selected event, redacted if requested, and counts it.
 ///
 /// # Errors
-/// If the output fails.
+/// Returns an error if the output fails.
 fn keep<W: Write + Seek>(
     writer: &mut Writer<W>,
     redactor: Option<&mut Redactor<'_>>,

@@ -66,8 +66,8 @@ fn several_files_of_one_system_become_one() {
     let [a, b] = &paths;
     let mut expected = events(&[a, b]);
     let mut found = events(&[&out]);
-    // Events with the same time are ordered by CPU in the original files, and by file in the
-    // combined one.
+    // In the original files, events with the same time are ordered by CPU. In the combined file, they are
+    // ordered by file.
     expected.sort();
     found.sort();
     assert!(

@@ -53,9 +53,9 @@ fn texts_in(value: &Value<'_>, texts: &mut Vec<String>) {
     }
 }
 
-/// Returns the words of a text, in lower case, that could reveal its owner. Leaves out the words
-/// that stay readable according to the documentation, and words of fewer than 6 bytes, because
-/// these could occur by chance.
+/// Returns the words of a text, in lower case, that could reveal its owner. Leaves out words that stay
+/// readable according to the documentation. Also leaves out words of fewer than 6 bytes, because they could
+/// occur by chance.
 fn telling_words(text: &str) -> Vec<String> {
     static STAY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let page = include_str!("../../../docs/trim.md");
@@ -124,8 +124,8 @@ fn content(path: &Path) -> Vec<u8> {
 #[test]
 fn a_redacted_trace_has_none_of_the_names() {
     let folder = tempfile::tempdir().unwrap();
-    // The key is fixed, because a random pseudonym is one of the searched words of six letters
-    // about once in some hundred runs.
+    // The key is fixed. With random keys, a pseudonym would be equal to one of the searched words of six
+    // letters about once in some hundred runs.
     for (name, least) in [
         ("filtrace__etw.etl", 300),
         ("perfview__net.4.5.2.x64.etl", 300),

@@ -19,26 +19,28 @@ use crate::state::{History, States};
 pub struct Audit {
     /// The audited machine.
     pub machine: Machine,
-    /// One finding for each place in the inputs that stores a known setting. The worst finding is first.
+    /// One finding for each location (such as a registry value) in the inputs that stores a known setting.
+    /// The worst finding is first.
     pub findings: Vec<Finding>,
-    /// Number of places that store no known setting.
+    /// Number of locations in the inputs that store no known setting.
     pub others: usize,
 }
 
-/// Result of the audit of one place.
+/// Result of the audit of one location.
 #[derive(Debug)]
 pub struct Finding {
-    /// The setting.
+    /// Setting that the location stores.
     pub setting: &'static Setting,
-    /// The last value that the inputs contain for the place. It overrides the earlier values.
+    /// Last value that the inputs contain for the location. It overrides the earlier values.
     pub found: Found,
-    /// Earlier values that the inputs contain for the place.
+    /// Earlier values that the inputs contain for the location.
     pub before: Vec<Found>,
-    /// Value in the form of the catalogue; `None` if the value is not set or has the wrong type.
+    /// Value in the form of the catalogue. `None` if the value is not set or has the wrong type.
     pub value: Option<Datum>,
-    /// Default of the setting. If the build or edition is unknown, all defaults that may apply.
+    /// Default of the setting. If the build or edition is unknown, the list contains all defaults that may
+    /// apply.
     pub defaults: Vec<&'static DefaultRule>,
-    /// True if the value differs from the default; `None` if this is unknown.
+    /// True if the value differs from the default. `None` if this is unknown.
     pub differs: Option<bool>,
     /// Remarks on the value.
     pub remarks: Vec<Remark>,
@@ -51,7 +53,7 @@ pub struct Finding {
 pub struct Remark {
     /// Kind of the remark.
     pub kind: Kind,
-    /// Sentence for the user.
+    /// Remark as a sentence for the user.
     pub says: String,
 }
 
@@ -59,15 +61,15 @@ pub struct Remark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The value protects the machine less than the default.
+    /// The value gives the machine less protection than the default does.
     Unprotected,
     /// The value is wrong, so something does not work.
     Fault,
     /// The type of the value differs from the type in the sources, so Windows may ignore the value.
     WrongType,
-    /// The place is a known misspelling, so the value has no effect.
+    /// The name or location is a known misspelling, so the value has no effect.
     Misspelt,
-    /// The value contradicts the value of another place.
+    /// The value contradicts the value of another setting.
     Contradiction,
     /// The name is similar to the name of a known setting.
     PerhapsMisspelt,
@@ -82,8 +84,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns whether a remark of this kind fails the machine, if the confidence in the facts is not
-    /// low.
+    /// Returns true if a remark of this kind fails the machine. This is only valid if the confidence in the
+    /// facts is not low.
     fn is_fault(self) -> bool {
         matches!(
             self,
@@ -110,7 +112,7 @@ impl fmt::Display for Kind {
 }
 
 impl Finding {
-    /// Returns whether the finding fails the machine. A finding of low confidence never does.
+    /// Returns true if the finding fails the machine. A finding of low confidence never fails the machine.
     pub fn fails(&self) -> bool {
         self.confidence > Confidence::Low
             && self.remarks.iter().any(|remark| remark.kind.is_fault())
@@ -122,7 +124,8 @@ impl Finding {
     }
 }
 
-/// Judges the settings in the inputs. `given` overrides the build and edition that inputs state.
+/// Judges the settings in the inputs. The build and edition in `given` override the build and edition in the
+/// inputs.
 pub fn audit(inputs: &[Input], given: &Machine) -> Audit {
     let machine = machine(inputs, given);
     let mut findings = Vec::new();
@@ -149,7 +152,7 @@ pub fn audit(inputs: &[Input], given: &Machine) -> Audit {
     }
 }
 
-/// Returns `given`, completed by the machine that inputs identify.
+/// Returns `given`. Its unknown fields are filled from the machine that the inputs identify.
 pub fn machine(inputs: &[Input], given: &Machine) -> Machine {
     let mut machine = given.clone();
     for input in inputs {
@@ -164,8 +167,8 @@ pub fn machine(inputs: &[Input], given: &Machine) -> Machine {
     machine
 }
 
-/// Judges the value of a known setting, or a value whose name is a misspelt setting; `None` for other
-/// values.
+/// Judges a value. The value must belong to a known setting, or its name must be a misspelt setting. Returns
+/// `None` for all other values.
 fn judge(place: &Place, history: &History<'_>, machine: &Machine) -> Option<Finding> {
     let catalogue = Catalogue::get();
     let found = || history.last.into_found(place);
@@ -279,8 +282,8 @@ fn remarks_on(
 /// Risk text for a security setting whose catalogue entry has no text about the risk.
 pub(crate) const SECURITY_CONTROL: &str = "The setting is a security control.";
 
-/// Returns whether a value differs from the default. Returns `None` if the value differs from only some
-/// of the possible defaults, or if a default is unknown.
+/// Returns true if a value differs from the default. Returns `None` if the value differs from only some of
+/// the possible defaults, or if a default is unknown.
 fn differs(defaults: &[&DefaultRule], is_same: impl Fn(&Datum) -> bool) -> Option<bool> {
     let effective: Option<Vec<&Datum>> = (defaults.iter())
         .map(|rule| rule.value.effective())
@@ -294,7 +297,7 @@ fn differs(defaults: &[&DefaultRule], is_same: impl Fn(&Datum) -> bool) -> Optio
     }
 }
 
-/// Returns the reason why a value is not allowed; `None` if it is allowed.
+/// Returns the reason why a value is not allowed. Returns `None` if it is allowed.
 pub(crate) fn not_allowed(setting: &Setting, value: &Datum) -> Option<String> {
     let allowed = &setting.allowed;
     if allowed.values.iter().any(|named| named.is == *value) {

@@ -21,14 +21,14 @@ pub struct Diff {
     pub differences: Vec<Difference>,
     /// Number of settings that are equal.
     pub same: usize,
-    /// Number of places whose values differ and that store no known setting.
+    /// Number of other locations whose values differ. They store no known setting.
     pub others: usize,
 }
 
 /// A setting that differs or may differ.
 #[derive(Debug)]
 pub struct Difference {
-    /// The setting.
+    /// Setting that differs or may differ.
     pub setting: &'static Setting,
     /// Place of the setting.
     pub place: Place,
@@ -36,7 +36,7 @@ pub struct Difference {
     pub a: Side,
     /// The setting on the second machine.
     pub b: Side,
-    /// True if the effective values differ; `None` if one of the values is unknown.
+    /// True if the effective values differ. `None` if one of the values is unknown.
     pub differs: Option<bool>,
     /// True if the setting protects only one of the two machines.
     pub about_security: bool,
@@ -47,7 +47,8 @@ pub struct Difference {
 pub struct Side {
     /// State of the place in the inputs.
     pub state: State,
-    /// Effective value: the value that is set, or the default if none is set; `None` if unknown.
+    /// Effective value: the value that is set, or the default if no value is set. `None` if the effective
+    /// value is unknown.
     pub effective: Option<Datum>,
 }
 
@@ -70,7 +71,8 @@ impl Side {
     }
 }
 
-/// Compares the inputs of two machines. The build and edition in `asked` override those in the inputs.
+/// Compares the inputs of two machines. The build and edition in `asked` override the build and edition in
+/// the inputs.
 pub fn diff(a: &[Input], b: &[Input], asked: &Machine) -> Diff {
     let mut diff = Diff {
         a: audit::machine(a, asked),
@@ -130,8 +132,8 @@ mod tests {
     use crate::inputs::read;
     use crate::machine::Edition;
 
-    /// Exports of whole hives have about 100,000 values, so the time of the comparison must not grow
-    /// quadratically.
+    /// Checks the time for large exports. Exports of whole hives have about 100,000 values, so the time must
+    /// not grow with the square of this number.
     #[test]
     fn large_exports_are_compared_in_linear_time() {
         const COUNT: usize = 100_000;
@@ -167,8 +169,8 @@ mod tests {
             );
             read("a.reg", text.as_bytes()).unwrap()
         };
-        // Windows ignores all but the lowest six bits, so 0xffffff02 has the effect of 2. The second
-        // machine has no value for the other setting, and its default is 10.
+        // Windows ignores all but the lowest six bits, so 0xffffff02 has the effect of 2. The second machine
+        // has no value for the other setting. The default of this setting is 10.
         let a = reg("2", "", 2);
         let b = reg("ffffff02", "\"NetworkThrottlingIndex\"=dword:46", 4);
         let diff = diff(&a, &b, &machine);

@@ -13,9 +13,9 @@ use registry::{Key, Value, is_same_name};
 pub struct Found {
     /// Place of the setting.
     pub place: Place,
-    /// New value; `None` if the input deletes the value (`"name"=-` in a `.reg` file).
+    /// New value. `None` if the input deletes the value (`"name"=-` in a `.reg` file).
     pub value: Option<Value>,
-    /// Input that sets or deletes the value, and the position in it.
+    /// Input that sets or deletes the value, and the position in this input.
     pub origin: Origin,
 }
 
@@ -27,7 +27,7 @@ pub struct Found {
 pub enum Place {
     /// A registry value.
     Registry {
-        /// The key.
+        /// Registry key.
         key: Key,
         /// Name of the value; empty for the key's default value.
         name: String,
@@ -58,7 +58,7 @@ pub enum Place {
         /// Name of the object, such as a network adapter; empty if the command describes only one
         /// object.
         object: Box<str>,
-        /// The property.
+        /// Name of the property.
         property: Box<str>,
     },
     /// A kernel variable, read by a debugger.
@@ -69,7 +69,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the names that distinguish places of the same kind.
+    /// Returns the names that distinguish the places of one kind.
     fn names(&self) -> [&str; 3] {
         match self {
             Self::Registry { key, name } => [key.as_str(), name, ""],
@@ -141,12 +141,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// Input that has a value, and the position in it.
+/// Input that contains a value, and the position in this input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Name of the input: a file, a file in an archive, or the live registry.
     pub source: Arc<str>,
-    /// Position in the input.
+    /// Position of the value in the input.
     pub at: At,
 }
 
@@ -194,8 +194,8 @@ mod tests {
         assert!(!places.contains(&answer));
     }
 
-    /// An audit of an export with a million values needs at most 300 bytes for each: this, the texts of its
-    /// name and value, its index, and the text of the file.
+    /// Checks the memory. An audit of an export with a million values needs at most 300 bytes for each value:
+    /// this struct, the texts of the name and the value, the index entry, and the text of the file.
     #[test]
     fn values_are_small() {
         assert!(size_of::<Found>() <= 120, "{}", size_of::<Found>());

@@ -9,7 +9,7 @@ use object::pe::{ImageNtHeaders32, ImageNtHeaders64};
 use object::read::pe::{ImageNtHeaders, PeFile, ResourceDirectoryEntryData};
 use object::{FileKind, Object};
 
-/// Type number of version resources (RT_VERSION).
+/// Number of the resource type for versions (RT_VERSION).
 const VERSION_RESOURCE: u16 = 16;
 
 /// Signature before the version numbers in `VS_FIXEDFILEINFO`.
@@ -69,7 +69,8 @@ impl Image {
     /// Reads the version and the PDB reference of a program file.
     ///
     /// # Errors
-    /// If the file is not a program file or its headers are damaged. An unreadable version or PDB is `None`.
+    /// Returns an error if the file is not a program file or its headers are damaged. An unreadable version
+    /// or PDB is `None`.
     pub fn read(bytes: &[u8]) -> Result<Image, ImageError> {
         match FileKind::parse(bytes) {
             Ok(FileKind::Pe64) => read::<ImageNtHeaders64>(bytes),

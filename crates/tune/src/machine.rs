@@ -42,7 +42,7 @@ impl Edition {
         Edition::DomainController,
     ];
 
-    /// Returns whether this is a server edition.
+    /// Returns true if this is a server edition.
     pub fn is_server(self) -> bool {
         matches!(self, Edition::Server | Edition::DomainController)
     }

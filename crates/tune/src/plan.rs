@@ -37,7 +37,7 @@ pub struct Change {
     pub place: Place,
     /// Current value; `None` if it is not set.
     pub from: Option<Value>,
-    /// Entry of the inputs with the current value; `None` if the setting is not set.
+    /// Entry of the inputs that contains the current value. `None` if the setting is not set.
     pub found: Option<Found>,
     /// New value; `None` to remove the setting.
     pub to: Option<Value>,
@@ -93,7 +93,7 @@ pub enum PlanError {
         "cannot plan the undo of {what}: its current value is unknown; give --from with {input}"
     )]
     UnknownNow {
-        /// Place of the setting; the name of the setting if its place is also unknown.
+        /// Place of the setting. If the place is also unknown, the name of the setting.
         what: String,
         /// Description of an input that would contain the current value.
         input: String,
@@ -125,12 +125,12 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Plans the requested changes from the current values in the inputs. A change may lower protection
-    /// only if `accepted` contains the name of the setting.
+    /// Plans the requested changes from the current values in the inputs. A change may lower protection only
+    /// if `accepted` contains the name of the setting.
     ///
     /// # Errors
-    /// If a setting or value is invalid, or if a change cannot be undone or lowers protection without
-    /// acceptance.
+    /// Returns an error if a setting or value is invalid, or if a change cannot be undone or lowers
+    /// protection without acceptance.
     pub fn new(
         requests: &[Request],
         inputs: &[Input],
@@ -149,7 +149,7 @@ impl Plan {
     /// Returns the names and contents of the plan's files.
     ///
     /// # Errors
-    /// If a name cannot be written to a `.reg` file.
+    /// Returns an error if a name cannot be written to a `.reg` file.
     pub fn files(&self) -> Result<Vec<(&'static str, Vec<u8>)>, PlanError> {
         // Windows PowerShell recognises UTF-8 only if the file starts with a byte order mark.
         let script = |text: String| format!("\u{FEFF}{text}").into_bytes();
@@ -256,7 +256,7 @@ fn change(
     })
 }
 
-/// Returns the setting with this name or id, if exactly one matches.
+/// Returns the setting with this name or id. Returns an error if no setting or several settings match.
 fn setting(name: &str) -> Result<&'static Setting, PlanError> {
     let named = Catalogue::get().named(name);
     // If the text is the id of a setting, other settings with this name are ignored.
@@ -272,8 +272,8 @@ fn setting(name: &str) -> Result<&'static Setting, PlanError> {
     }
 }
 
-/// Returns the place to change: the first place of the setting that the inputs contain, or else its
-/// first place.
+/// Returns the place to change. It is the first place of the setting that the inputs contain. If the inputs
+/// contain none, it is the first place of the setting.
 fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Place, PlanError> {
     let writable = || {
         setting
@@ -380,7 +380,7 @@ fn parts_in_keys(pattern: &PlacePattern, states: &States<'_>) -> Vec<String> {
     .collect()
 }
 
-/// Returns the place of a pattern whose only placeholder is replaced by `part`.
+/// Returns the place of a pattern. Replaces the only placeholder of the pattern by `part`.
 fn filled(pattern: &PlacePattern, part: Option<&str>) -> Option<Place> {
     match pattern {
         PlacePattern::Registry { key, name } => {
@@ -413,8 +413,8 @@ fn filled(pattern: &PlacePattern, part: Option<&str>) -> Option<Place> {
     }
 }
 
-/// Replaces the boot entry by the one in the inputs. A listing of `bcdedit` has {current}; a BCD store
-/// has only {default}.
+/// Replaces the boot entry by the boot entry in the inputs. A listing of `bcdedit` has {current}, but a BCD
+/// store has only {default}.
 fn in_known_entry(place: Place, states: &States<'_>) -> Place {
     const DEFAULT: &str = "{default}";
     let has_entry = |wanted: &str| {

@@ -8,9 +8,9 @@ use crate::machine::Machine;
 /// servers interpret it differently.
 const QUANTA: &str = "win32prioritysep";
 
-/// Returns whether two values have the same effect, each on its own machine. If the edition of one
-/// machine is unknown, the edition of the other machine is assumed. If both are unknown, the effect must
-/// be the same on clients and on servers.
+/// Returns true if two values have the same effect, each on its own machine. If the edition of one machine is
+/// unknown, the edition of the other machine is assumed. If both are unknown, the effect must be the same on
+/// clients and on servers.
 pub(crate) fn have_same_effect(
     setting: &Setting,
     (a, machine_a): (&Datum, &Machine),

@@ -33,7 +33,7 @@ impl State {
 /// Change that one input makes at a place: it sets or deletes the value.
 #[derive(Clone, Copy)]
 pub(crate) struct Said<'a> {
-    /// New value; `None` if the input deletes the value.
+    /// New value. `None` if the input deletes the value.
     pub(crate) value: Option<&'a Value>,
     pub(crate) origin: &'a Origin,
 }
@@ -61,8 +61,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Places with their histories, in the order in which the inputs first mention them. An export has a million
-/// values, so this index only refers to the inputs.
+/// Places with their histories, in the order in which the inputs first mention them. An export may have a
+/// million values. So this index contains only references to the inputs.
 pub(crate) struct States<'a> {
     places: IndexMap<&'a Place, History<'a>>,
     /// Registry keys whose values an input lists completely.
@@ -146,8 +146,8 @@ impl<'a> States<'a> {
         }
     }
 
-    /// Returns whether an input would list the value of the place if it existed. Exports of registry
-    /// keys and boot entries are complete. The output of a command is not: a property can be missing
+    /// Returns true if an input would list the value of the place if the value existed. Exports of registry
+    /// keys and boot entries are complete. The output of a command is not complete: a property can be missing
     /// because it is empty, because its name is translated, or because some builds do not print it.
     fn covers(&self, place: &Place) -> bool {
         let is_listed = match place {
@@ -159,8 +159,8 @@ impl<'a> States<'a> {
     }
 }
 
-/// Removes the values below the registry keys that an input deletes. Values that this input itself sets
-/// are kept, because it sets them after the deletion.
+/// Removes the values below the registry keys that an input deletes. Keeps the values that this input itself
+/// sets, because the input sets them after the deletion.
 fn delete_keys<'a>(input: &'a Input, places: &mut IndexMap<&'a Place, History<'a>>) {
     let mut deleted = HashMap::new();
     for (key, origin) in &input.deleted_keys {

@@ -106,8 +106,8 @@ fn confidence_is_at_most_that_of_the_facts() {
     }
 }
 
-/// Each plain number among the defaults of the reference facts must be the default on every machine in
-/// the catalogue.
+/// Checks defaults that the reference facts state as a plain number. In the catalogue, this number must be
+/// the default on every machine.
 #[test]
 fn plain_defaults_match_the_facts() {
     let mut compared = 0;

@@ -2,8 +2,8 @@
 
 use tune::image::{Image, ImageError, Mention, Version, mention};
 
-/// Returns a 64-bit program file with one section. The section contains a version resource, a reference
-/// to a PDB, and `names`. The layout is that of the PE specification.
+/// Returns a 64-bit program file with one section. The section contains a version resource, a reference to a
+/// PDB, and `names`. The layout follows the PE specification.
 fn program(version: [u16; 4], names: &[u8]) -> Vec<u8> {
     const SECTION: u32 = 0x1000;
     const FILE_AT: usize = 0x400;

@@ -3,15 +3,15 @@
 /// Stacks by id: lists of frame ids, the innermost frame first.
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks<'a> {
-    /// Start of each stack in `frames`, followed by the end of the last one. A stack whose bounds are
-    /// out of order or beyond `frames` has no frames.
+    /// Start of each stack in `frames`, followed by the end of the last stack. A stack whose bounds are out
+    /// of order or beyond `frames` has no frames.
     pub offsets: &'a [u32],
     /// Frames of all stacks, concatenated.
     pub frames: &'a [u32],
 }
 
 impl<'a> Stacks<'a> {
-    /// Returns the frames of a stack, the innermost first; empty if there is no such stack.
+    /// Returns the frames of a stack, the innermost first. Returns an empty slice if there is no such stack.
     pub fn frames_of(&self, stack: u32) -> &'a [u32] {
         let stack = stack as usize;
         match self.offsets.get(stack..stack.saturating_add(2)) {

@@ -1,10 +1,11 @@
 //! Exact quantiles of weighted values, for data that fits in memory.
 
-/// Maximum number of values of a distribution in `plus`, which adds each value of one distribution to each value
-/// of the other. If a distribution has more values, this number of quantiles represents it.
+/// Maximum number of values of a distribution in `plus`. `plus` adds each value of one distribution to each
+/// value of the other. If a distribution has more values, this number of quantiles represents the
+/// distribution.
 const STEPS: u64 = 1_000;
 
-/// Weighted values in ascending order. Quantiles are exact; they use the nearest-rank method.
+/// Weighted values in ascending order. Quantiles are exact. They use the nearest-rank method.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     /// Different values with their counts.
@@ -33,8 +34,9 @@ impl Distribution {
         Self { values, up_to }
     }
 
-    /// Returns the smallest value `v` for which at least this share of the values is less than or equal to
-    /// `v`. A share of 0.5 gives the median, 1 gives the maximum. Returns `None` if there are no values.
+    /// Returns the smallest value `v` for which at least the share `share` of the values is less than or
+    /// equal to `v`. A share of 0.5 gives the median, and a share of 1 gives the maximum. Returns `None` if
+    /// there are no values.
     pub fn quantile(&self, share: f64) -> Option<i64> {
         let (max, _) = self.values.last()?;
         if share >= 1.0 {
@@ -45,8 +47,8 @@ impl Distribution {
         self.values.get(place).map(|(value, _)| *value)
     }
 
-    /// Returns the distribution of the sum of two independent values. If one has more than 1,000 different
-    /// values, 1,000 quantiles represent it.
+    /// Returns the distribution of the sum of two independent values. If a distribution has more than 1,000
+    /// different values, 1,000 quantiles represent the distribution.
     pub fn plus(&self, other: &Self) -> Self {
         let (a, b) = (self.steps(), other.steps());
         let sums = a.iter().flat_map(|(a, count)| {

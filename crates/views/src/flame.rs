@@ -6,7 +6,7 @@ use crate::{CallTree, Cancelled, NULL_ID, Rows, Stacks, TooLarge};
 /// Sums weights by stack and builds call trees from the sums.
 #[derive(Clone, Debug)]
 pub struct Flame {
-    /// Weights, indexed by stack id. The last weight is that of unknown stacks.
+    /// Weights, indexed by stack id. The last weight is the weight of unknown stacks.
     weights: Vec<i64>,
 }
 
@@ -27,7 +27,7 @@ impl Flame {
     /// Creates a kernel without rows, for stack ids below `stacks`.
     ///
     /// # Errors
-    /// If there are too many stacks.
+    /// Returns an error if there are too many stacks.
     pub fn new(stacks: u32) -> Result<Flame, TooLarge> {
         Ok(Flame {
             weights: vec![0; TooLarge::check(stacks as usize + 1, 1)?],
@@ -37,10 +37,10 @@ impl Flame {
     /// Adds the stacks and weights of rows. Rows with an unknown or negative weight are ignored.
     ///
     /// # Errors
-    /// If the pass is cancelled.
+    /// Returns an error if the pass is cancelled.
     ///
     /// # Panics
-    /// If a column is shorter than the rows.
+    /// Panics if a column is shorter than the rows.
     pub fn add(
         &mut self,
         stacks: &[u32],
@@ -59,7 +59,7 @@ impl Flame {
     /// Adds the sums of another kernel.
     ///
     /// # Panics
-    /// If the other kernel has another number of stacks.
+    /// Panics if the other kernel has another number of stacks.
     pub fn merge(&mut self, other: &Flame) {
         assert_eq!(self.weights.len(), other.weights.len(), "stacks");
         for (weight, other) in self.weights.iter_mut().zip(&other.weights) {

@@ -15,7 +15,7 @@ impl HeatMap {
     /// Creates a heat map without rows.
     ///
     /// # Errors
-    /// If there are too many buckets × classes.
+    /// Returns an error if there are too many buckets × classes.
     pub fn new(buckets: TimeBuckets, bounds: Bounds) -> Result<HeatMap, TooLarge> {
         let cells = TooLarge::check(buckets.len(), bounds.classes())?;
         Ok(HeatMap {
@@ -28,10 +28,10 @@ impl HeatMap {
     /// Adds rows. Rows outside the range and rows with an unknown time or value are ignored.
     ///
     /// # Errors
-    /// If the pass is cancelled.
+    /// Returns an error if the pass is cancelled.
     ///
     /// # Panics
-    /// If a column is shorter than the rows.
+    /// Panics if a column is shorter than the rows.
     pub fn add(&mut self, times: &[i64], values: &[i64], rows: &Rows<'_>) -> Result<(), Cancelled> {
         let classes = self.bounds.classes();
         let mut cursor = self.buckets.cursor();
@@ -49,7 +49,7 @@ impl HeatMap {
     /// Adds the counts of another heat map.
     ///
     /// # Panics
-    /// If the other heat map has other buckets or bounds.
+    /// Panics if the buckets or bounds of the other heat map differ.
     pub fn merge(&mut self, other: &HeatMap) {
         assert!(
             self.buckets == other.buckets && self.bounds == other.bounds,

@@ -15,7 +15,7 @@ impl Histogram {
     /// Creates a histogram without values, for ids below `ids`.
     ///
     /// # Errors
-    /// If there are too many ids × classes.
+    /// Returns an error if there are too many ids × classes.
     pub fn new(bounds: Bounds, ids: u32) -> Result<Histogram, TooLarge> {
         let cells = TooLarge::check(ids as usize + 1, bounds.classes())?;
         Ok(Histogram {
@@ -28,10 +28,10 @@ impl Histogram {
     /// Adds rows. Unknown values are ignored.
     ///
     /// # Errors
-    /// If the pass is cancelled.
+    /// Returns an error if the pass is cancelled.
     ///
     /// # Panics
-    /// If a column is shorter than the rows.
+    /// Panics if a column is shorter than the rows.
     pub fn add(&mut self, ids: &[u32], values: &[i64], rows: &Rows<'_>) -> Result<(), Cancelled> {
         let classes = self.bounds.classes();
         rows.each_run(|run| {
@@ -47,7 +47,7 @@ impl Histogram {
     /// Adds the counts of another histogram.
     ///
     /// # Panics
-    /// If the other histogram has other bounds or another number of ids.
+    /// Panics if the other histogram has other bounds or another number of ids.
     pub fn merge(&mut self, other: &Histogram) {
         assert!(
             self.bounds == other.bounds && self.ids == other.ids,

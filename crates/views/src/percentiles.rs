@@ -68,8 +68,8 @@ impl<const BITS: u32> Percentiles<BITS> {
         }
     }
 
-    /// Returns the smallest value `v` for which at least this share of the values is less than or equal to
-    /// `v`. A share of 0.5 gives the median. Returns `None` if there are no values.
+    /// Returns the smallest value `v` for which at least the share `share` of the values is less than or
+    /// equal to `v`. A share of 0.5 gives the median. Returns `None` if there are no values.
     pub fn at(&self, share: f64) -> Option<i64> {
         let count = match &self.0 {
             Values::Exact(values) => values.len() as u64,
@@ -140,7 +140,7 @@ impl<const BITS: u32> Classes<BITS> {
         }
     }
 
-    /// Returns the middle of the class that contains the value of this rank, counted from 1.
+    /// Returns the middle of the class that contains the value with this rank. Ranks count from 1.
     fn at(&self, rank: u64) -> i64 {
         let negative = self.negative.iter().enumerate().rev();
         let ascending = negative.map(|(class, count)| (-1, class, count)).chain(
@@ -160,8 +160,8 @@ impl<const BITS: u32> Classes<BITS> {
     }
 }
 
-/// Returns the class of a magnitude. A magnitude below 2^(`BITS` + 1) has a class of one value. Above, each
-/// power of two has 2^`BITS` classes.
+/// Returns the class of a magnitude. A magnitude below 2^(`BITS` + 1) has a class that contains only this
+/// value. Above this limit, each power of two has 2^`BITS` classes.
 fn class<const BITS: u32>(magnitude: u64) -> usize {
     let shift = (magnitude | 1).ilog2().saturating_sub(BITS);
     ((shift as usize) << BITS) + (magnitude >> shift) as usize

@@ -7,8 +7,8 @@ use crate::{Cancelled, NULL, Percentiles, Rows, Summary, TooLarge};
 pub struct PivotSpec {
     /// Number of ids of each key column, outermost first.
     pub bounds: Vec<u32>,
-    /// Ids of the opened groups, outermost first; `None` is the unknown id. Only rows in all opened groups
-    /// count. The next key column after the path groups these rows. With an empty path, this is the first key
+    /// Ids of the opened groups, outermost first. `None` is the unknown id. Only rows in all opened groups
+    /// count. The key column after the path groups these rows. If the path is empty, this is the first key
     /// column.
     pub path: Vec<Option<u32>>,
     /// Number of measure columns.
@@ -23,9 +23,9 @@ pub struct Pivot {
     spec: PivotSpec,
     /// Number of ids of the key column that groups the rows. The unknown id forms one more group at the end.
     bound: u32,
-    /// Number of rows of each group that the summary of the first measure does not count. If there are no
-    /// measures, these are all rows, otherwise those in which the measure is unknown. The number of all rows is
-    /// the sum of both counts, so no separate pass counts all rows.
+    /// Number of rows of each group that the summary of the first measure does not count: rows in which the
+    /// first measure is unknown. If there are no measures, these are all rows of the group. The number of all
+    /// rows is the sum of both counts. So no separate pass counts all rows.
     uncounted: Vec<u64>,
     /// Summaries, indexed by measure and then by group.
     summaries: Vec<Vec<Summary>>,
@@ -89,10 +89,10 @@ impl Pivot {
     /// Creates a pivot without rows.
     ///
     /// # Errors
-    /// If there are too many ids × measures.
+    /// Returns an error if there are too many ids × measures.
     ///
     /// # Panics
-    /// If the path is as long as the list of key columns, because no column is left to group by.
+    /// Panics if the path is as long as the list of key columns, because no column is left to group by.
     pub fn new(spec: PivotSpec) -> Result<Pivot, TooLarge> {
         let bound = spec.bounds[spec.path.len()];
         let groups = bound as usize + 1;
@@ -107,14 +107,14 @@ impl Pivot {
         })
     }
 
-    /// Adds rows, given by their key columns (outermost first) and their measures. Key columns after the one
-    /// that groups the rows may be omitted.
+    /// Adds rows. `keys` are their key columns, outermost first. Key columns after the column that groups the
+    /// rows may be omitted.
     ///
     /// # Errors
-    /// If the pass is cancelled.
+    /// Returns an error if the pass is cancelled.
     ///
     /// # Panics
-    /// If a column is missing or shorter than the rows.
+    /// Panics if a column is missing or shorter than the rows.
     pub fn add(
         &mut self,
         keys: &[&[u32]],
@@ -158,7 +158,7 @@ impl Pivot {
     /// Adds the rows of another pivot.
     ///
     /// # Panics
-    /// If the other pivot has another spec.
+    /// Panics if the other pivot has another spec.
     pub fn merge(&mut self, other: &Pivot) {
         assert_eq!(self.spec, other.spec, "pivots of different shapes");
         for (rows, other) in self.uncounted.iter_mut().zip(&other.uncounted) {
@@ -212,7 +212,8 @@ impl Pivot {
 }
 
 impl Group {
-    /// Returns the value of the aggregate; `None` if the measure is unknown in all rows or does not exist.
+    /// Returns the value of the aggregate. Returns `None` if the measure does not exist, or if it is unknown
+    /// in all rows.
     pub fn aggregate(&self, aggregate: Aggregate) -> Option<Number> {
         let integer = |count: u64| Number::Integer(i64::try_from(count).unwrap_or(i64::MAX));
         let of = |measure: usize| self.measures.get(measure);

@@ -21,7 +21,8 @@ pub struct Rows<'a> {
     cancel: Option<&'a AtomicBool>,
 }
 
-/// Error: the flag given to [`Rows::until`] is set. The state of the kernel is incomplete.
+/// Error for a pass that was cancelled, because the flag given to [`Rows::until`] is set. The state of the
+/// kernel is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -56,7 +57,7 @@ impl<'a> Rows<'a> {
     /// Removes the rows whose id is not in the set.
     ///
     /// # Panics
-    /// If the column is shorter than the rows.
+    /// Panics if the column is shorter than the rows.
     #[must_use]
     pub fn keep(self, ids: &[u32], allowed: &IdSet) -> Rows<'a> {
         self.keep_if(|row| allowed.contains(ids[row]))
@@ -92,7 +93,7 @@ impl<'a> Rows<'a> {
     /// Calls `take` with each row, in order.
     ///
     /// # Errors
-    /// If the pass is cancelled.
+    /// Returns an error if the pass is cancelled.
     pub fn each(&self, mut take: impl FnMut(usize)) -> Result<(), Cancelled> {
         self.each_run(|run| run.for_each(&mut take))
     }

@@ -29,7 +29,7 @@ impl Summary {
         self.count
     }
 
-    /// Returns the sum, limited to the range of `i64`; `None` if there are no values.
+    /// Returns the sum, limited to the range of `i64`. Returns `None` if there are no values.
     pub fn sum(&self) -> Option<i64> {
         let limits = (i64::MIN.into(), i64::MAX.into());
         self.known(self.sum.clamp(limits.0, limits.1) as i64)
@@ -63,13 +63,13 @@ impl Summary {
         value != NULL
     }
 
-    /// Adds a known value several times; `times` must be at least 1.
+    /// Adds a known value several times. `times` must be at least 1.
     #[inline]
     pub(crate) fn add_times(&mut self, value: i64, times: u64) {
         self.count += times;
         self.sum += i128::from(value) * i128::from(times);
-        // A new minimum or maximum is rare. Writing them only if they change saves a quarter of the
-        // time.
+        // A new minimum or maximum is rare. So the fields are written only if they change, which saves a
+        // quarter of the time.
         if value < self.min {
             cold_path();
             self.min = value;

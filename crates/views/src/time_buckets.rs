@@ -7,7 +7,7 @@ use crate::TimeRange;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBuckets {
     range: TimeRange,
-    /// Width of a bucket in nanoseconds; at least 1, even for an empty range.
+    /// Width of a bucket in nanoseconds. It is at least 1, even for an empty range.
     width: u64,
     len: usize,
 }
@@ -16,8 +16,9 @@ impl TimeBuckets {
     /// Maximum number of buckets. It is greater than the width of any screen in pixels.
     pub const LIMIT: usize = 1 << 16;
 
-    /// Splits the range into at most `count` buckets. Their width is a whole number of nanoseconds. `count`
-    /// is raised to 1 or lowered to [`LIMIT`](TimeBuckets::LIMIT) if needed. An empty range has no buckets.
+    /// Splits the range into at most `count` buckets. Their width is an integer number of nanoseconds.
+    /// `count` is raised to 1 or lowered to [`LIMIT`](TimeBuckets::LIMIT) if needed. An empty range has no
+    /// buckets.
     pub fn new(range: TimeRange, count: usize) -> TimeBuckets {
         let count = count.clamp(1, TimeBuckets::LIMIT) as u64;
         let width = range.span().div_ceil(count).max(1);
@@ -55,7 +56,8 @@ impl TimeBuckets {
         TimeRange::new(edge(index), edge(index.saturating_add(1)))
     }
 
-    /// Returns the index of the bucket that contains the time; `None` if the time is outside the range.
+    /// Returns the index of the bucket that contains the time. Returns `None` if the time is outside the
+    /// range.
     pub fn index(&self, time: i64) -> Option<usize> {
         self.range.contains(time).then(|| {
             let offset = time.wrapping_sub(self.range.start()).cast_unsigned();
@@ -75,7 +77,8 @@ impl TimeBuckets {
 }
 
 /// Search for the buckets of times. A cursor keeps the last bucket, because a division for each of many
-/// millions of rows would take most of the time. It is fastest if consecutive times are in the same bucket.
+/// millions of rows would take most of the time. The search is fastest if consecutive times are in the same
+/// bucket.
 pub(crate) struct Cursor<'a> {
     buckets: &'a TimeBuckets,
     index: usize,
@@ -84,7 +87,8 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Returns the index of the bucket that contains the time; `None` if the time is outside the range.
+    /// Returns the index of the bucket that contains the time. Returns `None` if the time is outside the
+    /// range.
     #[inline]
     pub(crate) fn index(&mut self, time: i64) -> Option<usize> {
         // For a time before the bucket, the unsigned offset wraps around and is greater than any span.
@@ -97,7 +101,7 @@ impl Cursor<'_> {
         Some(self.index)
     }
 
-    /// Returns the number of leading times that are in the bucket that was found last.
+    /// Returns the number of times at the start of `times` that are in the last found bucket.
     #[inline]
     pub(crate) fn leading(&self, times: &[i64]) -> usize {
         let (start, span) = (self.start, self.span);
@@ -105,7 +109,7 @@ impl Cursor<'_> {
         times.iter().take_while(inside).count()
     }
 
-    /// Returns the end of the bucket that was found last.
+    /// Returns the end of the last found bucket.
     #[inline]
     pub(crate) fn end(&self) -> i64 {
         self.start.wrapping_add_unsigned(self.span)

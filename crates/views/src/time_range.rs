@@ -10,9 +10,9 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// Creates the range `start..end`; empty if `end` is not later than `start`.
+    /// Creates the range `start..end`. The range is empty if `end` is not later than `start`.
     pub fn new(start: i64, end: i64) -> TimeRange {
-        // The minimum of `i64` means an unknown time, so that no range may start there.
+        // The minimum of `i64` means an unknown time. So no range may start there.
         let start = start.max(i64::MIN + 1);
         TimeRange {
             start,

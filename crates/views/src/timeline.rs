@@ -11,16 +11,16 @@ pub struct Timeline {
     /// Summaries, indexed by bucket and then by lane. Because times are in order, the cells of the current
     /// bucket stay in the L1 cache.
     cells: Vec<Summary>,
-    /// For each cell, the number of intervals that cover its bucket completely, minus the same number for the
-    /// bucket before. Because only differences are stored, adding an interval takes the same time for any
-    /// number of buckets.
+    /// For each cell, a difference. It is the number of intervals that cover the cell's bucket completely,
+    /// minus the number of intervals that cover the previous bucket completely. Because only differences are
+    /// stored, adding an interval takes the same time for any number of buckets.
     covers: Vec<i64>,
 }
 
 /// Values of one lane in all buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The lane.
+    /// Lane that has these values.
     pub lane: Lane,
     /// Summary over all buckets.
     pub total: Summary,
@@ -32,7 +32,7 @@ impl Timeline {
     /// Creates an empty timeline.
     ///
     /// # Errors
-    /// If there are too many buckets × lanes.
+    /// Returns an error if there are too many buckets × lanes.
     pub fn new(buckets: TimeBuckets, lanes: Lanes) -> Result<Timeline, TooLarge> {
         let cells = TooLarge::check(buckets.len(), lanes.list().len())?;
         Ok(Timeline {
@@ -47,10 +47,10 @@ impl Timeline {
     /// unknown time or a time outside the range are ignored.
     ///
     /// # Errors
-    /// If the pass is cancelled.
+    /// Returns an error if the pass is cancelled.
     ///
     /// # Panics
-    /// If a column is shorter than the rows.
+    /// Panics if a column is shorter than the rows.
     pub fn add_values(
         &mut self,
         times: &[i64],
@@ -86,10 +86,10 @@ impl Timeline {
     /// The rows must include all intervals that overlap the range, not only those that start in it.
     ///
     /// # Errors
-    /// If the pass is cancelled.
+    /// Returns an error if the pass is cancelled.
     ///
     /// # Panics
-    /// If a column is shorter than the rows.
+    /// Panics if a column is shorter than the rows.
     pub fn add_intervals(
         &mut self,
         intervals: Intervals<'_>,
@@ -141,7 +141,7 @@ impl Timeline {
     /// Adds the sums of another timeline.
     ///
     /// # Panics
-    /// If the other timeline has other buckets or lanes.
+    /// Panics if the other timeline has other buckets or lanes.
     pub fn merge(&mut self, other: &Timeline) {
         assert!(
             self.buckets == other.buckets && self.lanes == other.lanes,

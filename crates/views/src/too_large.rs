@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// Error: the requested shape has too many cells (buckets × ids, or groups × measures).
+/// Error for a requested shape that has too many cells (buckets × ids, or groups × measures).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
     /// Number of requested cells.

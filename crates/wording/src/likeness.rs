@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 /// Minimum Jaro-Winkler similarity at which one name is probably a misspelling of the other.
 const LIKELY: f64 = 0.85;
 
-/// Returns up to `most` known names, sorted by decreasing similarity to `wrong`. Case is ignored. Of names
-/// that differ only in case, one is returned.
+/// Returns up to `most` known names, sorted by decreasing similarity to `wrong`. Case is ignored. If several
+/// names differ only in case, only one of them is returned.
 pub fn closest<'n>(
     wrong: &str,
     known: impl IntoIterator<Item = &'n str>,
@@ -24,7 +24,7 @@ pub fn closest<'n>(
     names.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns the known name of which `wrong` is most likely a misspelling; `None` if no name is similar
+/// Returns the known name of which `wrong` is most likely a misspelling. Returns `None` if no name is similar
 /// enough.
 pub fn closest_one<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let names = known.into_iter().map(|name| (likeness(wrong, name), name));

@@ -18,7 +18,7 @@ pub fn size(bytes: u64) -> String {
     let mut amount = bytes as f64;
     let mut text = format!("{bytes} B");
     for unit in ["KiB", "MiB", "GiB", "TiB"] {
-        // With one decimal, larger amounts would be shown as 1024.0, so they get the next unit.
+        // With one decimal, larger amounts would be rounded to 1024.0. So they get the next unit.
         if amount < 1023.95 {
             break;
         }

@@ -37,7 +37,8 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// Returns a decimal number times 10^`digits`, without rounding errors. Further digits are dropped.
+/// Returns a decimal number times 10^`digits`, without rounding errors. Digits after the `digits`-th decimal
+/// are dropped.
 fn decimal(text: &str, digits: usize) -> Option<i64> {
     let (negative, text) = match text.trim().strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// Shows text with characters escaped that could control a terminal or mislead a reader.
+/// Shows text. Characters that could control a terminal or mislead a reader are escaped.
 #[derive(Clone, Copy, Debug)]
 pub struct Printable<'a>(pub &'a str);
 
@@ -49,7 +49,7 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// Shows text as a code span of Markdown, in which no character has a meaning. Harmful characters are escaped
-/// as by [`Printable`]. In a table, `|` would still end the cell.
+/// in the same way as by [`Printable`]. In a table, `|` would still end the cell.
 ///
 /// Rules of code spans: <https://spec.commonmark.org/0.31.2/#code-spans>
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,8 @@ pub struct MarkdownCode<'a>(pub &'a str);
 impl fmt::Display for MarkdownCode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Printable(self.0).to_string();
-        // A span starts and ends with equal runs of backquotes, so these must be longer than any run in the text.
+        // A span starts and ends with equal runs of backquotes. So these runs must be longer than any run in
+        // the text.
         let runs = text.split(|c| c != '`').map(str::len);
         let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
         // Readers remove one blank from each side.
@@ -88,7 +89,8 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writer that escapes harmful characters in JSON as `\uXXXX`, which readers turn back into the text.
+/// Writer that escapes harmful characters in JSON as `\uXXXX`. Readers of JSON convert these escapes back
+/// into the text.
 #[derive(Debug)]
 pub struct JsonText<W: Write> {
     out: W,
@@ -148,8 +150,9 @@ impl<W: Write> Write for JsonText<W> {
     }
 }
 
-/// Returns false for characters that are invisible or change the text around them: control and format characters
-/// (such as changes of the writing direction), private use, and separators except the blank.
+/// Returns false for characters that are invisible or change the text around them. These are control
+/// characters, format characters (such as changes of the writing direction), private-use characters, and
+/// separators except the blank.
 fn is_harmless(c: char) -> bool {
     match c {
         ' '..='~' => true,

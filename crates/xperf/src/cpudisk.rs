@@ -46,7 +46,7 @@ struct Used {
     writes: u64,
     written_bytes: u64,
     requests: u64,
-    /// Service time of the requests for which it is known; `None` if it is unknown for all.
+    /// Service time of the requests whose service time is known. `None` if it is unknown for all requests.
     service_ns: Option<i64>,
 }
 
@@ -69,7 +69,7 @@ impl Used {
         }
     }
 
-    /// Returns the service time of all requests, as far as it is known.
+    /// Returns the service time of the requests whose service time is known.
     fn service_ns(&self) -> Option<i64> {
         match self.requests {
             0 => Some(0),
@@ -176,7 +176,7 @@ impl Report for CpuDisk {
             ];
             out.row("", &values)?;
         }
-        // If one of the two tables is missing, the report has the other one and a warning.
+        // If one of the two tables is missing, the report shows only the other table and a warning.
         for (has, table) in [(has_runs, Table::CpuRuns), (has_disk_io, Table::DiskIo)] {
             if !has {
                 out.warn(missing_rows(table));

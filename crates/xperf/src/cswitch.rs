@@ -159,7 +159,7 @@ impl CSwitch {
         let wanted = self.processes.wanted(&trace.names);
         let mut before: FxHashMap<u16, Ended> = FxHashMap::default();
         out.table(&SWITCHES)?;
-        // Runs are sorted by end, but selected by start, so any later chunk may have matches.
+        // Runs are sorted by end, but selected by start. So any later chunk may contain selected runs.
         for batch in trace
             .tables
             .batches(&table, trace.range.start..i64::MAX, &COLUMNS)
@@ -243,7 +243,7 @@ impl CSwitch {
         Ok(())
     }
 
-    /// Writes sums by process or thread. Runs count with their part within the requested time range.
+    /// Writes sums by process or thread. Only the part of each run within the requested time range counts.
     fn sums(&self, trace: &Recording, out: &mut Writer, whose: Whose) -> Result<(), Error> {
         #[derive(Default)]
         struct Sum {

@@ -125,8 +125,8 @@ impl Sum {
     }
 }
 
-/// Number of requests, and numbers of requests whose times are unknown and therefore missing in the
-/// sums.
+/// Number of requests. Then the numbers of requests whose times are unknown, so that the sums do not include
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LeftOut {
     requests: u64,
@@ -152,7 +152,8 @@ impl LeftOut {
     }
 }
 
-/// Returns a warning if the time of some requests is unknown, so that the sums of a column lack it.
+/// Returns a warning if the times of some requests are unknown. Then the sums of the column do not include
+/// these requests.
 pub(crate) fn left_out(count: u64, requests: u64, column: &str) -> Option<String> {
     (count > 0).then(|| {
         format!(
@@ -308,8 +309,8 @@ impl DiskIo {
             };
             let disk = view.disk[row];
             if !disks.contains_key(&disk) {
-                // Fails if the usage of all disks needs too much memory: a hostile trace can name any number
-                // of disks.
+                // This fails if the usage of all disks needs too much memory. A hostile trace can name any
+                // number of disks.
                 Intervals::new(trace.span(&[&table]), length, disks.len() + 1)?;
             }
             let usage = disks.entry(disk).or_insert_with(|| Usage::new(&intervals));

@@ -64,7 +64,7 @@ static DISTRIBUTION: Layout = Layout {
     ],
 };
 
-/// Upper bounds of the classes of CPU use in an interval, in percent. xperf only has the first two.
+/// Upper bounds of the classes of CPU use in an interval, in percent. xperf has only the first two classes.
 const CLASSES: [i64; 7] = [1, 5, 10, 25, 50, 75, 100];
 
 /// Number of classes of durations in the histogram: up to 1 µs, 2 µs, 4 µs, ….
@@ -73,9 +73,9 @@ const POWERS: usize = 44;
 /// Options of `laglab dpcisr`. If no part of the report is chosen, the report has all parts.
 #[derive(Clone, Debug, Default)]
 pub struct DpcIsr {
-    /// True to leave out interrupt service routines, unless `isr` is true, too.
+    /// True to show DPCs. Then interrupt service routines are left out, unless `isr` is true too.
     pub dpc: bool,
-    /// True to leave out DPCs, unless `dpc` is true, too.
+    /// True to show interrupt service routines. Then DPCs are left out, unless `dpc` is true too.
     pub isr: bool,
     /// True to show CPU use by module.
     pub summary: bool,
@@ -120,9 +120,10 @@ impl Kind {
 #[derive(Clone, Debug)]
 struct Sum {
     count: u64,
-    /// Number of executions by duration, including interruptions. Class n has durations of up to 2^n µs.
+    /// Number of executions by duration. The durations include interruptions. Class n has durations of up to
+    /// 2^n µs.
     histogram: [u64; POWERS],
-    /// Execution time in nanoseconds by CPU, without interruptions.
+    /// Execution time on each CPU, in nanoseconds. It does not include interruptions.
     exclusive_ns: FxHashMap<u16, i64>,
 }
 
@@ -166,7 +167,8 @@ impl Sum {
         }
     }
 
-    /// Returns the lower bound, upper bound (both in ns) and count of each class that is not empty.
+    /// Returns the lower bound, the upper bound and the count of each class that is not empty. Bounds are in
+    /// nanoseconds.
     fn classes(&self) -> impl Iterator<Item = (i64, i64, u64)> {
         let counts = self.histogram.iter().enumerate();
         counts
@@ -313,8 +315,8 @@ impl DpcIsr {
                     continue;
                 }
                 if cpus.insert(cpu) {
-                    // Fails if this CPU, which the trace header does not list, makes the data too large for
-                    // memory.
+                    // This fails if the CPU makes the data too large for memory. The trace header does not
+                    // list this CPU.
                     for length in [shown.interval, shown.bucket].into_iter().flatten() {
                         OverTime::new(span.clone(), length, cpus.len())?;
                     }

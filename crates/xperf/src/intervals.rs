@@ -17,11 +17,11 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// Cuts the time range `span` into intervals. The last one may be shorter. `lanes` is the number of CPUs
-    /// or disks with such intervals.
+    /// Cuts the time range `span` into intervals. The last interval may be shorter. `lanes` is the number of
+    /// CPUs or disks with such intervals.
     ///
     /// # Errors
-    /// If there are too many intervals.
+    /// Returns an error if there are too many intervals.
     pub(crate) fn new(span: Range<i64>, length: i64, lanes: usize) -> Result<Intervals, Error> {
         let whole = span.end.saturating_sub(span.start).max(1);
         let count = usize::try_from((whole - 1) / length + 1).unwrap_or(usize::MAX);
@@ -79,13 +79,13 @@ impl Intervals {
     }
 }
 
-/// Used time by interval. Adding a time range takes the same time for ranges of any length.
+/// Used time by interval. Adding a time range takes the same time for short and for long ranges.
 #[derive(Clone, Debug)]
 pub(crate) struct Usage {
     /// Used time by interval, without the used time in `grows`.
     used: Vec<i64>,
-    /// Differences of used time between an interval and the previous one, from ranges that cover several
-    /// intervals.
+    /// For each interval, the used time minus the used time of the previous interval. Only time ranges that
+    /// cover several intervals are included.
     grows: Vec<i64>,
 }
 

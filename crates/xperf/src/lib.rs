@@ -52,8 +52,8 @@ pub trait Report {
     /// Writes the report.
     ///
     /// # Errors
-    /// If the trace lacks the data, options contradict each other, the output cannot be written, or
-    /// the user cancels.
+    /// Returns an error if the trace lacks the data, options contradict each other, the output cannot be
+    /// written, or the user cancels.
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error>;
 }
 
@@ -63,13 +63,14 @@ pub struct Recording {
     pub tables: TraceTables,
     /// Names of processes, threads and images.
     pub names: Identities,
-    /// Requested time range, in nanoseconds since the trace's start; the end is excluded.
+    /// Requested time range, in nanoseconds since the trace's start. The end is excluded.
     pub range: Range<i64>,
 }
 
 impl Recording {
-    /// Returns the time range that counts as 100 % in percentages: the part of the requested range within the
-    /// trace. If the end of the trace is unknown or too early, the last row of `tables` ends the trace.
+    /// Returns the time range that is 100 % in percentages. It is the part of the requested range within the
+    /// trace. If the end of the trace is unknown or too early, the last row of `tables` is the end of the
+    /// trace.
     fn span(&self, tables: &[&StoredTable]) -> Range<i64> {
         let chunks = tables.iter().flat_map(|table| table.chunks());
         let last_ns = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
@@ -85,11 +86,11 @@ impl Recording {
     }
 
     /// Returns a warning if context switches contradict each other. A contradiction means that switches are
-    /// missing. The whole time between the contradicting switches is counted for the thread that the second
-    /// one takes off its CPU.
+    /// missing. The whole time between the two contradicting switches then counts for the thread that the
+    /// second switch takes off its CPU.
     ///
     /// # Errors
-    /// If the table of runs cannot be read.
+    /// Returns an error if the table of runs cannot be read.
     pub fn missing_switches(&self) -> Result<Option<String>, Error> {
         let runs = self.tables.table(Table::CpuRuns)?;
         let (mut count, mut ns) = (0_u64, 0_i64);
@@ -140,7 +141,7 @@ impl Recording {
     /// Returns a warning if runs are left out because they have too few samples.
     ///
     /// # Errors
-    /// If a table cannot be read.
+    /// Returns an error if a table cannot be read.
     pub fn left_out_runs(&self) -> Result<Option<String>, Error> {
         let doubtful = self.doubtful_runs()?;
         if doubtful.are_none() {
@@ -175,7 +176,7 @@ impl Recording {
     }
 }
 
-/// Returns `part` as a percentage of `whole`; 0 if `whole` is not positive.
+/// Returns `part` as a percentage of `whole`. Returns 0 if `whole` is not positive.
 fn percent(part: i64, whole: i64) -> f64 {
     match whole {
         ..=0 => 0.0,

@@ -35,7 +35,7 @@ impl PlaceOptions {
     /// Creates a resolver for the images of a trace.
     ///
     /// # Errors
-    /// If the symbol path is invalid.
+    /// Returns an error if the symbol path is invalid.
     pub fn places<'t>(&self, trace: &'t Recording) -> Result<Places<'t>, Error> {
         Ok(Places {
             trace,
@@ -51,8 +51,8 @@ impl Places<'_> {
         self.by
     }
 
-    /// Returns the key of an address's group within its image: the address itself for functions, 0 for
-    /// modules.
+    /// Returns the key of an address's group within its image. If addresses are grouped by function, the key
+    /// is the address. If they are grouped by module, the key is 0.
     pub fn within(&self, address: u64) -> u64 {
         match self.by {
             By::Module => 0,
@@ -69,7 +69,8 @@ impl Places<'_> {
         let named = image.and_then(|image| self.symbols.name(image as usize, address));
         Some(match named {
             None => format!("{address:#x}"),
-            // The offset within the function is removed, so that all its addresses belong to one group.
+            // The offset within the function is removed, so that all addresses of the function belong to one
+            // group.
             Some(name) if name.contains('!') => match name.rsplit_once("+0x") {
                 Some((function, _)) => function.to_owned(),
                 None => name,

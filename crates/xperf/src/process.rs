@@ -128,7 +128,7 @@ impl Row<'_> {
             && self.end().is_none_or(|end| end >= range.start)
     }
 
-    /// Returns true if the process was alive when `child` was created.
+    /// Returns true if this process was alive when `child` was created.
     fn could_create(&self, child: &Row<'_>) -> bool {
         match (self.start(), child.start()) {
             (Some(start), Some(child)) => {
@@ -166,8 +166,8 @@ fn tree(rows: &[Row<'_>]) -> Vec<(usize, usize)> {
     }
     let mut order = Vec::with_capacity(rows.len());
     let mut seen = vec![false; rows.len()];
-    // Ids of processes that ended before the trace may be in use again, so creators may form a cycle.
-    // Processes in a cycle, which no root reaches, become roots.
+    // A process that ended before the trace started may have an id that is in use again. So creators may form
+    // a cycle. No root reaches the processes of a cycle, so they become roots.
     for root in roots.into_iter().chain(0..rows.len()) {
         let mut open = vec![(root, 0)];
         while let Some((at, depth)) = open.pop() {

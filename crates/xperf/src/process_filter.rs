@@ -33,7 +33,8 @@ impl ProcessFilter {
 }
 
 impl WantedProcesses {
-    /// Returns true if the filter selects a process, given by its row or, if the row is unknown, by its id.
+    /// Returns true if the filter selects a process. The process is identified by its row or, if the row is
+    /// unknown, by its id.
     pub fn has(&self, row: Option<u32>, id: Option<u32>) -> bool {
         let Some(rows) = &self.rows else {
             return true;

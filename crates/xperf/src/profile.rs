@@ -75,7 +75,7 @@ impl Report for Profile {
         let places = self.places.places(trace)?;
         let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
         let mut sums: FxHashMap<(ProcessKey, Option<u32>, u64), Sum> = FxHashMap::default();
-        // If samples are lost, the next one stands for all of their time.
+        // If samples are lost, the next sample represents the time of all lost samples.
         let most_ns = match trace.is_damaged()? {
             true => MAX_WEIGHT_NS,
             false => i64::MAX,

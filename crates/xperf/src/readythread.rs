@@ -118,7 +118,8 @@ struct Wait {
 struct SwitchedOut<'t> {
     tables: &'t TraceTables,
     runs: StoredTable,
-    /// Index of the current chunk of `runs`; its rows and the index of the next row follow.
+    /// Index of the current chunk of `runs`. The next fields are the rows of this chunk and the index of the
+    /// next row.
     chunk: usize,
     batch: Option<RecordBatch>,
     row: usize,
@@ -137,8 +138,8 @@ impl<'t> SwitchedOut<'t> {
         })
     }
 
-    /// Returns the wait in which a thread is at the given time, or `None` if the thread is ready or has not
-    /// been seen. The time must not be earlier than in the previous call.
+    /// Returns the wait in which a thread is at the given time. Returns `None` if the thread is ready or was
+    /// not seen yet. The time must not be earlier than in the previous call.
     fn wait(&mut self, thread_id: u32, time_ns: i64) -> Result<Option<Wait>, Error> {
         while self.advance(time_ns)? {}
         Ok(self.waits.get(&thread_id).copied().flatten())

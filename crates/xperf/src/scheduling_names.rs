@@ -71,7 +71,8 @@ pub(crate) fn wait_reason(reason: Option<u8>) -> Value<'static> {
     name(&WAIT_REASONS, reason)
 }
 
-/// Returns the name of a wait mode, which decides whether the stack of the waiting thread may be paged out.
+/// Returns the name of a wait mode. The wait mode determines whether the stack of the waiting thread may be
+/// paged out.
 pub(crate) fn swapable(wait_mode: Option<u8>) -> Value<'static> {
     name(&["NonSwap", "Swapable"], wait_mode)
 }

@@ -66,7 +66,8 @@ impl Stacked {
         }
     }
 
-    /// Returns the error for a trace without these stacks. It lists the kinds of events to record.
+    /// Returns the error for a trace that lacks the stacks of this kind of events. It lists the kinds of
+    /// events to record.
     fn stacks(self) -> NotRecorded {
         let (rows, kinds): (&str, &[Kind]) = match self {
             Stacked::Profile => (
@@ -114,16 +115,16 @@ struct Key {
     process_id: Option<u32>,
 }
 
-/// Number of events with a stack in a process, and the time of the first one. This time decides which modules
-/// were loaded.
+/// Number of events with a stack in a process, and the time of the first of these events. This time
+/// determines the loaded modules.
 #[derive(Clone, Copy)]
 struct Hits {
     count: u64,
     first_ns: i64,
 }
 
-/// Number of events whose stacks contain a module or function, and number of those on whose stacks it is the
-/// innermost frame.
+/// Two numbers of events for a module or function: events whose stacks contain it, and events on whose stacks
+/// it is the innermost frame.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     inclusive: u64,
@@ -190,8 +191,8 @@ impl Report for Stack {
 }
 
 impl Stack {
-    /// Returns the number of events by stack, for events that the filters select, and the number of such
-    /// events without a stack.
+    /// Returns the number of selected events for each stack. Also returns the number of selected events
+    /// without a stack.
     fn hits(&self, trace: &Recording) -> Result<(FxHashMap<Key, Hits>, u64), Error> {
         let table = trace.tables.table(self.event.table())?;
         let wanted = self.processes.wanted(&trace.names);
@@ -216,7 +217,7 @@ impl Stack {
             };
             hits.entry(key).or_insert(new).count += 1;
         };
-        // Runs are sorted by end but selected by start, so all later chunks may contain selected runs.
+        // Runs are sorted by end but selected by start. So all later chunks may contain selected runs.
         let range = match self.event {
             Stacked::Cswitch => trace.range.start..i64::MAX,
             _ => trace.range.clone(),
@@ -283,7 +284,7 @@ impl Stack {
                 frames.name(*place as u32),
             )
         });
-        // Callers and callees of each module or function; sorted below by their number of stacks.
+        // Callers and callees of each module or function. Below, they are sorted by their number of stacks.
         let mut around: FxHashMap<u32, Vec<(&'static str, u32, u64)>> = FxHashMap::default();
         for ((caller, callee), hits) in calls {
             around

@@ -43,8 +43,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Creates a column for all formats. The width of the heading is the width of the column in text, so it
-    /// starts with spaces if values are wider.
+    /// Creates a column for all formats. In text, the column is as wide as the heading. So the heading must
+    /// start with spaces if values are wider.
     pub const fn new(heading: &'static str, name: &'static str) -> Column {
         Column {
             heading: Some(heading),
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// Creates a column for text only, because xperf has it and the tables do not.
+    /// Creates a column for text only. xperf has this column, but the tables do not.
     pub const fn text_only(heading: &'static str) -> Column {
         Column {
             heading: Some(heading),
@@ -79,7 +79,7 @@ impl Column {
         }
     }
 
-    /// Creates a column for CSV and JSON only, because the tables have it and xperf does not.
+    /// Creates a column for CSV and JSON only. The tables have this column, but xperf does not.
     pub const fn data_only(name: &'static str) -> Column {
         Column {
             heading: None,
@@ -95,7 +95,7 @@ impl Column {
 pub enum Value<'a> {
     /// Unknown value.
     Unknown,
-    /// Time in nanoseconds. Text shows whole microseconds.
+    /// Time in nanoseconds. In text, it is rounded to microseconds.
     Time(i64),
     /// Number without a unit, or a number of bytes.
     Number(i64),
@@ -210,7 +210,7 @@ impl Writer {
         &self.warnings
     }
 
-    /// Returns the output for a report with its own text layout; `None` for CSV and JSON.
+    /// Returns the output for a report with its own text layout. Returns `None` for CSV and JSON.
     pub fn page(&mut self) -> Option<&mut dyn Write> {
         match &mut self.lines.sink {
             Sink::Text(page) => Some(page),
@@ -238,8 +238,8 @@ impl Writer {
         }
     }
 
-    /// Writes a row for each of the numbers, in order. `make` adds the line of a row, or nothing. Parallel
-    /// threads call it.
+    /// Writes a row for each of the numbers, in order. `make` adds the line of a row, or adds nothing.
+    /// Parallel threads call `make`.
     pub fn rows(
         &mut self,
         numbers: Range<usize>,

@@ -14,12 +14,12 @@ export type Id = number | null;
  */
 export type BackToBack = {
 /**
- * Measured durations.
+ * Kind of the durations.
  */
 durations: Durations,
 /**
- * Bounds of the classes, in nanoseconds: class `i` contains durations above `bounds[i]`, up to and
- * including `bounds[i + 1]`.
+ * Bounds of the classes, in nanoseconds. Class `i` contains the durations `d` with
+ * `bounds[i] < d <= bounds[i + 1]`.
  */
 bounds: Array<number>,
 /**
@@ -32,11 +32,11 @@ before: Array<number>,
 after: Array<number>, };
 
 /**
- * Fact, driver or kind of event that differs.
+ * A fact, driver or kind of events that differs.
  */
 export type BesidesRow = {
 /**
- * Name of what differs.
+ * Name of the fact, driver or kind of events.
  */
 name: string,
 /**
@@ -183,7 +183,7 @@ export type ColumnKind = "key" | "measure" | "time" | "text" | "test";
  */
 export type ComparedFinding = {
 /**
- * Sentence that says what changed.
+ * Sentence that states the change.
  */
 sentence: string,
 /**
@@ -204,13 +204,13 @@ export type ComparedFlame = {
  */
 code: SampledCode,
 /**
- * Calls of both sides. The weights are CPU times after the change, and the weights to compare with are
- * those before it.
+ * Calls of both sides. The weights are CPU times after the change. The compared weights are CPU times
+ * before the change.
  */
 answer: FlameAnswer, };
 
 /**
- * Row of both sides. Counts and times are per unit.
+ * A row with its values on both sides. Counts and times are per `unit` of the table.
  */
 export type ComparedRow = {
 /**
@@ -234,11 +234,11 @@ after_count: number,
  */
 after_ns: number,
 /**
- * True if the sides differ in the row.
+ * True if the time or the mean time of the row differs between the sides.
  */
 differs: boolean,
 /**
- * Conclusion in words.
+ * Conclusion about the row, in words.
  */
 conclusion: string, };
 
@@ -247,15 +247,15 @@ conclusion: string, };
  */
 export type ComparedRows = {
 /**
- * Title of the kind.
+ * Title of the table for this kind of rows.
  */
 title: string,
 /**
- * Description of the times.
+ * Description of the times of this kind of rows.
  */
 about: string,
 /**
- * Name of one row, for example `Module`.
+ * Word for one row of the table, for example `Module`.
  */
 one: string,
 /**
@@ -267,15 +267,15 @@ unit: string,
  */
 is_sampled: boolean,
 /**
- * Change of the sum of all rows, in steps.
+ * Change of the total of all rows, divided into steps.
  */
 waterfall: Waterfall,
 /**
- * Rows with the greatest changes, the greatest first.
+ * Rows, sorted by descending change. Only the rows with the greatest changes are included.
  */
 rows: Array<ComparedRow>,
 /**
- * Number of rows that are left out.
+ * Number of rows that are left out, because the table has too many rows.
  */
 omitted: number, };
 
@@ -296,7 +296,7 @@ simulated: boolean,
  */
 seconds: number,
 /**
- * Number of lost events.
+ * Number of lost events in all recordings of the side.
  */
 lost_events: number, };
 
@@ -313,7 +313,7 @@ before: ComparedSide,
  */
 after: ComparedSide,
 /**
- * Answer in one sentence.
+ * Answer of the comparison in one sentence.
  */
 answer: string,
 /**
@@ -325,23 +325,23 @@ findings: Array<ComparedFinding>,
  */
 doubts: Array<string>,
 /**
- * Differences of the machines and the recordings, besides what is measured.
+ * Differences between the machines and between the recordings, in addition to the measured differences.
  */
 besides: Array<BesidesRow>,
 /**
- * Rows by kind and by unit. The table of the greatest change is first.
+ * Tables of rows, one for each kind and unit. The table with the most important change is first.
  */
 tables: Array<ComparedRows>,
 /**
- * Flame graphs of the stacks of both sides.
+ * Differential flame graphs of the stacks of both sides, one for each kind of code.
  */
 flames: Array<ComparedFlame>,
 /**
- * Distributions of durations.
+ * Distributions of durations on both sides.
  */
 histograms: Array<BackToBack>,
 /**
- * Use of each CPU over time.
+ * Use of each CPU over time, one for each kind of work.
  */
 strips: Array<Strips>, };
 
@@ -354,20 +354,20 @@ export type Condition = {
  */
 column: string,
 /**
- * Ids of the key, one of which the row must have. `null` is the id of unknown values.
+ * Ids of the key. A row must have one of these ids. `null` is the id of unknown values.
  */
 in?: Array<number | null>,
 /**
- * Ids of the key, none of which the row may have. Rows with an unknown id pass unless the list contains
- * `null`.
+ * Ids of the key. A row must have none of these ids. Rows with an unknown id pass unless the list
+ * contains `null`.
  */
 not_in?: Array<number | null>,
 /**
- * Labels of the key, one of which the row must have.
+ * Labels of the key. A row must have one of these labels.
  */
 is?: Array<string>,
 /**
- * Labels of the key, none of which the row may have. Rows with an unknown id pass.
+ * Labels of the key. A row must have none of these labels. Rows with an unknown id pass.
  */
 is_not?: Array<string>,
 /**
@@ -423,20 +423,20 @@ export type CpuStrip = {
  */
 cpu: number,
 /**
- * Used share of each time bucket, from 0 to 1, rounded to thousandths.
+ * Used share of each time bucket. A share is from 0 to 1, rounded to thousandths.
  */
 shares: Array<number>, };
 
 /**
- * CPUs of one trace.
+ * Use of the CPUs in one trace.
  */
 export type CpuStrips = {
 /**
- * CPUs, sorted by number.
+ * Use of each CPU, sorted by the number of the CPU.
  */
 cpus: Array<CpuStrip>,
 /**
- * Number of CPUs that are left out, because they were used least.
+ * Number of CPUs that are left out. The least used CPUs are left out.
  */
 omitted: number, };
 
@@ -513,8 +513,8 @@ title: string,
  */
 query: string,
 /**
- * Rows that the page's view shows; `None` if it shows the rows of the query. The server sends
- * the view of a finding's evidence separately, so this field is not serialized.
+ * Selection of the rows that the page's view shows; `None` if the view shows the rows of the query. The
+ * server sends the view of a finding's evidence separately, so this field is not serialized.
  */
 view?: View | null,
 /**
@@ -657,8 +657,8 @@ frames: Array<string>,
  */
 nodes: Nodes,
 /**
- * Total of the weights of omitted calls, which are lighter than the minimum share or exceed the maximum
- * number.
+ * Total weight of the omitted calls. A call is omitted if its weight is below the minimum share, or if
+ * there are more calls than the maximum number.
  */
 cut: number,
 /**
@@ -699,12 +699,12 @@ filter?: Array<Condition>,
  */
 inverted?: boolean,
 /**
- * Frames with which a stack must start to be included, outermost first. If `inverted` is true, frames
- * with which the stack must end, innermost first.
+ * Frames with which a stack must start to be included, outermost first. If `inverted` is true, a stack
+ * must end with these frames, and they are given innermost first.
  */
 root?: Array<string> | null,
 /**
- * Time range to compare with. It has a second weight for each call.
+ * Time range to compare with. Each call then has a second weight: its weight in this time range.
  */
 compare?: Range | null,
 /**
@@ -725,8 +725,8 @@ label: string,
  */
 self: number,
 /**
- * Weight of the stacks that contain the function. If a stack contains it several times, the stack
- * counts once.
+ * Weight of the stacks that contain the function. A stack counts once, even if it contains the function
+ * several times.
  */
 total: number, };
 
@@ -1281,12 +1281,12 @@ name: string,
  */
 group: string,
 /**
- * The view.
+ * View that the preset shows.
  */
 view: View, };
 
 /**
- * Progress of long work; `phase` is `null` if no work is in progress.
+ * Progress of long work. `phase` is `null` if no work is in progress.
  */
 export type Progress = { phase: string | null, done: number, of: number, };
 
@@ -1311,8 +1311,8 @@ end_ns: number,
  */
 priority: number | null,
 /**
- * Rank of the thread: the worse of its ranks at the end of the run and at the last switch-out
- * before it.
+ * Rank of the thread. The thread has a rank at the end of the run and a rank at the last switch-out
+ * before the run; this is the worse of the two.
  */
 rank: number | null, };
 
@@ -1333,11 +1333,11 @@ hidden?: Array<number | null>,
  */
 rest_hidden?: boolean,
 /**
- * Visible part of the view: the graph or the table. `None`: both.
+ * Visible part of the view: the graph or the table. `None` if both are visible.
  */
 show?: ReportPart | null,
 /**
- * Selected time range, used by tables, flame graphs and histograms. `None`: the range of the view.
+ * Selected time range, used by tables, flame graphs and histograms. `None` for the range of the view.
  */
 selection?: Range | null,
 /**
@@ -1345,7 +1345,7 @@ selection?: Range | null,
  */
 inverted?: boolean,
 /**
- * Time range that the flame graph is compared with.
+ * Time range with which the flame graph is compared.
  */
 compare?: Range | null,
 /**
@@ -1380,7 +1380,7 @@ count: number,
  */
 total: number | null,
 /**
- * Value in each bucket.
+ * Value of these groups in each bucket.
  */
 values: Array<number | null>, };
 
@@ -1570,7 +1570,7 @@ export type SqlFunction = { name: string, signature: string, about: string, };
  */
 export type SqlRequest = {
 /**
- * Ids of the traces to query. Default: all.
+ * Ids of the traces to query. `None` for all traces.
  */
 traces?: Array<number> | null,
 /**
@@ -1593,7 +1593,7 @@ export type SqlTable = { name: string, about: string, view: boolean, columns: Ar
 export type SqlTableColumn = { name: string, type: string, about: string | null, };
 
 /**
- * Change of one row.
+ * Step of a waterfall: the change of one row.
  */
 export type Step = {
 /**
@@ -1601,7 +1601,7 @@ export type Step = {
  */
 name: string,
 /**
- * Change, in nanoseconds per unit.
+ * Change of the time of the row, in nanoseconds per unit.
  */
 ns: number, };
 
@@ -1622,7 +1622,7 @@ at_ns: number,
  */
 kind: Doing,
 /**
- * Run at the moment or, if the thread was not running, its next run.
+ * Run of the thread at the moment. If the thread was not running, it is the thread's next run.
  */
 run: Ran | null,
 /**
@@ -1702,12 +1702,12 @@ evidence: Evidence | null, };
 export type StoryEventKind = "switched_out" | "readied" | "waited_behind" | "ran";
 
 /**
- * Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides, and times
+ * Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides. Times
  * count from the start of each recording.
  */
 export type Strips = {
 /**
- * Work that used the CPUs.
+ * Kind of work that used the CPUs.
  */
 work: CpuWork,
 /**
@@ -1715,11 +1715,11 @@ work: CpuWork,
  */
 bucket_ns: number,
 /**
- * CPUs before the change.
+ * Use of the CPUs before the change.
  */
 before: CpuStrips,
 /**
- * CPUs after the change.
+ * Use of the CPUs after the change.
  */
 after: CpuStrips, };
 
@@ -1801,7 +1801,7 @@ last_ns: number | null,
  */
 record: string,
 /**
- * Name of the column by whose times the rows are sorted.
+ * Name of the column of times by which the rows are sorted.
  */
 time: string,
 /**
@@ -1900,8 +1900,8 @@ filter?: Array<Condition>,
  */
 buckets: number,
 /**
- * Maximum number of groups with their own series, up to 64. They are the groups with the largest
- * totals.
+ * Maximum number of groups with their own series, up to 64. The groups with the largest totals get their
+ * own series.
  */
 first: number, };
 
@@ -1939,7 +1939,7 @@ simulated: boolean,
  */
 windows: string | null, machine: string | null, cpu: string | null, cpus: number | null, start_utc: string | null,
 /**
- * Time from the first to the last event. It is the length of the session until the events are read.
+ * Time from the first to the last event. Until the events are read, it is the length of the session.
  */
 duration_ns: number | null,
 /**
@@ -1955,8 +1955,8 @@ warnings: Array<string>,
  */
 complete: boolean,
 /**
- * Name of the only table if the files are packet captures or measured samples, which have no events; `None`
- * for other traces.
+ * Name of the only table of packet captures or measured samples, which have no events. `None` for other
+ * traces.
  */
 only: string | null, };
 
@@ -2084,26 +2084,27 @@ by_dpc: boolean,
 thread: number | null, };
 
 /**
- * Change of a total, divided into steps. The total before plus all steps is the total after the change.
+ * Change of a total, divided into steps. The total before the change plus all steps is the total after the
+ * change.
  */
 export type Waterfall = {
 /**
- * Time of all rows before the change, in nanoseconds per unit.
+ * Total time of all rows before the change, in nanoseconds per unit.
  */
 before_ns: number,
 /**
- * Rows with the greatest changes, the greatest first.
+ * Steps of the rows with the greatest changes, the greatest change first.
  */
 steps: Array<Step>,
 /**
- * Number of the other rows.
+ * Number of the other rows, which have no separate step.
  */
 others: number,
 /**
- * Change of the other rows, in nanoseconds per unit.
+ * Total change of the other rows, in nanoseconds per unit.
  */
 others_ns: number,
 /**
- * Time of all rows after the change, in nanoseconds per unit.
+ * Total time of all rows after the change, in nanoseconds per unit.
  */
 after_ns: number, };

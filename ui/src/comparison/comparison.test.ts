@@ -27,7 +27,7 @@ describe("the table of changes", () => {
     expect(names("name", false)).toEqual(["a", "b9", "b10", "c"]);
     expect(names("before", true)).toEqual(["b10", "b9", "c", "a"]);
     expect(names("after", true)).toEqual(["b10", "a", "c", "b9"]);
-    // A new row is infinitely greater, and a row that is gone is 0 times as great.
+    // For a new row, the ratio is infinite. For a row that is gone, the ratio is 0.
     expect(names("ratio", true)).toEqual(["a", "b10", "c", "b9"]);
     expect(names("conclusion", true)).toEqual(["a", "b9", "b10", "c"]);
     expect(names("means", true)[3]).toBe("b9");
@@ -60,7 +60,8 @@ test("the axis of durations is logarithmic", () => {
   ]);
   expect(tens([900, 100_000])).toEqual([1_000, 10_000, 100_000]);
   expect(tens([0, 10])).toEqual([1, 10]);
-  // One value in 10 s, of at most 1,000 per second: the first of five decades.
+  // The rate is one value in 10 s. The maximum is 1,000 per second. So the rate is at the lower end of the
+  // first of five decades.
   expect([0, 0.1, 1, 1_000].map((rate) => height(rate, 0.1, 1_000, true))).toEqual([0, 0.2, 0.4, 1]);
   expect(height(250, 0.1, 1_000, false)).toBe(0.25);
 });

@@ -32,7 +32,7 @@ export function sorted(rows: ComparedRow[], { column, descending }: Order): Comp
     if (column === "conclusion")
       return Number(one.differs) - Number(other.differs) || byText(one.conclusion, other.conclusion);
     const [a, b] = [KEYS[column](one), KEYS[column](other)];
-    // Both may be infinite.
+    // Both ratios may be infinite.
     return a === b ? 0 : a - b;
   };
   return rows.toSorted((one, other) => sign * compare(one, other) || byName(one, other));

@@ -8,8 +8,8 @@ import { matchedWeight, matcher, matchingFrames } from "./search";
 import { callees, callOf, heaviestCallee, pathOf, sibling } from "./walk";
 
 const frames = ["a.exe!main", "b.dll!work", "c.sys!wait", "b.dll!WORK<T>"];
-// Weights of the tree: main 100, of which work 60 (wait 20, work<T> 30) and wait 25. A second root: wait
-// 100.
+// Weights of the tree: main has 100. It calls work (60) and wait (25). work calls wait (20) and work<T> (30).
+// A second root is wait with 100.
 const nodes: Nodes = {
   parent: [null, 0, 1, 1, 0, null],
   frame: [0, 1, 2, 3, 2, 2],
@@ -103,7 +103,7 @@ describe("differences", () => {
     expect(greatest(of(answer))).toBe(0.3);
     expect(sharesOf({ ...answer, nodes })).toBeNull();
     expect(of({ ...answer, compared_total: 0 })[0]).toBe(0.5);
-    // With given wholes, shares are of these.
+    // If total weights are given, shares are computed from these totals.
     expect(differences(sharesOf(answer, [1000, 1000])!)[0]).toBe(0);
   });
   test("have the widths of the larger side, and callees fit below their callers", () => {
@@ -115,7 +115,7 @@ describe("differences", () => {
       expect(from[node]).toBeGreaterThanOrEqual(from[caller]);
       expect(to[node]).toBeLessThanOrEqual(to[caller] + 1e-12);
     });
-    // One side on the scale of the union leaves room.
+    // If one side is drawn on the scale of the union, some room remains.
     expect(layOut(nodes, nodes.total, 460).to[5]).toBeCloseTo(200 / 460, 12);
   });
   test("have a sign, not only a colour", () => {

@@ -24,7 +24,7 @@ export function layOut(nodes: Nodes, weights: ArrayLike<number>, whole?: number)
   const [from, to] = [new Float64Array(length), new Float64Array(length)];
   const [depth, next] = [new Int32Array(length), new Int32Array(length)];
   const all = whole ?? outermostSum(nodes, weights);
-  // For each call, the end of the part that is taken by the callees placed so far.
+  // For each call, the end of the part that the callees placed so far take.
   const taken = new Float64Array(length);
   let outermost = 0;
   for (let node = 0; node < length; node++) {

@@ -98,7 +98,7 @@ function calls(ctx: CanvasRenderingContext2D, width: number, height: number, pic
     if (picture.differences) {
       const difference = picture.differences[node] / picture.greatest;
       if (Math.abs(difference) >= 0.02) hatch(ctx, difference > 0, from, top, wide);
-      // Lines in both directions cross on calls that one side lacks.
+      // If one side lacks a call, lines in both directions cross on the call.
       const only = picture.only?.(node);
       if (only) hatch(ctx, only === "other", from, top, wide);
       if (only) hatch(ctx, only === "this", from, top, wide);

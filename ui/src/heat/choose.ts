@@ -18,7 +18,8 @@ export function cellsChosen(answer: HeatAnswer, one: Corner, other: Corner): Cho
   const [low, high] = [Math.min(one.row, other.row), Math.max(one.row, other.row)];
   return {
     range: rangeOf(within(Math.min(one.from_ns, other.from_ns)), within(Math.max(one.to_ns, other.to_ns))),
-    // Values are whole numbers, and a class contains those above its lower bound, up to its upper bound.
+    // Values are integers. A class contains the values above its lower bound, up to and including its upper
+    // bound.
     from: answer.bounds[low] + 1,
     to: answer.bounds[high + 1] + 1,
   };

@@ -63,7 +63,7 @@ export function described(answer: LanesAnswer, hit: Hit): { title: string; lines
   const cpu = answer.cpus[hit.lane];
   const length = hit.end_ns - hit.start_ns;
   const exact = hit.interrupt ? answer.interrupts_exact : answer.exact;
-  // At the edges of the time range, the actual run may be longer than the one in the answer.
+  // At the edges of the time range, the actual run may be longer than the run in the answer.
   const isCut = exact && (hit.start_ns <= answer.start_ns || hit.end_ns >= answer.end_ns);
   const when: [string, string][] = [
     ["from", moment(hit.start_ns, Math.max(length / 100, 100))],

@@ -1,4 +1,4 @@
-// Theme of the page: light, dark, or that of the operating system.
+// Theme of the page: light, dark, or the theme of the operating system.
 
 export type Theme = "system" | "light" | "dark";
 const KEY = "laglab-theme";

@@ -36,7 +36,7 @@ export function chartOf({ columns, rows }: SqlAnswer): Chart {
     const sorted = rows.filter((row) => number(row[0]) !== null);
     sorted.sort((one, other) => Number(one[0]) - Number(other[0]));
     const x = sorted.map((row) => Number(row[0]));
-    // Numbers without repetition are an axis for lines. Otherwise they are keys.
+    // If the numbers ascend without repetition, they are an axis for lines. Otherwise, they are keys.
     const isAxis = x.length > 1 && x.every((value, place) => place === 0 || value > x[place - 1]);
     if (isAxis) {
       return {

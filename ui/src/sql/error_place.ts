@@ -19,7 +19,7 @@ export function errorPlace(sql: string, { line, column }: Place): Wrong | null {
   const pieces = tokens(sql);
   let found = pieces.findIndex(({ from, to, kind }) => from <= at && at < to && kind !== "space");
   if (found >= 0) {
-    // If the name is followed by a point, mark the whole name, such as `r.column`.
+    // If a point follows the name, mark the whole name, such as `r.column`.
     while (pieces[found + 1]?.text === "." && pieces[found + 2]) found += 2;
     return { from: at, to: pieces[found].to };
   }

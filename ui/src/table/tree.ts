@@ -79,7 +79,7 @@ export class Tree {
    * the table, returns fewer rows.
    */
   async rows(from: number, to: number): Promise<Row[]> {
-    // A loaded page may contain expanded rows, so that other rows move to the requested indexes.
+    // A loaded page may contain expanded rows. Then other rows move to the requested indexes.
     for (let round = 0; round < 64; round++) {
       const missing: Promise<void>[] = [];
       const rows: Row[] = [];
@@ -174,7 +174,8 @@ export class Tree {
     let at = 0; // Index of the visible row that shows the sibling `place`.
     let place = 0;
     const take = (until: number) => {
-      // Takes the siblings from `place` to the one before `until`. At most the last of them is expanded.
+      // Takes the siblings from `place` up to, but not including, `until`. At most the last of these siblings
+      // is expanded.
       const first = Math.max(place, place + from - at);
       const last = Math.min(until, place + to - at);
       for (let one = first; one < last; one++) this.#row(level, one, rows, missing);

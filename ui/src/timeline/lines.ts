@@ -77,11 +77,11 @@ export function linesOf(
     values: scaled(series.values),
     total: series.total,
   }));
-  // Series of numbers are sorted by value, series of names by total.
+  // Series of numbers are sorted by value. Series of names are sorted by total.
   if (table?.columns.find(({ name }) => name === graph.by)?.numeric_key) {
     lines.sort((one, other) => Number(one.id ?? Infinity) - Number(other.id ?? Infinity));
   }
-  // In a graph of lines, the sum of all other groups would be much higher than single lines, so it is
+  // In a graph of lines, the sum of all other groups would be much higher than single lines. So this sum is
   // omitted.
   if (answer.rest && graph.as !== "lines") {
     const { count, total, values } = answer.rest;

@@ -1,4 +1,4 @@
-// Open traces, with the data about them that several parts of the page share: tables, findings and others.
+// Open traces, and the data about them that several parts of the page share, such as tables and findings.
 
 import { api, isCancelled, messageOf } from "../api/client";
 import type { Findings, Overview, Preset, Range, TableInfo, TraceFacts } from "../api/types";
@@ -76,7 +76,7 @@ export class OpenTrace {
 
   needOverview(): void {
     void this.#once("overview", async () => {
-      // Reading a large trace takes seconds. So each graph is shown when its table is built.
+      // Reading a large trace takes seconds. So each graph is shown as soon as its table is built.
       for (;;) {
         const seen = await api.overview(this.trace.id);
         await this.#reloadFacts();

@@ -1,4 +1,5 @@
-// State of the page as a small document. Links contain it, and the history of the browser stores it.
+// State of the page as a small document. Links contain this document, and the history of the browser stores
+// it.
 
 import type { Condition, Graph, Id, Range, View } from "../api/types";
 import { BAR } from "./columns";

@@ -188,7 +188,7 @@ class Page {
       view && rows.length > 0 ? [{ view: { ...view, range: null }, title }] : [],
     );
     const during: Range | null = finding.during ? [finding.during.start, finding.during.end] : null;
-    // If the views show the whole trace, the time range is not limited to that of the finding.
+    // If the views show the whole trace, the time range of the finding does not limit the visible range.
     const range = chosen.find(({ view }) => view?.range)?.view?.range ?? (panels.length === 0 ? during : null);
     const moment = longestWait(finding);
     const at: FindingAt = { trace: opened.trace.id, place };

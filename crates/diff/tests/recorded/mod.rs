@@ -40,7 +40,7 @@ pub(crate) fn per_work(diff: &Diff) -> &[Change] {
     diff.per_work.as_ref().map_or(&[], |work| &work.changes)
 }
 
-/// Checks that the parts of every change add up to it.
+/// Checks that the two parts of each change sum to the change.
 pub(crate) fn adds_up(diff: &Diff) {
     for change in diff.per_second.iter().chain(per_work(diff)) {
         let sum = change.parts.count_ns + change.parts.mean_ns;

@@ -33,7 +33,7 @@ struct Run {
 struct Spent {
     /// CPU time in completed runs, in nanoseconds.
     ns: i64,
-    /// CPU time that was already returned, in completed runs and in the current run.
+    /// CPU time that was already returned. It includes completed runs and the current run.
     reported_ns: i64,
 }
 
@@ -41,7 +41,7 @@ impl<'p> CpuTime<'p> {
     /// Creates a counter of the CPU time of all threads in a part of a trace.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub(super) fn new(part: &'p Part<'_>) -> Result<CpuTime<'p>, Error> {
         let columns = ["start_ns", "end_ns", "cpu", "thread_id", "thread_row"];
         let runs = part.rows(Table::CpuRuns, &columns)?;
@@ -55,12 +55,12 @@ impl<'p> CpuTime<'p> {
         })
     }
 
-    /// Returns the CPU time in nanoseconds that a thread used since the previous call for this
-    /// thread. The thread must run on `cpu` at `time_ns`. Times must not decrease from call to
-    /// call. Returns `None` if the trace has no runs.
+    /// Returns the CPU time in nanoseconds that a thread used since the previous call for this thread. The
+    /// thread must run on `cpu` at `time_ns`. Times must not decrease from call to call. Returns `None` if
+    /// the trace has no runs.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub(super) fn since_asked(
         &mut self,
         who: Who,

@@ -17,10 +17,10 @@ pub(super) struct Libraries {
 
 struct Change {
     time_ns: i64,
-    /// Row of the process; `None` for the kernel.
+    /// Row of the process in the table `processes`. `None` for the kernel.
     process: Option<usize>,
     base: u64,
-    /// End address of the mapping, and the mapped library; `None` if the change is an unmapping.
+    /// End address of the mapping, and the mapped library. `None` if the change is an unmapping.
     mapped: Option<(u64, LibraryHandle)>,
 }
 
@@ -28,7 +28,7 @@ impl Libraries {
     /// Reads the images of a trace and adds them to the profile.
     ///
     /// # Errors
-    /// If the table cannot be read.
+    /// Returns an error if the table cannot be read.
     pub(super) fn read(
         part: &Part<'_>,
         roster: &Roster,
@@ -109,8 +109,8 @@ impl Libraries {
     }
 }
 
-/// Returns a library with the keys by which symbols are found: the PDB's identity, and the file's
-/// link time and size.
+/// Returns a library with the keys by which symbols are found: the identity of the PDB, and the link time and
+/// size of the file.
 fn library(images: &ImagesView<'_>, row: usize) -> LibraryInfo {
     let path = images.path.get(row).unwrap_or_default();
     let name = file_name(path).to_owned();
@@ -146,7 +146,7 @@ fn debug_id(guid: &str, age: u32) -> Option<DebugId> {
 mod tests {
     use super::*;
 
-    /// The expected id is the name that Microsoft's symbol server uses for an `ntdll.pdb` of
+    /// Checks ids. The expected id is the name that Microsoft's symbol server uses for an `ntdll.pdb` of
     /// Windows 7.
     #[test]
     fn ids_are_those_of_symbol_servers() {

@@ -43,11 +43,11 @@ pub const TABLES: [Table; 9] = [
 /// Default interval of the profile timer, for traces that do not record it.
 const USUAL_INTERVAL_NS: u64 = 1_000_000;
 
-/// Writes the part as a profile. The format needs all data before the first byte, so the profile is
-/// built in memory.
+/// Writes the part as a profile. The format needs all data before the first byte, so the profile is built in
+/// memory.
 ///
 /// # Errors
-/// If a table cannot be read or the file cannot be written.
+/// Returns an error if a table cannot be read or the file cannot be written.
 pub fn write(part: &Part<'_>, out: impl Write) -> Result<(), Error> {
     let clock = part.trace().clock();
     let start = clock.to_unix_ns(clock.from_ns(0));
@@ -72,7 +72,7 @@ fn moment(time_ns: i64) -> Timestamp {
     Timestamp::from_nanos_since_reference(time_ns.max(0).unsigned_abs())
 }
 
-/// Categories of the code that samples show.
+/// Categories of the profile. A category is the kind of code that a sample shows.
 struct Categories {
     user: CategoryHandle,
     kernel: CategoryHandle,

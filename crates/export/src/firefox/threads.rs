@@ -13,7 +13,7 @@ pub(super) enum Who {
     Cpu(u16),
     /// Thread in a row of the table `threads`.
     Row(u32),
-    /// Thread that has no row, by its id.
+    /// Thread that has no row. The number is the id of the thread.
     Unknown(u32),
 }
 
@@ -78,7 +78,7 @@ impl<'r> Threads<'r> {
         self.processes.get(row).copied()
     }
 
-    /// Returns the profile's thread for a thread. Adds it on first use.
+    /// Returns the profile's thread for a thread of the trace. Adds the thread to the profile on first use.
     pub(super) fn handle(&mut self, who: Who, profile: &mut Profile) -> ThreadHandle {
         if let Some(handle) = self.threads.get(&who) {
             return *handle;
@@ -125,7 +125,7 @@ impl<'r> Threads<'r> {
         named(profile, process, thread_id, &format!("thread {thread_id}"))
     }
 
-    /// Returns the profile's process for threads whose process is unknown.
+    /// Returns the profile's process for all threads whose process is unknown.
     fn unknown(&mut self, profile: &mut Profile, begin: Timestamp) -> ProcessHandle {
         *self
             .unknown

@@ -40,11 +40,11 @@ pub const TABLES: [Table; 12] = [
     Table::Marks,
 ];
 
-/// Writes the part as a Perfetto trace. Returns the number of slices that are left out because no
-/// track has room for them.
+/// Writes the part as a Perfetto trace. Returns the number of slices that are left out because no track has
+/// room for them.
 ///
 /// # Errors
-/// If a table cannot be read or the file cannot be written.
+/// Returns an error if a table cannot be read or the file cannot be written.
 pub fn write(part: &Part<'_>, out: impl Write) -> Result<u64, Error> {
     let mut drawing = Drawing {
         part,
@@ -104,8 +104,8 @@ impl<W: Write> Drawing<'_, W> {
         Ok(())
     }
 
-    /// Writes the ids and names of processes and threads. Perfetto identifies them by id, so an id
-    /// that occurs again is replaced by a unique one.
+    /// Writes the ids and names of processes and threads. Perfetto identifies processes and threads by id. So
+    /// an id that occurs again is replaced by a unique id.
     fn write_roster(&mut self) -> Result<(), Error> {
         let processes = self.roster.processes.iter().filter(|p| p.process_id != 0);
         let processes = processes.map(|process| TreeProcess {
@@ -244,7 +244,7 @@ impl<W: Write> Drawing<'_, W> {
     }
 }
 
-/// Returns the name. If the file uses another id than Windows, Windows' id is appended.
+/// Returns the name. If the file uses a different id than Windows, the id in Windows is appended to the name.
 fn renamed(name: &str, id: u32, unique_id: u32) -> String {
     match (id == unique_id, name) {
         (true, name) => name.to_owned(),

@@ -22,8 +22,7 @@ const SEQUENCE: u32 = 1;
 pub(super) struct Packets<W> {
     out: W,
     bytes: Vec<u8>,
-    /// Numbers of interned names. An interned name is written once, and events refer to it by
-    /// number.
+    /// Numbers of interned names. An interned name is written once, and events refer to it by its number.
     names: FxHashMap<String, u64>,
 }
 
@@ -35,7 +34,7 @@ impl<W: Write> Packets<W> {
     /// Starts a file and writes the names of the slices' categories, which get numbers from 1.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub(super) fn new(out: W, categories: &[&str]) -> io::Result<Packets<W>> {
         let mut packets = Packets {
             out,
@@ -61,7 +60,7 @@ impl<W: Write> Packets<W> {
     /// Writes a packet.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub(super) fn write(&mut self, packet: &TracePacket) -> io::Result<()> {
         self.bytes.clear();
         self.bytes.push(PACKET);
@@ -73,7 +72,7 @@ impl<W: Write> Packets<W> {
     /// Writes an event on a track.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub(super) fn event(&mut self, time_ns: u64, event: TrackEvent) -> io::Result<()> {
         self.write(&TracePacket {
             timestamp: Some(time_ns),
@@ -87,7 +86,7 @@ impl<W: Write> Packets<W> {
     /// Returns the number of an interned name. Writes the name on first use.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub(super) fn name(&mut self, name: &str) -> io::Result<Name> {
         if let Some(iid) = self.names.get(name) {
             return Ok(Name(*iid));
@@ -112,7 +111,7 @@ impl<W: Write> Packets<W> {
     /// Flushes the output.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }

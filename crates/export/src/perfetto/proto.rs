@@ -1,6 +1,6 @@
 //! Messages of Perfetto's file format, limited to the fields that the export writes.
 //!
-//! Names and numbers are those of `protos/perfetto/trace` in Perfetto's sources (Apache-2.0).
+//! Names and numbers are from `protos/perfetto/trace` in Perfetto's sources (Apache-2.0).
 
 use prost::Message;
 
@@ -107,7 +107,7 @@ pub(super) struct EtwTraceEvent {
     pub(super) c_switch: Option<CSwitch>,
     #[prost(message, optional, tag = "3")]
     pub(super) ready_thread: Option<ReadyThread>,
-    /// Thread that woke another one.
+    /// Thread that woke another thread.
     #[prost(uint32, optional, tag = "5")]
     pub(super) thread_id: Option<u32>,
 }
@@ -130,7 +130,7 @@ pub(super) struct CSwitch {
     pub(super) old_thread_wait_reason_int: Option<i32>,
     #[prost(int32, optional, tag = "12")]
     pub(super) old_thread_wait_mode_int: Option<i32>,
-    /// State of the old thread as any number. It is used instead of `old_thread_state`.
+    /// State of the old thread as any number. If it is present, it is used instead of `old_thread_state`.
     #[prost(sint32, optional, tag = "13")]
     pub(super) old_thread_state_int: Option<i32>,
 }
@@ -190,7 +190,7 @@ pub(super) struct TrackEvent {
     pub(super) name_iid: Option<u64>,
     #[prost(uint64, optional, tag = "11")]
     pub(super) track_uuid: Option<u64>,
-    /// Name of the event, if it is not interned. It is used instead of `name_iid`.
+    /// Name of the event, if the name is not interned. Then it is used instead of `name_iid`.
     #[prost(string, optional, tag = "23")]
     pub(super) name: Option<String>,
 }

@@ -31,8 +31,8 @@ struct Before {
 
 impl<W: Write> Drawing<'_, W> {
     /// Writes a context switch at the start of each CPU run. The switches are made from runs instead of the
-    /// recorded events for two reasons. Runs name the thread that really ran, even if the scheduler changed its
-    /// decision. And runs start with the trace.
+    /// recorded events, for two reasons: runs name the thread that really ran, even if the scheduler changed
+    /// its decision, and the first runs start when the trace starts.
     pub(super) fn write_switches(&mut self) -> Result<(), Error> {
         let columns = [
             "start_ns",
@@ -143,7 +143,7 @@ impl<W: Write> Drawing<'_, W> {
     }
 }
 
-/// Events of each CPU that are collected for the CPU's next packet.
+/// Events of each CPU that are collected for the next packet of this CPU.
 #[derive(Default)]
 struct Bundles(BTreeMap<u16, Vec<EtwTraceEvent>>);
 

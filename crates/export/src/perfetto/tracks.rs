@@ -145,7 +145,7 @@ impl Tracks {
     /// Writes slices, which may be in any order.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub(super) fn write<W: Write>(
         &mut self,
         mut slices: Vec<Slice>,
@@ -198,7 +198,7 @@ impl Tracks {
     /// Writes an instant.
     ///
     /// # Errors
-    /// If the output cannot be written.
+    /// Returns an error if the output cannot be written.
     pub(super) fn write_instant<W: Write>(
         &mut self,
         instant: Instant<'_>,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     /// Returns the start, end and name of each slice, as Perfetto reads them. Perfetto sorts events by time,
-    /// then by position in the file. The end of a slice closes the last open slice of its track.
+    /// then by position in the file. An end of a slice closes the slice of its track that was opened last.
     fn read(bytes: &[u8]) -> Vec<(u64, u64, u64)> {
         let trace = Trace::decode(bytes).expect("packets are complete");
         let mut packets = trace.packet;
@@ -352,8 +352,8 @@ mod tests {
             let mut expected = Vec::new();
             let names =
                 ["a", "b", "c"].map(|name| out.name(name).expect("writing to memory cannot fail"));
-            // Times come from a small range, so that many are equal. Slices of a later batch may
-            // start before those of an earlier one.
+            // Times come from a small range. So there are many equal times. Slices of a later batch may start
+            // before slices of an earlier batch.
             for _ in 0..3 {
                 let slices: Vec<Slice> = (0..random.below(30))
                     .map(|_| {

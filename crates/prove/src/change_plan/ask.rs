@@ -1,4 +1,4 @@
-//! Measurements that show the effect of changed settings.
+//! Selection of the measurements that show the effect of changed settings.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_1_SQRT_2;
@@ -8,31 +8,33 @@ use tune::catalogue::{Shown, Times as ShownTimes};
 
 use super::{Change, MeasurePlan, Measurement, NotShown, Probe, Reason, Recording, Times};
 
-/// Objects of the user that measurements need.
+/// Data from the user that some measurements need.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
     /// Program or module whose times in traces are compared.
     pub row: Option<String>,
-    /// Address of the other machine for packets.
+    /// Address of the other machine, which receives the packets.
     pub reflector: Option<String>,
     /// Folder with files to read.
     pub folder: Option<String>,
 }
 
-/// Number of sleeps in a run. It is enough for a median, and a run on Windows takes 2 s.
+/// Number of sleeps in a run. 100 sleeps are enough for a median. On Windows, such a run takes 2 s.
 const SLEEPS: usize = 100;
 
-/// Number of packets in a run that may not be lost, of 10,000.
+/// Minimum number of received packets in a run. A run sends 10,000 packets.
 const PACKETS: usize = 1_000;
 
-/// Number of traces on each side. With fewer, the traces of one side do not show how much they differ by chance.
+/// Number of traces on each side. With fewer traces, it is unknown how much the traces of one side differ by
+/// chance.
 const TRACES: usize = 3;
 
 /// Length of a trace in seconds.
 const SECONDS: f64 = 30.0;
 
 impl MeasurePlan {
-    /// Plans the measurements that show the effect of changes, according to the catalogue of settings.
+    /// Plans the measurements that show the effect of changes. The catalogue of settings states which
+    /// measurements these are.
     pub fn of_changes(plan: &tune::plan::Plan, wishes: &Wishes) -> MeasurePlan {
         let mut reasons: BTreeMap<ShownTimes, Vec<Reason>> = BTreeMap::new();
         let mut not_shown = Vec::new();
@@ -98,14 +100,15 @@ fn text(value: Option<&impl ToString>) -> String {
     value.map_or_else(|| "not set".to_owned(), ToString::to_string)
 }
 
-/// Returns the number of runs on each side with which a change as large as the scatter of the runs is found
-/// with a probability of 90 %.
+/// Returns the number of runs on each side. With this number, a change as large as the standard deviation of
+/// the runs is found with a probability of 90 %.
 fn runs() -> usize {
-    // The differences of runs of both sides scatter √2 times as much as the runs.
+    // The standard deviation of differences between runs of both sides is √2 times the standard deviation of
+    // runs.
     planning::pairs(FRAC_1_SQRT_2, 0.9).unwrap_or(32) as usize
 }
 
-/// Returns a measurement whose command is the same on both sides, except for its output.
+/// Returns a measurement. Its command is the same on both sides, except for the output file.
 fn measurement(probe: Probe, method: &str, command: &str, reasons: Vec<Reason>) -> Measurement {
     let name = probe.name();
     let to = |side: &str| format!("laglab measure {name} {command} -o {side}/{name}.parquet");

@@ -1,4 +1,4 @@
-//! Checks of measurements that a plan asks for.
+//! Checks of the planned measurements.
 
 use statistics::{Comparison, Design, Interval, Scale, Verdict};
 use wording::{counted, duration, listed};
@@ -9,10 +9,11 @@ use crate::judgement::{self, Question};
 use crate::measured::Key;
 use crate::{Error, Group, Judgement, Line, Metric, Run, Sides, Summary, judge, sides};
 
-/// Compares a measurement of both sides, if it is what the plan asks for.
+/// Compares a measurement of both sides. If a side does not match the plan, the check has no answer but
+/// states the mismatch.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub(super) fn check(
     plan: &MeasurePlan,
     asked: &Measurement,
@@ -32,7 +33,7 @@ pub(super) fn check(
     })
 }
 
-/// Reason why a comparison ends without a result.
+/// Reason why there is no comparison.
 enum Ends {
     Mismatch(Mismatch),
     Failed(Error),
@@ -50,7 +51,7 @@ impl From<Error> for Ends {
     }
 }
 
-/// Returns the name of the compared times.
+/// Returns the name of the compared times: the quantile, the probe and the measured thing.
 fn name(asked: &Measurement) -> String {
     let what = match asked.quantile {
         Some(quantile) => format!("p{}", (quantile * 1000.0).round() / 10.0),
@@ -132,7 +133,7 @@ fn compared(
     Ok((judgement, doubts))
 }
 
-/// Returns true if all runs of both groups have the same samples.
+/// Returns true if both groups have the same samples in all runs.
 fn are_equal(before: &Group, after: &Group) -> Result<bool, Error> {
     if before.runs.len() != after.runs.len() {
         return Ok(false);
@@ -150,7 +151,7 @@ struct Runs {
     size_bytes: Option<u64>,
 }
 
-/// Returns the runs of one side that the plan asks for.
+/// Returns the runs of one side that match the planned measurement.
 fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<Runs, Mismatch> {
     let again = |what: String| Mismatch {
         what,
@@ -174,7 +175,7 @@ fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<R
         let mut groups = Vec::new();
         for (found, group) in &file.groups {
             if fits(found) {
-                // Groups of several files have one name, so that their runs are joined.
+                // Groups from several files get the same name, so that `sides::joined` joins their runs.
                 groups.push(Group {
                     name: key.name(),
                     ..group.clone()

@@ -1,4 +1,4 @@
-//! Checks of traces that a plan asks for.
+//! Checks of the planned traces.
 
 use diff::{Change, Conclusion, Diff, diff};
 use wording::{counted, duration, listed};
@@ -6,7 +6,8 @@ use wording::{counted, duration, listed};
 use super::verdict::{Mismatch, one_computer};
 use super::{Answer, Check, Evidence, MeasurePlan, Recording, Side};
 
-/// Compares the traces of both sides, if they are what the plan asks for.
+/// Compares the traces of both sides. If a side does not match the plan, the check has no answer but states
+/// the mismatch.
 pub(super) fn check(plan: &MeasurePlan, asked: &Recording, evidence: &Evidence) -> Check {
     let name = match &asked.row {
         Some(row) => format!("{} of {row}", asked.times.words()),
@@ -61,7 +62,7 @@ fn compared(plan: &MeasurePlan, asked: &Recording, evidence: &Evidence) -> Resul
     }
 }
 
-/// Least length of a trace, as a share of the planned length: recordings do not end exactly on time.
+/// Minimum length of a trace, as a share of the planned length. Recordings do not end exactly on time.
 const LENGTH: f64 = 0.9;
 
 /// Checks the number and length of the traces of a side.
@@ -95,7 +96,7 @@ fn side(asked: &Recording, side: &Side, when: &str, files: &str) -> Result<(), M
 
 fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<String>) -> Check {
     let kind = asked.times.kind();
-    // DPCs and ISRs depend on the traffic, so they are compared by what a unit of it costs.
+    // DPCs and ISRs depend on the network traffic. So their times per unit of traffic are compared.
     let (all, unit) = match &differences.per_work {
         Some(per_work) if kind.is_in_interrupts() => {
             (&per_work.changes, "per KiB of network traffic")
@@ -133,7 +134,8 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
         let settle = "Name the program or module that matters as `row` in measure.toml";
         return Check::mismatched(name, settings, mismatch(what, settle));
     }
-    // The row that decides: the greatest difference or, if there is none, the least certain row.
+    // Row that determines the answer. It is the row with the greatest difference. If no row differs, it is
+    // the first row whose change may matter.
     let open = |row: &&&Change| may_matter(row);
     let deciding = less.first().or(more.first()).or(rows.iter().find(open));
     let answer = match (less.is_empty(), more.is_empty(), deciding) {
@@ -167,7 +169,8 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
     }
 }
 
-/// Returns true if the interval of a row allows a change that matters, or if the row has no interval.
+/// Returns true if the row may have a change that matters: its confidence interval contains such a change, or
+/// the row has no interval.
 fn may_matter(row: &Change) -> bool {
     row.change.is_none_or(|change| {
         let matters = |ns: f64| ns.abs() >= row.matters_ns;

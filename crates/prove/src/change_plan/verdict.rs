@@ -22,79 +22,79 @@ pub struct Evidence {
 /// Measurements and traces of one side.
 #[derive(Debug, Default)]
 pub struct Side {
-    /// Files of `laglab measure`.
+    /// Files that `laglab measure` wrote on this side.
     pub measured: Vec<MeasuredFile>,
-    /// Traces.
+    /// Traces that were recorded on this side.
     pub recordings: Vec<diff::Recording>,
-    /// Places of planned changes in exports of the settings of this side.
+    /// Registry values or other locations of planned changes, as found in exports of this side's settings.
     pub places: Vec<PlaceSeen>,
 }
 
-/// Place of a planned change in an export of the settings.
+/// Location of a planned change, as found in an export of the settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlaceSeen {
-    /// The place.
+    /// Location of the setting.
     pub place: String,
-    /// True if the place has the value that the plan has for this side.
+    /// True if the location has the value that the plan states for this side.
     pub as_planned: bool,
 }
 
-/// Answer to the question whether a change helped.
+/// Answer to the question whether the change helped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Times are shorter by more than the margin.
+    /// Some times are shorter by more than the margin, and none is longer by more than the margin.
     Helped,
-    /// Times are longer by more than the margin.
+    /// Some times are longer by more than the margin.
     Harmed,
     /// No time differs by more than the margin.
     NoDifference,
-    /// The measurements and traces do not tell.
+    /// The measurements and traces do not give an answer.
     Unknown,
 }
 
 /// Verdict about the changes of a plan.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// Answer.
+    /// Answer to the question whether the changes helped.
     pub answer: Answer,
-    /// Reason why the answer is unknown although each measurement or recording has one.
+    /// Reason why the answer is unknown, if the reason is not the unknown answer of a single check.
     pub why: Option<String>,
-    /// Checks of the measurements and recordings that the plan asks for.
+    /// Checks of the planned measurements and recordings.
     pub checks: Vec<Check>,
     /// Reasons to doubt the verdict, one sentence each.
     pub doubts: Vec<String>,
-    /// Steps that would settle an unknown answer, one sentence each.
+    /// Steps that may turn an unknown answer into a known one, one sentence each.
     pub settle: Vec<String>,
 }
 
 /// Result of one measurement or recording of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// Compared times.
+    /// Name of the compared times.
     pub name: String,
-    /// Ids of the settings whose effect it shows.
+    /// Ids of the settings whose effect the compared times show.
     pub settings: Vec<String>,
-    /// Answer.
+    /// Answer of this check alone.
     pub answer: Answer,
-    /// Result, or the reason why there is none, as a sentence.
+    /// Result as a sentence. If there is no result, the reason.
     pub result: String,
-    /// Probability of such a difference by chance, corrected for the number of checks (Holm); `None` if the sides
-    /// were not compared.
+    /// Probability that chance alone makes such a difference, corrected for the number of checks (Holm).
+    /// `None` if the sides were not compared.
     pub adjusted_p: Option<f64>,
     /// Reasons to doubt the result, one sentence each.
     pub doubts: Vec<String>,
-    /// Step that would settle an unknown answer.
+    /// Step that may turn an unknown answer into a known one.
     pub settle: Option<String>,
 }
 
-/// Probability of an error that a verdict allows.
+/// Maximum probability of a wrong verdict.
 const ALPHA: f64 = 0.05;
 
-/// Compares both sides, if they are what the plan asks for, and concludes.
+/// Compares both sides and returns the verdict. If a side does not match the plan, the answer is unknown.
 ///
 /// # Errors
-/// If a file of a measurement cannot be read.
+/// Returns an error if a file of a measurement cannot be read.
 pub fn verdict(plan: &MeasurePlan, evidence: &Evidence) -> Result<Verdict, Error> {
     let measured = plan.measurements.iter();
     let measured = measured.map(|of| measurements::check(plan, of, evidence));
@@ -135,7 +135,8 @@ pub fn verdict(plan: &MeasurePlan, evidence: &Evidence) -> Result<Verdict, Error
     })
 }
 
-/// Returns a sentence about a place that does not have the planned value, if there is one.
+/// Returns a sentence about a location that does not have the planned value. Returns `None` if all locations
+/// have their planned values.
 fn unchanged(evidence: &Evidence) -> Option<String> {
     let wrong = |side: &Side, when: &str| {
         let mut places = side.places.iter();
@@ -148,8 +149,8 @@ fn unchanged(evidence: &Evidence) -> Option<String> {
     wrong(&evidence.before, "before").or_else(|| wrong(&evidence.after, "after"))
 }
 
-/// Corrects the probabilities for the number of checks. A difference that several checks show by chance is
-/// unknown.
+/// Corrects the probabilities for the number of checks. If chance can explain a difference because there are
+/// several checks, the answer of its check becomes unknown.
 fn correct(checks: &mut [Check]) {
     let mut compared: Vec<&mut Check> = (checks.iter_mut())
         .filter(|check| check.adjusted_p.is_some())
@@ -168,7 +169,8 @@ fn correct(checks: &mut [Check]) {
     }
 }
 
-/// Joins the answers of the checks. The reason is given if the checks have answers, and the whole has none.
+/// Combines the answers of the checks. Also returns a reason if there are no checks, or if the answers of the
+/// checks contradict each other.
 fn conclude(checks: &[Check]) -> (Answer, Option<String>) {
     let has = |answer| checks.iter().any(|check| check.answer == answer);
     match (
@@ -199,7 +201,7 @@ pub(super) struct Mismatch {
 }
 
 impl Check {
-    /// Returns a check that has no answer because the evidence is not what the plan asks for.
+    /// Returns a check whose answer is unknown, because the evidence does not match the plan.
     pub(super) fn mismatched(name: String, settings: Vec<String>, mismatch: Mismatch) -> Check {
         Check {
             name,
@@ -213,10 +215,10 @@ impl Check {
     }
 }
 
-/// Compares the machines of all files of both sides. Returns doubts.
+/// Checks that all files of both sides are from the same machine. Returns doubts.
 ///
 /// # Errors
-/// If the files are from different machines, or from another machine than that of the plan.
+/// Returns an error if the files are from different machines, or if the plan is for another machine.
 pub(super) fn same_machine(
     plan: &MeasurePlan,
     before: &[Option<&SampleConditions>],
@@ -249,7 +251,7 @@ pub(super) fn same_machine(
     Ok(doubts)
 }
 
-/// Returns an error if two known names of computers differ. Their case does not matter.
+/// Returns an error if two known names of computers differ. Upper and lower case are not distinguished.
 pub(super) fn one_computer<'n>(
     planned: Option<&'n str>,
     names: impl Iterator<Item = Option<&'n str>>,

@@ -205,7 +205,7 @@ fn log_key(input: HRAWINPUT) {
     let mut raw: RAWINPUT = unsafe { std::mem::zeroed() };
     let mut size = size_of::<RAWINPUT>() as u32;
     let header = size_of::<RAWINPUTHEADER>() as u32;
-    // SAFETY: the size is that of the buffer. The handle belongs to the message that is being handled.
+    // SAFETY: the size is the size of the buffer. The handle belongs to the message that is being handled.
     let got =
         unsafe { GetRawInputData(input, RID_INPUT, (&raw mut raw).cast(), &mut size, header) };
     if got == u32::MAX || raw.header.dwType != RIM_TYPEKEYBOARD {

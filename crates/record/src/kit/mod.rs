@@ -19,7 +19,7 @@ pub struct Kit {
     pub machine: Machine,
     /// Variant for the size of the machine.
     pub variant: Variant,
-    /// Level of detail.
+    /// Level of detail of the recording.
     pub detail: Detail,
     /// NUMA node on which the recorder runs. It is not the node under investigation. `None` if the machine
     /// has only one node.
@@ -163,7 +163,7 @@ impl Kit {
         format!("{}.wprp", self.name())
     }
 
-    /// Returns whether network packets are recorded. A second recorder must then bind a filter driver.
+    /// Returns true if network packets are recorded. A second recorder must then bind a filter driver.
     pub fn has_packets(&self) -> bool {
         self.capture().records(Kind::Packets)
     }
@@ -179,7 +179,7 @@ impl Kit {
         (kernel, providers)
     }
 
-    /// Returns whether events of the provider are recorded.
+    /// Returns true if events of the provider are recorded.
     fn has_provider(&self, provider: Provider) -> bool {
         let capture = self.capture();
         let mut providers = capture.providers().iter();
@@ -187,8 +187,8 @@ impl Kit {
     }
 }
 
-/// Converts line ends to those of Windows. In batch files with other line ends, `goto` sometimes does not
-/// find its label.
+/// Converts line ends to the line ends of Windows. In batch files with other line ends, `goto` sometimes does
+/// not find its label.
 fn with_windows_line_ends(text: &str) -> String {
     text.replace('\n', "\r\n")
 }

@@ -185,7 +185,7 @@ fn write_warnings(out: &mut String, kit: &Kit) -> std::fmt::Result {
     )
 }
 
-/// Writes how the kit differs from the kit with the other level of detail.
+/// Writes the differences between this kit and the kit with the other level of detail.
 fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
     let verbose = kit.with_detail(Detail::Verbose);
     let light = kit.with_detail(Detail::Light);

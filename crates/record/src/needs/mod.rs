@@ -23,8 +23,8 @@ pub struct Needs {
     pub each_of: &'static [&'static [Kind]],
     /// Kinds that make the answer more precise: names, source positions, stacks.
     pub better_with: &'static [Kind],
-    /// True if the theory gets a verdict only if the trace contains such events. If it contains none, it is
-    /// unknown whether they did not happen or were not recorded.
+    /// True if the theory needs at least one such event in the trace. If the trace contains no such event, it
+    /// is unknown whether the events did not happen or were not recorded.
     pub only_if_any: bool,
     /// Further advice for the user; empty if there is none.
     pub remark: &'static str,
@@ -309,7 +309,7 @@ pub fn for_theory(theory: &str) -> Option<&'static Needs> {
 }
 
 impl Needs {
-    /// Returns all kinds that the theory needs, and that make its answer more precise, without repetition.
+    /// Returns all kinds that the theory needs or that make its answer more precise, without repetition.
     pub fn kinds(&self) -> Vec<Kind> {
         let needed = self.each_of.iter().copied().flatten();
         let mut kinds: Vec<Kind> = Vec::new();
@@ -321,7 +321,7 @@ impl Needs {
         kinds
     }
 
-    /// Returns whether a capture records enough for a verdict.
+    /// Returns true if a capture records enough for a verdict.
     pub fn are_met_by(&self, capture: &Capture) -> bool {
         let has_any = |any: &&[Kind]| any.iter().any(|kind| capture.records(*kind));
         self.each_of.iter().all(has_any)

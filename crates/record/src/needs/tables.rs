@@ -121,8 +121,8 @@ pub static TABLES: [TableNeeds; 21] = [
         .remark("xperf -start NAME -on PROVIDER, or a WPR profile that names the providers"),
 ];
 
-/// Returns the needs of the table with this name in SQL; `None` if its rows do not depend on the recorded
-/// kinds of events.
+/// Returns the needs of the table with this name in SQL. Returns `None` if the rows of the table do not
+/// depend on the recorded kinds of events.
 pub fn for_table(table: &str) -> Option<&'static TableNeeds> {
     TABLES.iter().find(|needs| needs.table == table)
 }

@@ -20,7 +20,7 @@ pub enum ProfileError {
     NotXml(String),
 }
 
-/// Maximum size of a profile, in bytes. Profiles that are part of tools have some tens of KiB.
+/// Maximum size of a profile, in bytes. The profiles of published tools have only some tens of KiB.
 const MAX_BYTES: usize = 1 << 20;
 /// Maximum number of elements, attributes and texts.
 const MAX_NODES: u32 = 100_000;
@@ -67,7 +67,7 @@ pub(super) fn parse(text: &str) -> Result<xml::Document<'_>, ProfileError> {
     xml::parse(text, MAX_NODES).map_err(|error| ProfileError::NotXml(error.to_string()))
 }
 
-/// Returns whether the nesting of elements may be so deep that a recursive parser overflows its stack. Tags
+/// Returns true if the nesting of elements may be so deep that a recursive parser overflows its stack. Tags
 /// in comments are also counted. Real profiles are far below the limit.
 fn is_too_deep(text: &str) -> bool {
     let (mut depth, mut rest) = (0_usize, text);

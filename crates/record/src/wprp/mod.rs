@@ -21,7 +21,7 @@ use serde::Serialize;
 /// A remark on a position in a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
-    /// Severity.
+    /// Severity of the problem.
     pub severity: Severity,
     /// Line, starting at 1.
     pub line: u32,

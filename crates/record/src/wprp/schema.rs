@@ -36,9 +36,9 @@ enum Value {
     Boolean,
     /// A decimal number with or without a fraction.
     Decimal,
-    /// A whole number.
+    /// An unsigned integer.
     Unsigned,
-    /// A whole number from 0 to 255.
+    /// An integer from 0 to 255.
     Level,
     /// A keyword mask in hexadecimal or decimal.
     HexOrDecimal,

@@ -29,7 +29,7 @@ pub enum SelectError {
     /// The file has no profile with this name.
     #[error("the file has no profile with the name or id `{name}`; it has {there}")]
     NotFound {
-        /// The requested name.
+        /// Requested name of the profile.
         name: String,
         /// Names of the profiles in the file.
         there: String,
@@ -87,7 +87,8 @@ pub fn select(text: &str, name: Option<&str>) -> Result<SelectedProfile, SelectE
     Ok(selected)
 }
 
-/// Returns the collectors of a profile: its own, and those of its bases unless the profile replaces them.
+/// Returns the collectors of a profile: its own collectors, and the collectors of its bases unless the
+/// profile replaces them.
 fn collectors<'a, 'x>(document: &Document<'a, 'x>, profile: Node<'a, 'x>) -> Vec<Node<'a, 'x>> {
     let mut lists = Vec::new();
     for node in document.lineage(profile) {

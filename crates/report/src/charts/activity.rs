@@ -10,10 +10,11 @@ use views::{Lane, Lanes, Rows, Timeline};
 use super::{Time, process};
 use crate::Error;
 
-/// Maximum number of time ranges from one table. Only the longest are kept.
+/// Maximum number of time ranges from one table. If there are more, only the longest time ranges are kept.
 const MOST_BANDS: usize = 1000;
 
-/// Maximum number of processes whose freezes are shown. Only those that were frozen longest are kept.
+/// Maximum number of processes whose freezes are shown. If there are more, only the processes that were
+/// frozen longest are kept.
 const MOST_FROZEN: usize = 12;
 
 /// Maximum number of terminal sessions whose focus is shown.

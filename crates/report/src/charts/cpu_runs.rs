@@ -24,7 +24,7 @@ const BANDS: [(i8, &str); 5] = [
     (16, "priority 16–31"),
 ];
 
-/// Lane of the timeline for threads with a rank above 0, regardless of their priority.
+/// Lane of the timeline for threads with a rank above 0. Their priority does not matter.
 const OUTRANKED: u32 = BANDS.len() as u32;
 
 /// Charts of CPU use, computed from the runs of threads.
@@ -236,8 +236,8 @@ pub(super) fn stack_of_processes(
 
 fn stack_of_priorities(timeline: Timeline, time: &Time, cpus: usize) -> Stack {
     let mut series = timeline.finish();
-    // Layers are ordered from bottom to top as the scheduler prefers them: the highest priority is at the
-    // bottom.
+    // Layers are ordered by the preference of the scheduler, from bottom to top. The highest priority is at
+    // the bottom.
     series.sort_by_key(|series| match series.lane {
         Lane::Id(OUTRANKED) => (1, 0),
         Lane::Id(band) => (0, u32::MAX - band),

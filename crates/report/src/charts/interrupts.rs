@@ -67,8 +67,8 @@ pub(super) fn read(
         let kinds: Vec<u32> = rows.clone().map(|row| kind(view.kind.get(row))).collect();
         let took = |row| view.exclusive_ns.get(row).unwrap_or(NULL);
         let took: Vec<i64> = rows.clone().map(took).collect();
-        // The time of interruptions is cut from the start of the routine. So the sums of time are
-        // exact, and the drawn position is wrong by at most the time of interruptions.
+        // The time of interruptions is cut from the start of the routine. So the sums of time are exact, but
+        // the drawn position may be wrong by the time of interruptions.
         let start = |row: usize| match took[row] {
             NULL => NULL,
             ns => view.end_ns[row].saturating_sub(ns),
@@ -115,8 +115,8 @@ pub(super) fn read(
     }))
 }
 
-/// Returns the upper bounds of classes: 1, 2.5 and 5 µs, multiplied by powers of ten, up to 10 s. Microsoft's
-/// limits for durations are among them.
+/// Returns the upper bounds of the classes. They are 1, 2.5 and 5 µs, multiplied by powers of ten, up to 10
+/// s. Microsoft's limits for durations are among these bounds.
 fn bounds() -> Bounds {
     let decades = (0..7).map(|power| 1_000 * 10i64.pow(power));
     let steps = decades.flat_map(|unit| [unit, unit / 2 * 5, unit * 5]);

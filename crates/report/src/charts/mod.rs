@@ -108,13 +108,13 @@ pub(super) struct Cpus {
     pub(super) numbers: Vec<u16>,
     /// Number of CPUs that are not shown.
     pub(super) left_out: usize,
-    /// Share of time in threads other than the idle thread, by CPU and bucket; `None` if not recorded.
+    /// Share of time in threads other than the idle thread, by CPU and bucket. `None` if not recorded.
     pub(super) busy: Option<Vec<Vec<u32>>>,
-    /// Share of time without runs or samples, by CPU and bucket; `None` for a CPU with a negligible share.
+    /// Share of time without runs or samples, by CPU and bucket. `None` for a CPU with a negligible share.
     pub(super) untold: Vec<Option<Vec<u32>>>,
     /// Share of time in DPCs, by CPU and bucket; `None` for a CPU without DPCs, and for a trace without DPCs.
     pub(super) dpc: Option<Vec<Option<Vec<u32>>>>,
-    /// Share of time in service routines, by CPU and bucket; `None` as in `dpc`.
+    /// Share of time in service routines, by CPU and bucket. `None` in the same cases as in `dpc`.
     pub(super) isr: Option<Vec<Option<Vec<u32>>>>,
 }
 
@@ -294,7 +294,7 @@ impl Time {
     }
 }
 
-/// Returns the share of each CPU's time that `covered` does not include, by bucket; `None` if it is
+/// Returns the share of each CPU's time that `covered` does not include, by bucket. Returns `None` if it is
 /// negligible.
 fn left_over(covered: Vec<Option<Vec<u32>>>, buckets: usize) -> Vec<Option<Vec<u32>>> {
     let left = |covered: Option<Vec<u32>>| {
@@ -339,8 +339,9 @@ impl CpuPlaces {
     }
 }
 
-/// Returns the time range of the charts: from the first to the last run. Without runs, it is the range of
-/// samples and interrupts; without these, the range of all events.
+/// Returns the time range of the charts: from the first to the last run. If there are no runs, it is the
+/// range of samples and interrupts. If there are no samples and interrupts either, it is the range of all
+/// events.
 fn span(tables: &TraceTables, explained: &Explained) -> Result<Range<i64>, Error> {
     let ran = &explained.explanation.span;
     if !ran.is_empty() {

@@ -33,7 +33,8 @@ impl Axes {
         LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
     }
 
-    /// Returns the vertical position of a share of the height: 0 is the bottom, 1 the top.
+    /// Returns the vertical position of a share of the height. A share of 0 is the bottom, and a share of 1
+    /// is the top.
     pub(super) fn y(&self, share: f64) -> f64 {
         TOP + self.height * (1.0 - share.clamp(0.0, 1.0))
     }
@@ -70,7 +71,7 @@ impl Axes {
                 @for (x, text) in below {
                     path.grid d={ "M" (units(*x)) "," (units(base)) "v4" } {}
                     @let wide = text.chars().count() as f64 * LETTER;
-                    // Moves a label to the left if the right edge would cut it.
+                    // If the right edge would cut a label, the label is moved to the left.
                     text x=(units(x.min(WIDTH - wide / 2.0))) y=(units(base + 15.0)) text-anchor="middle" { (text) }
                 }
             }
@@ -104,7 +105,7 @@ pub(super) fn step(span: f64, about: u32) -> f64 {
     fits.unwrap_or(10.0 * power)
 }
 
-/// Returns labelled values from 0 to the maximum. Each has its position as a share of the maximum.
+/// Returns labelled values from 0 to the maximum. The position of a value is its share of the maximum.
 pub(super) fn values(most: f64, text: impl Fn(f64) -> String) -> Vec<Tick> {
     if most <= 0.0 {
         return Vec::new();

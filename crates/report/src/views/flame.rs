@@ -148,7 +148,8 @@ fn layout(flame: &FlameAnswer) -> Vec<Call> {
     calls
 }
 
-/// Returns the share of each call minus its share in the compared data; `None` without compared data.
+/// Returns the share of each call minus its share in the compared data. Returns `None` if there are no
+/// compared data.
 fn differences(flame: &FlameAnswer) -> Option<Vec<f64>> {
     let compared = flame.nodes.compared.as_ref()?;
     let share = |weight: i64, of: i64| match of {
@@ -184,8 +185,8 @@ fn place_of(name: &str) -> usize {
     sum as usize % SERIES
 }
 
-/// Shortens a frame to at most `most` letters: by its module, or else by cutting its end. Returns `None` if
-/// too few letters fit.
+/// Shortens a frame to at most `most` letters. First removes the module. If the function is still too long,
+/// cuts its end. Returns `None` if too few letters fit.
 fn fitting(frame: &str, most: usize) -> Option<String> {
     let function = match frame.split_once('!') {
         // A function with an unknown name is shown as its module.
@@ -209,8 +210,8 @@ mod tests {
     use super::*;
     use explore::Nodes;
 
-    /// Returns a flame graph with two outermost calls of weight 100. A calls B (30) and C (10) and has 60
-    /// itself; D has 100.
+    /// Returns a flame graph with two outermost calls, A and D, each with a weight of 100. A calls B (30) and
+    /// C (10), so the own weight of A is 60. D has no callees.
     fn flame() -> FlameAnswer {
         FlameAnswer {
             total: 200,

@@ -91,8 +91,8 @@ fn strength(count: u64, most: u64) -> usize {
     ((share * STRENGTHS as f64).round() as usize).clamp(1, STRENGTHS)
 }
 
-/// Returns the colour for a strength. It changes from the background of the card to the accent colour, then
-/// to the text colour.
+/// Returns the colour for a strength. With increasing strength, the colour changes from the background of the
+/// card to the accent colour, and then to the text colour.
 fn fill(strength: usize) -> String {
     let share = strength as f64 / STRENGTHS as f64;
     match share < 0.65 {

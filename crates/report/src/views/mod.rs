@@ -53,17 +53,17 @@ pub struct Panel {
     #[serde(default)]
     #[ts(optional = nullable)]
     rest_hidden: bool,
-    /// Visible part of the view: the graph or the table. `None`: both.
+    /// Visible part of the view: the graph or the table. `None` if both are visible.
     #[serde(default)]
     show: Option<Shown>,
-    /// Selected time range, used by tables, flame graphs and histograms. `None`: the range of the view.
+    /// Selected time range, used by tables, flame graphs and histograms. `None` for the range of the view.
     #[serde(default)]
     selection: Option<[i64; 2]>,
     /// True to draw a flame graph with callers and callees exchanged.
     #[serde(default)]
     #[ts(optional = nullable)]
     inverted: bool,
-    /// Time range that the flame graph is compared with.
+    /// Time range with which the flame graph is compared.
     #[serde(default)]
     compare: Option<[i64; 2]>,
     /// True if the flame graph is compared with another trace.
@@ -107,7 +107,7 @@ impl ShownView {
     /// Requests the data that the view shows.
     ///
     /// # Errors
-    /// If the view is invalid, or the request is cancelled.
+    /// Returns an error if the view is invalid, or the request is cancelled.
     pub fn ask(
         explorer: &Explorer,
         panel: Panel,
@@ -214,7 +214,8 @@ impl Graph {
         let (table, filter) = (view.table.clone(), view.filter.clone());
         let tables = explorer.tables()?;
         let of = tables.iter().find(|of| of.name == view.table);
-        // Without a chosen column, the page shows the first measure, so this report does the same.
+        // If the user chose no column, the page shows the first measure. So this report shows the same
+        // measure.
         let value = || {
             let mut columns = of.into_iter().flat_map(|of| &of.columns);
             let first = columns.find(|column| column.kind == ColumnKind::Measure);

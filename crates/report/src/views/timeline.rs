@@ -53,8 +53,8 @@ pub(super) fn picture(timeline: &TimelineAnswer, panel: &Panel) -> Markup {
         ruled: true,
     };
     let text = |value: f64| match timeline.spread {
-        // The value of a bucket is a sum of durations. Divided by the length of the bucket, it is an average
-        // number.
+        // The value of a bucket is a sum of durations. Divided by the length of the bucket, this sum becomes
+        // an average number.
         true => format!("{:.2}", value / timeline.bucket_ns.max(1) as f64),
         false => measured(Number::Real(value), &timeline.unit),
     };
@@ -113,8 +113,8 @@ pub(super) fn picture(timeline: &TimelineAnswer, panel: &Panel) -> Markup {
     figure(axes.over_time(&caption, &ticks, inside), &caption, &colours)
 }
 
-/// Returns the upper edge of each series by time bucket. Stacked series start at the upper edge of the
-/// previous one.
+/// Returns the upper edge of each series in each time bucket. If the series are stacked, each series starts
+/// at the upper edge of the previous series.
 fn tops<'v>(series: impl Iterator<Item = &'v [f64]>, stacked: bool) -> Vec<Vec<f64>> {
     let mut tops: Vec<Vec<f64>> = Vec::new();
     for values in series {

@@ -74,7 +74,7 @@ impl ScalarUDFImpl for Bounded {
 
     fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if arguments.number_rows == 0 {
-            // Without rows, `to_char` panics.
+            // If a batch has no rows, `to_char` panics.
             let empty = new_empty_array(arguments.return_field.data_type());
             return Ok(ColumnarValue::Array(empty));
         }
@@ -83,7 +83,7 @@ impl ScalarUDFImpl for Bounded {
             && let Some(length) = arrays.get(1).and_then(numbers)
             && length.iter().flatten().any(|length| length < 0)
         {
-            // For a negative length, DataFusion panics instead of returning an empty text.
+            // If the length is negative, DataFusion panics instead of returning an empty text.
             let length: Int64Array = length
                 .iter()
                 .map(|length| length.map(|n| n.max(0)))
@@ -173,8 +173,8 @@ fn numbers(array: &ArrayRef) -> Option<Int64Array> {
     Some(numbers.as_primitive::<Int64Type>().clone())
 }
 
-/// Returns numbers, times in nanoseconds, or intervals in nanoseconds. An interval is at least as long as the
-/// returned time.
+/// Returns the values of an array as integers. Times and intervals are converted to nanoseconds. Intervals
+/// are rounded down: a month counts as 28 days.
 fn positions(array: &ArrayRef) -> Option<Int64Array> {
     const DAY_NS: i64 = 86_400_000_000_000;
     const SHORTEST_MONTH_DAYS: i64 = 28;

@@ -3,7 +3,8 @@
 use arrow_schema::DataType;
 use testdata::Rng;
 
-/// Kind of a value. Most expressions have the kind that their place needs, so that most statements are valid.
+/// Kind of a value. Most generated expressions have the kind that their context needs. So most statements are
+/// valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Integer,
@@ -143,8 +144,8 @@ const GROWING: &[&str] = &[
     "abs({})",
 ];
 
-// Expressions of each kind. Their parts are given in braces: an `i`nteger, `f`loat, `t`ext, `b`oolean, mo`m`ent or
-// `l`ist, or a sub`q`uery.
+// Patterns of expressions, one list for each kind. A letter in braces stands for a part of the expression: an
+// `i`nteger, `f`loat, `t`ext, `b`oolean, mo`m`ent or `l`ist, or a sub`q`uery.
 const INTEGER_PATTERNS: &[&str] = &[
     "({i} + {i})",
     "({i} - {i})",
@@ -390,7 +391,7 @@ impl<'g> Grammar<'g> {
         }
     }
 
-    /// Returns a statement whose steps each use the last step twice.
+    /// Returns a statement in several steps. Each step uses the previous step twice.
     fn ladder(&mut self) -> String {
         let steps = [3, 8, 20, 40][self.rng.below(4)];
         let (step, last) = match self.rng.below(9) {
@@ -490,7 +491,7 @@ impl<'g> Grammar<'g> {
         }
     }
 
-    /// Returns a query with words that are lost, doubled or in another order.
+    /// Returns a query in which some words were removed, doubled or moved.
     fn garbage(&mut self) -> String {
         let text = self.query(1).0;
         let mut words: Vec<&str> = text.split(' ').collect();
@@ -538,7 +539,7 @@ impl<'g> Grammar<'g> {
         }
     }
 
-    /// Returns a recursive query. Some never end.
+    /// Returns a recursive query. Some of these queries never end.
     fn recursive(&mut self) -> String {
         let limit = [
             "",

@@ -1,8 +1,8 @@
 //! Random statements of a grammar. A session answers each of them with rows or a clear error, in limited time
 //! and memory, and no part of the engine panics.
 //!
-//! `LAGLAB_STATEMENTS` sets the number of statements, `LAGLAB_SEED` the first of their seeds. A failure names
-//! the seed of its statement; statements can use tables and views that earlier ones created.
+//! `LAGLAB_STATEMENTS` sets the number of statements, and `LAGLAB_SEED` sets the first seed. A failure names
+//! the seed of its statement. Statements can use tables and views that earlier statements created.
 
 #[path = "../given/mod.rs"]
 mod given;
@@ -23,8 +23,8 @@ const STATEMENTS: u64 = 400;
 /// Time after which a statement is cancelled.
 const TIME: Duration = Duration::from_millis(500);
 
-/// Time in which a statement must end, cancelled or not. Planning cannot be cancelled, and other programs may
-/// use the processor.
+/// Maximum time until a statement ends, even if it is cancelled. The maximum is long, because planning cannot
+/// be cancelled and other programs may use the processor.
 const END: Duration = Duration::from_secs(100);
 
 /// Number of rows after which the rest of a result is cancelled.
@@ -101,7 +101,7 @@ fn every_statement_is_answered_or_refused() {
         failures.len(),
         failures.join("\n")
     );
-    // Otherwise most statements would only test the parser.
+    // If fewer statements were answered, most statements would test only the parser.
     assert!(counts.answered * 5 > statements, "{counts:?}");
     if cfg!(target_os = "linux") {
         let peak = peak_kib();
@@ -117,7 +117,7 @@ fn new_session(given: &Given) -> Arc<Session> {
     Arc::new(session(&[given], settings))
 }
 
-/// Returns tables with rows, and their columns.
+/// Returns the tables that have rows, with their columns.
 fn sources(session: &Session) -> Vec<Source> {
     let names = [
         "samples",
@@ -135,7 +135,7 @@ fn sources(session: &Session) -> Vec<Source> {
     names.into_iter().map(of).collect()
 }
 
-/// Returns the outcome of a statement; `None` if it does not end.
+/// Returns the outcome of a statement. Returns `None` if the statement does not end.
 fn outcome_in_time(session: &Arc<Session>, text: String) -> Option<Result<(), SqlError>> {
     let (give, take) = mpsc::channel();
     let session = Arc::clone(session);

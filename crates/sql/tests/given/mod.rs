@@ -15,7 +15,7 @@ use sim::shipped;
 use sql::{NamedTrace, Session, Settings, SqlError};
 use tables::{Cache, Options, Store};
 
-/// A trace and its ground truth, which comes from another source than laglab's readers.
+/// A trace and its ground truth. The ground truth does not come from laglab's readers.
 pub(crate) struct Given {
     pub(crate) store: Arc<Store>,
     pub(crate) truth: Value,
@@ -100,7 +100,7 @@ pub(crate) fn lines(rows: &[RecordBatch]) -> Vec<String> {
 /// Runs all statements and returns the rows of the last one as lines.
 ///
 /// # Panics
-/// If a statement fails.
+/// Panics if a statement fails.
 pub(crate) fn answer(session: &Session, text: &str) -> Vec<String> {
     lines(&ask(session, text).unwrap_or_else(|error| panic!("{text}\n{error}")))
 }

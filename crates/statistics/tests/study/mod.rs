@@ -1,4 +1,4 @@
-//! Simulated measurements of known truth, and the error rates of each method.
+//! Simulated measurements with known true values, and the error rates of each method.
 
 use statistics::counts::{Count, rates};
 use statistics::looks::{Looks, Spending};
@@ -12,17 +12,18 @@ use testdata::Rng;
 pub(crate) struct Machine {
     /// Name in reports.
     pub(crate) name: &'static str,
-    /// Correlation of neighbouring samples of a run.
+    /// Correlation of neighbouring samples in a run.
     dependence: f64,
-    /// True if runs differ: by 3 % each, and by 10 % from pair to pair.
+    /// True if the level of the samples differs from run to run: by 3 % within a pair, and by 10 % from pair
+    /// to pair.
     runs_differ: bool,
     /// Number of runs of each variant.
     runs: usize,
-    /// Change of the machine's speed from the first to the last pair.
+    /// Change of the machine's speed from the first to the last pair, as a share.
     drift: f64,
-    /// Share of runs that are stalled, so that they take three times as long.
+    /// Share of runs that are stalled. A stalled run takes three times as long.
     stalled: f64,
-    /// Step of the clock, as a share of the median; 0 for none.
+    /// Step of the clock, as a share of the median. It is 0 if the clock has no steps.
     step: f64,
 }
 
@@ -84,7 +85,7 @@ pub(crate) const MACHINES: [Machine; 8] = [
 /// Number of samples of a run.
 const SAMPLES: usize = 200;
 
-/// Standard deviation of the logarithms of samples.
+/// Standard deviation of the logarithms of the samples in a run.
 const SIGMA: f64 = 0.5;
 
 /// Random numbers.
@@ -95,12 +96,12 @@ impl Random {
         Random(Rng(seed))
     }
 
-    /// Returns a number from 0 (excluded) to 1.
+    /// Returns a random number above 0 and at most 1.
     fn uniform(&mut self) -> f64 {
         ((self.0.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns a number with the standard normal law (Box and Muller).
+    /// Returns a random number with the standard normal distribution (Box and Muller).
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
@@ -108,7 +109,8 @@ impl Random {
 }
 
 impl Machine {
-    /// Returns the sorted samples of the runs of both variants. The second takes `factor` times as long.
+    /// Returns the sorted samples of all runs of both variants. The second variant takes `factor` times as
+    /// long.
     fn measure(&self, random: &mut Random, factor: f64) -> [Vec<Vec<f64>>; 2] {
         let mut both = [Vec::new(), Vec::new()];
         for pair in 0..self.runs {
@@ -152,18 +154,20 @@ fn medians(runs: &[Vec<f64>]) -> Vec<f64> {
         .collect()
 }
 
-/// Errors of the methods on one machine, in percent of the rounds.
+/// Errors of each method on one machine, in percent of the rounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errors {
-    /// Intervals of pairs that show a change between equal variants.
+    /// Percentage of wrong changes: the variants are equal, but the interval of the paired runs shows a
+    /// change.
     pub(crate) pairs: f64,
-    /// Intervals of pairs that miss a change of 5 %.
+    /// Percentage of intervals of paired runs that do not contain the true change of 5 %.
     pub(crate) pairs_missed: f64,
-    /// Intervals of runs without pairs that show a change between equal variants.
+    /// Percentage of wrong changes: the variants are equal, but the interval of the unpaired runs shows a
+    /// change.
     pub(crate) unpaired: f64,
-    /// Intervals of runs without pairs that miss a change of 5 %.
+    /// Percentage of intervals of unpaired runs that do not contain the true change of 5 %.
     pub(crate) unpaired_missed: f64,
-    /// Shift functions with a quantile that changed between equal variants.
+    /// Percentage of wrong shift functions: the variants are equal, but at least one quantile shows a change.
     pub(crate) shifts: f64,
 }
 
@@ -181,7 +185,7 @@ pub(crate) fn errors(machine: &Machine, rounds: u32, seed: u64) -> Errors {
                 wrong[place] += u32::from(!change.contains(factor));
             }
             if factor == 1.0 {
-                // p99 and p99.9 need longer runs.
+                // These runs are too short for p99 and p99.9.
                 let [old, new] = [before, after].map(|mut runs| -> Vec<RunQuantiles> {
                     runs.iter_mut().map(|run| RunQuantiles::of(run)).collect()
                 });
@@ -202,8 +206,9 @@ pub(crate) fn errors(machine: &Machine, rounds: u32, seed: u64) -> Errors {
     }
 }
 
-/// Returns the percentage of comparisons of equal variants that a rule of spending ends with a difference, and
-/// that of comparisons whose last interval misses the truth. One difference in ten scatters eight times as much.
+/// Returns two percentages for comparisons of equal variants: those in which a look shows a difference, and
+/// those whose last interval does not contain the true value. One difference in ten has a standard deviation
+/// that is eight times as large.
 pub(crate) fn errors_of_looks(spending: Spending, rounds: u32, seed: u64) -> [f64; 2] {
     let looks = Looks {
         draws: 2_000,
@@ -229,8 +234,8 @@ pub(crate) fn errors_of_looks(spending: Spending, rounds: u32, seed: u64) -> [f6
     [ended, missed].map(|wrong| 100.0 * f64::from(wrong) / f64::from(rounds))
 }
 
-/// Returns the percentage of pairs of equal rates whose interval misses a ratio of 1. The counts have Poisson
-/// laws with a mean of 20.
+/// Returns the percentage of wrong results for two equal rates: the interval does not contain a ratio of 1.
+/// The counts have Poisson distributions with a mean of 20.
 pub(crate) fn errors_of_counts(rounds: u32, seed: u64) -> f64 {
     let mut random = Random::new(seed);
     let mut poisson = || {
@@ -251,7 +256,8 @@ pub(crate) fn errors_of_counts(rounds: u32, seed: u64) -> f64 {
     100.0 * wrong.count() as f64 / f64::from(rounds)
 }
 
-/// Returns the percentage of changes of 10 % that 12 pairs show, if differences of pairs scatter by 5 %.
+/// Returns the percentage of comparisons of 12 pairs that find a change of 10 %. The differences of pairs
+/// have a standard deviation of 5 %.
 pub(crate) fn power(rounds: u32, seed: u64) -> f64 {
     let mut random = Random::new(seed);
     let found = (0..rounds).filter(|_| {
@@ -268,16 +274,17 @@ pub(crate) fn power(rounds: u32, seed: u64) -> f64 {
     100.0 * found.count() as f64 / f64::from(rounds)
 }
 
-/// Accuracy of forecasts of the half width of an interval, in percent of the plans.
+/// Accuracy of forecasts of the half width of a confidence interval, in percent of the plans.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Forecasts {
-    /// Half widths within 30 % of the forecast.
+    /// Percentage of actual half widths that are within 30 % of the forecast.
     pub(crate) near: f64,
-    /// Half widths in the range of the forecast, which should contain 90 %.
+    /// Percentage of actual half widths that are in the range of the forecast. It should be 90 %.
     pub(crate) in_range: f64,
 }
 
-/// Forecasts the half width of 48 pairs from pilots of this size, and compares it with what comes.
+/// Forecasts the half width for 48 pairs from pilots with `pilot` pairs. Compares the forecasts with the
+/// actual half widths of 48 simulated pairs.
 pub(crate) fn forecasts(pilot: usize, rounds: u32, seed: u64) -> Forecasts {
     const PAIRS: usize = 48;
     let mut random = Random::new(seed);

@@ -1,8 +1,8 @@
-//! Words that exist on every Windows machine, so they identify no machine and no user.
-//! `docs/trim.md` lists them.
+//! Words that exist on every Windows machine. They identify no machine and no user. `docs/trim.md` lists
+//! them.
 
-/// Names of programs, drivers and libraries of Windows, without extension. They stay readable, also
-/// with an extension of [`EXTENSIONS`], because symbols and explanations need them.
+/// Names of programs, drivers and libraries of Windows, without extension. They stay readable, because
+/// symbols and explanations need them. With an extension of [`EXTENSIONS`], they stay readable too.
 const MODULES: &[&str] = &[
     "acpi",
     "advapi32",
@@ -205,7 +205,7 @@ pub(super) fn is_known(word: &str) -> bool {
     WORDS.contains(&word) || MODULES.contains(&stem(word))
 }
 
-/// Returns the word without its extension, if the extension is one that stays readable.
+/// Returns the word without its extension. Removes only an extension that stays readable.
 pub(super) fn stem(word: &str) -> &str {
     match word.rsplit_once('.') {
         Some((stem, extension)) if EXTENSIONS.contains(&extension) => stem,

@@ -25,11 +25,10 @@ pub struct Redactor<'a> {
 }
 
 impl<'a> Redactor<'a> {
-    /// Creates a redactor whose key is derived from a secret text, or is random if `secret` is
-    /// `None`.
+    /// Creates a redactor whose key is derived from a secret text, or is random if `secret` is `None`.
     ///
     /// # Errors
-    /// If the secret is empty, or the system provides no random numbers.
+    /// Returns an error if the secret is empty, or the system provides no random numbers.
     pub fn new(decoder: &'a Decoder, secret: Option<&str>) -> Result<Redactor<'a>, TrimError> {
         if secret == Some("") {
             return Err(TrimError::EmptySecret);

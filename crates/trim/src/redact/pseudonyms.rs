@@ -13,11 +13,10 @@ pub(crate) struct Pseudonyms {
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
 impl Pseudonyms {
-    /// Creates a generator whose key is derived from a secret text, or is random if `secret` is
-    /// `None`.
+    /// Creates a generator whose key is derived from a secret text, or is random if `secret` is `None`.
     ///
     /// # Errors
-    /// If the system provides no random numbers.
+    /// Returns an error if the system provides no random numbers.
     pub(crate) fn new(secret: Option<&str>) -> Result<Pseudonyms, TrimError> {
         let mut key = [0; 32];
         match secret {
@@ -67,9 +66,9 @@ impl Pseudonyms {
         }
     }
 
-    /// Replaces the part of a security identifier that identifies a user, machine or package. If
-    /// the identifier has more than two sub-authorities, this part is everything after the first
-    /// one. Identifiers that every machine has (S-1-5-18, S-1-5-32-544) have at most two.
+    /// Replaces the part of a security identifier that identifies a user, machine or package. If the
+    /// identifier has more than two sub-authorities, this part is everything after the first sub-authority.
+    /// Identifiers that every machine has (S-1-5-18, S-1-5-32-544) have at most two.
     pub(crate) fn replace_sid(&self, bytes: &mut [u8]) {
         const FIRST: usize = 8;
         if bytes.len() > FIRST + 2 * 4 {
@@ -77,7 +76,7 @@ impl Pseudonyms {
         }
     }
 
-    /// Replaces the bytes from `from` on by a keyed hash of all bytes. `what` separates the kinds
+    /// Replaces all bytes from the index `from` on by a keyed hash of all bytes. `what` separates the kinds
     /// of values.
     fn replace_bytes(&self, what: &str, from: usize, bytes: &mut [u8]) {
         let mut hash = self.hash(what);
@@ -87,7 +86,7 @@ impl Pseudonyms {
         }
     }
 
-    /// Replaces each word that Windows itself does not use by a pseudonym. Separators between words
+    /// Replaces each word by a pseudonym, except words that Windows itself uses. Separators between words
     /// stay.
     fn replace_words(&self, units: &mut [u16]) {
         for word in units.split_mut(|unit| !is_of_word(*unit)) {

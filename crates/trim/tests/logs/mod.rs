@@ -41,7 +41,8 @@ pub(crate) enum Redact<'k> {
     Key(&'k str),
 }
 
-/// Writes a part of a trace to a file in `folder`. A second call replaces the file of the first.
+/// Writes a part of a trace to a file in `folder`. If the function is called again, the new file replaces the
+/// earlier file.
 pub(crate) fn cut(
     inputs: &[PathBuf],
     folder: &TempDir,

@@ -1,4 +1,4 @@
-//! Detection of places that contradict each other.
+//! Detection of settings whose values contradict each other.
 
 use std::collections::HashMap;
 
@@ -59,8 +59,8 @@ pub(super) fn add(findings: &mut [Finding]) {
     }
 }
 
-/// Returns whether a place exists only once on a machine. Some places exist for each adapter, device,
-/// power scheme or policy.
+/// Returns true if the location of a finding exists only once on a machine. Some locations exist for each
+/// adapter, device, power scheme or policy.
 fn is_machine_wide(finding: &Finding) -> bool {
     match &finding.found.place {
         Place::Registry { key, .. } => {
@@ -73,7 +73,7 @@ fn is_machine_wide(finding: &Finding) -> bool {
     }
 }
 
-/// Returns whether the timestamp bit of the legacy setting contradicts the current setting.
+/// Returns true if the timestamp bit of the legacy setting contradicts the current setting.
 fn are_timestamps_contrary(legacy: &Datum, now: &Datum) -> bool {
     let asked = legacy.number().map(|bits| bits & 2 != 0);
     let now = match now {

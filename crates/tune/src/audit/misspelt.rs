@@ -10,7 +10,7 @@ const MOST_LETTERS: usize = 2;
 /// Minimum length of names that are compared. Shorter names are often similar by chance.
 const SHORTEST: usize = 6;
 
-/// Returns the setting that the user probably meant, if the place of a value is a misspelling.
+/// Returns the setting that the user probably meant, if the name or location of a value is a misspelling.
 pub(super) fn find(
     catalogue: &'static Catalogue,
     place: &Place,
@@ -36,8 +36,8 @@ fn distance(known: &str, name: &str) -> usize {
     strsim::osa_distance(&known.to_lowercase(), &name.to_lowercase())
 }
 
-/// Returns whether one name may be a misspelling of the other. Names that differ only in digits belong
-/// to different settings, such as those of IPv4 and IPv6.
+/// Returns true if one name may be a misspelling of the other. Names that differ only in digits belong to
+/// different settings, such as the settings of IPv4 and IPv6.
 fn is_similar(known: &str, name: &str) -> bool {
     let letters = |name: &str| -> String {
         let letters = name.chars().filter(|letter| !letter.is_ascii_digit());

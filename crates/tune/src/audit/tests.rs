@@ -44,8 +44,8 @@ fn a_value_with_the_effect_of_the_default_does_not_differ() {
     };
     assert_eq!(at("00000002"), Some(false));
     assert_eq!(at("00000018"), Some(true));
-    // The value 0x26 means short, variable quanta, three times as long in the foreground. This is the
-    // default of clients.
+    // The value 0x26 means short and variable quanta, which are three times as long in the foreground. This
+    // is the default of clients.
     assert_eq!(at("00000026"), Some(false));
     // Windows uses only the lowest six bits.
     assert_eq!(at("ffffff02"), Some(false));

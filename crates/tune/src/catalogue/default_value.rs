@@ -12,7 +12,7 @@ use super::{Datum, When};
 pub struct DefaultRule {
     /// Machines that have the default.
     pub when: When,
-    /// The default.
+    /// Default of the setting on these machines.
     pub value: DefaultValue,
     /// Remark on the default for the user.
     pub note: Option<String>,
@@ -23,7 +23,7 @@ pub struct DefaultRule {
 pub enum DefaultValue {
     /// Windows stores this value.
     Value(Datum),
-    /// Windows stores no value, and acts as if this value were stored; `None` if its behaviour is
+    /// Windows stores no value, and acts as if this value were stored. `None` if the behaviour of Windows is
     /// unknown.
     Absent(Option<Datum>),
     /// The default depends on a fact outside the catalogue, such as the driver or the memory size.
@@ -31,7 +31,7 @@ pub enum DefaultValue {
 }
 
 impl DefaultValue {
-    /// Returns the value with the effect of the default, if known.
+    /// Returns the value that has the same effect as the default, if it is known.
     pub fn effective(&self) -> Option<&Datum> {
         match self {
             DefaultValue::Value(value) | DefaultValue::Absent(Some(value)) => Some(value),

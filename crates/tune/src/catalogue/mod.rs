@@ -61,14 +61,15 @@ const FILES: [(&str, &str); 18] = files![
 pub struct Catalogue {
     groups: Vec<Group>,
     settings: Vec<Setting>,
-    /// Indexes into `settings`, by the lower-case last part of their places.
+    /// Indexes in `settings`. The key is the last part of one of the setting's places, in lower case.
     by_name: HashMap<String, Vec<usize>>,
-    /// Indexes into `settings` and their places, by the end of the places' keys.
+    /// Indexes in `settings`, each with the index of a place of this setting. The key is the end of the
+    /// place's registry key.
     by_key: HashMap<KeyEnd, Vec<(usize, usize)>>,
 }
 
-/// End of the registry key of a place: the number of its parts, and its last part in lower case, which is
-/// `None` for a placeholder.
+/// End of the registry key of a place. It consists of the number of the key's parts and of the key's last
+/// part in lower case. The last part is `None` if it is a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct KeyEnd {
     parts: usize,
@@ -90,7 +91,7 @@ impl KeyEnd {
     }
 }
 
-/// Returns the number of parts of a key, and the last of them.
+/// Returns the number of parts of a key, and the last part.
 fn end(key: &str) -> (usize, &str) {
     let last = key.rsplit('\\').next().unwrap_or_default();
     (key.split('\\').count(), last)
@@ -101,7 +102,7 @@ fn end(key: &str) -> (usize, &str) {
 pub struct Group {
     /// Name of the group's file, without `.toml`.
     pub name: &'static str,
-    /// Title.
+    /// Title of the group.
     pub title: String,
     /// Text about the effect of the group's settings on latency.
     pub about: String,
@@ -196,7 +197,7 @@ impl Catalogue {
         })
     }
 
-    /// Returns the settings that are stored in this key, each with the name of its value.
+    /// Returns the settings that are stored in this registry key, each with the name of its registry value.
     pub fn names_in(&self, key: &Key) -> impl Iterator<Item = (&Setting, &str)> {
         let ends = KeyEnd::of_patterns_for(key);
         let numbers = ends.into_iter().filter_map(|end| self.by_key.get(&end));
@@ -219,7 +220,7 @@ impl Catalogue {
         (numbers.into_iter().flatten()).map(move |number| &self.settings[*number])
     }
 
-    /// Returns all settings with this name, ignoring case. It may be an id, a family, a name, an alias,
+    /// Returns all settings with this name, ignoring case. The name may be an id, a family, a name, an alias,
     /// or the last part of a place.
     pub fn named(&self, name: &str) -> Vec<&Setting> {
         let is_named = |setting: &&Setting| {

@@ -14,9 +14,9 @@ use crate::found::Place;
 pub enum PlacePattern {
     /// A registry value.
     Registry {
-        /// The key, with the abbreviation of its root, such as `HKLM`.
+        /// Registry key, with the abbreviation of its root, such as `HKLM`. Parts may be placeholders.
         key: String,
-        /// Name of the value.
+        /// Name of the registry value.
         name: String,
     },
     /// An element of a boot entry.
@@ -33,7 +33,7 @@ pub enum PlacePattern {
     Answer {
         /// The command, without the arguments that select an object.
         command: String,
-        /// The property.
+        /// Name of the property.
         property: String,
     },
     /// A kernel variable.
@@ -44,7 +44,7 @@ pub enum PlacePattern {
 }
 
 impl PlacePattern {
-    /// Returns whether the pattern matches a place.
+    /// Returns true if the pattern matches a place.
     pub fn matches(&self, place: &Place) -> bool {
         match (self, place) {
             (PlacePattern::Registry { name, .. }, Place::Registry { key, name: found }) => {
@@ -71,7 +71,7 @@ impl PlacePattern {
         }
     }
 
-    /// Returns whether `found` is the registry key of the pattern.
+    /// Returns true if `found` is the registry key of the pattern.
     pub fn is_in(&self, found: &Key) -> bool {
         let PlacePattern::Registry { key, .. } = self else {
             return false;
@@ -111,7 +111,7 @@ impl PlacePattern {
     }
 }
 
-/// Returns whether a part of a registry key is a placeholder, such as `<adapter>`.
+/// Returns true if a part of a registry key is a placeholder, such as `<adapter>`.
 pub(crate) fn is_open(part: &str) -> bool {
     part.starts_with('<') && part.ends_with('>')
 }

@@ -19,13 +19,13 @@ pub struct Rule {
     /// Values to which the rule does not apply.
     #[serde(default)]
     pub is_not: Vec<Datum>,
-    /// Exclusive upper bound: the rule applies only to smaller numbers.
+    /// Exclusive upper bound. The rule applies only to numbers below it.
     pub below: Option<u64>,
-    /// Exclusive lower bound: the rule applies only to larger numbers.
+    /// Exclusive lower bound. The rule applies only to numbers above it.
     pub above: Option<u64>,
-    /// Verdict on the value.
+    /// Verdict of the rule on the value.
     pub verdict: Verdict,
-    /// Sentence for the user.
+    /// Remark as a sentence for the user.
     pub says: String,
 }
 
@@ -44,8 +44,8 @@ pub enum Verdict {
 }
 
 impl Rule {
-    /// Returns whether the rule applies to a value on a machine; `None` if too little is known about the
-    /// machine.
+    /// Returns true if the rule applies to a value on a machine. Returns `None` if too little is known about
+    /// the machine.
     pub fn applies(&self, value: &Datum, place: Option<&Place>, machine: &Machine) -> Option<bool> {
         let number = value.number();
         let is_covered = (self.is.is_empty() || self.is.contains(value))

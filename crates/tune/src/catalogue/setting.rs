@@ -20,21 +20,21 @@ pub struct Setting {
     pub group: &'static str,
     /// Name of the setting, usually the name of its registry value.
     pub name: String,
-    /// Other names.
+    /// Other names of the setting.
     #[serde(default)]
     pub aliases: Vec<String>,
     /// Storage types of the value, according to the sources.
     #[serde(rename = "type")]
     pub types: Vec<Type>,
-    /// Places of the setting; empty if the entry is a fact and not a setting.
+    /// Places where Windows stores the setting. Empty if the entry is a fact and not a setting.
     #[serde(default)]
     pub places: Vec<PlacePattern>,
-    /// Wrong places and names that people use although they have no effect.
+    /// Wrong names and places that people use for the setting, although they have no effect.
     #[serde(default)]
     pub misspellings: Vec<Misspelling>,
     /// Defaults. The first default whose condition is true applies.
     pub defaults: Vec<DefaultRule>,
-    /// Allowed values.
+    /// Allowed values of the setting.
     #[serde(default)]
     pub allowed: Allowed,
     /// Effect of the setting.
@@ -42,13 +42,13 @@ pub struct Setting {
     /// Builds of Windows that support the setting.
     #[serde(default)]
     pub builds: Builds,
-    /// Events after which a change takes effect. One of them is enough.
+    /// Events after which a change takes effect. Each of them is sufficient.
     pub takes_effect: Vec<TakesEffect>,
     /// Confidence in the facts, by build.
     confidence: ConfidenceRules,
     /// Text about uncertain facts, with the reason.
     pub confidence_note: Option<String>,
-    /// Risks of a change.
+    /// Risks of a change of the setting.
     pub risk: Option<String>,
     /// Values that protect the machine; empty if the setting is not a security control.
     #[serde(default)]
@@ -67,7 +67,7 @@ pub struct Setting {
     pub read_with: Option<String>,
     /// Result of the last check against the sources.
     pub checked: Checked,
-    /// URLs of the sources.
+    /// URLs of the sources for the facts about the setting.
     pub sources: Vec<String>,
 }
 
@@ -107,11 +107,11 @@ pub enum Type {
     Fact,
 }
 
-/// A wrong place or name that people use for a setting.
+/// A wrong name or place that people use for a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Misspelling {
-    /// The wrong place.
+    /// Wrong place that people use.
     pub place: PlacePattern,
     /// Sentence that states the mistake.
     pub why: String,
@@ -128,7 +128,7 @@ pub struct Allowed {
     /// Values with a name or a special meaning. If there is no range, only these values are allowed.
     #[serde(default)]
     pub values: Vec<NamedValue>,
-    /// Additional restriction, as text.
+    /// Additional restriction of the allowed values, as text.
     pub note: Option<String>,
 }
 
@@ -136,7 +136,7 @@ pub struct Allowed {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedValue {
-    /// The value.
+    /// Value that has this name and effect.
     pub is: Datum,
     /// Name of the value in the output of commands.
     pub name: Option<String>,
@@ -260,8 +260,8 @@ impl Setting {
         possible
     }
 
-    /// Returns whether the build of the machine supports the setting; `None` if the build is unknown and
-    /// needed.
+    /// Returns true if the build of the machine supports the setting. Returns `None` if the build is needed
+    /// but unknown.
     pub fn is_known_to(&self, machine: &Machine) -> Option<bool> {
         let bounds = When {
             from: self.builds.from,
@@ -271,7 +271,8 @@ impl Setting {
         bounds.holds(machine, None)
     }
 
-    /// Returns the confidence in the facts for a machine. If several may apply, returns the lowest.
+    /// Returns the confidence in the facts for a machine. If several confidences may apply, returns the
+    /// lowest.
     pub fn confidence(&self, machine: &Machine) -> Confidence {
         match &self.confidence {
             ConfidenceRules::Always(confidence) => *confidence,
@@ -293,17 +294,17 @@ impl Setting {
         }
     }
 
-    /// Returns whether a change takes effect only after a restart of the machine.
+    /// Returns true if a change takes effect only after a restart of the machine.
     pub fn needs_reboot(&self) -> bool {
         self.takes_effect == [TakesEffect::Reboot]
     }
 
-    /// Returns whether `before` protects the machine and `value` does not.
+    /// Returns true if `before` protects the machine and `value` does not.
     pub fn lowers_protection(&self, before: &Datum, value: &Datum) -> bool {
         self.protects.contains(before) && !self.protects.contains(value)
     }
 
-    /// Returns whether a value is allowed; `None` if the catalogue has neither a range nor a list of
+    /// Returns true if a value is allowed. Returns `None` if the catalogue has neither a range nor a list of
     /// values. A setting whose types are numbers allows no text.
     pub fn allows(&self, value: &Datum) -> Option<bool> {
         let Allowed { range, values, .. } = &self.allowed;
@@ -319,7 +320,7 @@ impl Setting {
         }
     }
 
-    /// Returns whether only numbers can be stored.
+    /// Returns true if only numbers can be stored.
     fn is_number(&self) -> bool {
         let is_number = |kind: &Type| {
             matches!(
@@ -339,7 +340,7 @@ impl Setting {
     /// values and words such as `True` by their numbers.
     ///
     /// # Errors
-    /// If a registry value has another type than the sources state.
+    /// Returns an error if a registry value has another type than the sources state.
     pub fn read(&self, place: &Place, value: &Value) -> Result<Datum, WrongType> {
         let read = match place {
             Place::Registry { .. } => self.read_registry(value),

@@ -4,14 +4,15 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// A way to show the effect of a setting: a comparison before and after its change. In all of them, less time is
-/// better.
+/// A way to show the effect of a setting. It is a comparison before and after a change of the setting. In
+/// each comparison, less time is better.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shown {
-    /// Compared times.
+    /// Kind of times that are compared.
     pub with: Times,
-    /// Reason why the setting changes these times, and what to do while they are measured or recorded.
+    /// Reason why the setting changes these times, and the activity that is needed while they are measured or
+    /// recorded.
     pub why: String,
     /// URL of the source of the reason. It is one of the sources of the setting.
     pub source: String,

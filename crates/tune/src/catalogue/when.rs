@@ -20,7 +20,7 @@ pub struct When {
     pub on: Vec<Kind>,
     /// Power scheme to which the condition is limited.
     pub scheme: Option<Scheme>,
-    /// True to match only values on battery, false to match only values on mains.
+    /// True to match only values on battery. False to match only values on mains. `None` to match both.
     pub on_battery: Option<bool>,
 }
 
@@ -78,7 +78,7 @@ impl Scheme {
 }
 
 impl When {
-    /// Returns whether the condition is true for the setting at `place` on a machine; `None` if too
+    /// Returns true if the condition is true for the setting at `place` on a machine. Returns `None` if too
     /// little is known about the machine.
     pub fn holds(&self, machine: &Machine, place: Option<&Place>) -> Option<bool> {
         let (scheme, on_battery) = match place {

@@ -43,11 +43,11 @@ const REMOTE_PREFIX: &str = "Remote IP Prefix";
 /// Program and machine for which policies are judged.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// File name or path of the program that sends the packets; `None` to ignore programs.
+    /// File name or path of the program that sends the packets. `None` to ignore programs.
     pub program: Option<String>,
     /// True if the machine is in a domain; `None` if unknown.
     pub in_domain: Option<bool>,
-    /// True if the machine has a client edition of Windows; `None` if unknown.
+    /// True if the machine has a client edition of Windows. `None` if unknown.
     pub is_client: Option<bool>,
 }
 
@@ -60,8 +60,8 @@ pub struct Policy {
     pub mark: Option<u8>,
     /// Reasons why the policy does not mark packets.
     pub faults: Vec<String>,
-    /// Reasons why the policy may not mark packets, because the inputs are incomplete or the effect is
-    /// not documented.
+    /// Reasons why it is uncertain whether the policy marks packets: the inputs are incomplete, or the effect
+    /// is not documented.
     pub doubts: Vec<String>,
 }
 
@@ -282,8 +282,8 @@ fn below<'k>(key: &'k str, above: &str) -> Option<&'k str> {
     (head.eq_ignore_ascii_case(above) && !rest.is_empty() && !rest.contains('\\')).then_some(rest)
 }
 
-/// Returns whether a text is a port, a range of ports or `*`. Ranges have a colon in the wizard of the
-/// group policy editor, and a hyphen in the documented registry example.
+/// Returns true if a text is a port, a range of ports or `*`. Ranges have a colon in the wizard of the group
+/// policy editor, and a hyphen in the documented registry example.
 fn are_ports(text: &str) -> bool {
     let port = |text: &str| text.parse::<u16>().ok();
     match text.split_once([':', '-']) {
@@ -367,8 +367,8 @@ mod tests {
         assert!(policies[0].faults.is_empty() && policies[0].doubts.is_empty());
     }
 
-    /// Source: "Manage QoS policy", settings for roaming and remote users. Clients apply policies only
-    /// on networks of their enterprise. Windows Server 2012 applies them on all networks.
+    /// Source: "Manage QoS policy", settings for roaming and remote users. Clients apply policies only on
+    /// networks of their enterprise. Windows Server 2012 applies policies on all networks.
     #[test]
     fn only_clients_need_the_switch_outside_a_domain() {
         let machine = |in_domain, is_client| Scope {

@@ -49,7 +49,7 @@ impl Flow {
     /// Makes the flow of packets from `source` to `destination`.
     ///
     /// # Errors
-    /// If one endpoint has an IPv4 address and the other an IPv6 address.
+    /// Returns an error if one endpoint has an IPv4 address and the other an IPv6 address.
     pub fn new(source: SocketAddr, destination: SocketAddr) -> Result<Flow, MixedFamilies> {
         let addresses = match (source, destination) {
             (SocketAddr::V4(from), SocketAddr::V4(to)) => Addresses::V4 {

@@ -32,8 +32,8 @@ pub struct Rss {
     pub base_processor: u8,
     /// Keyword `*RssMaxProcGroup`: processor group of the last CPU that RSS may use.
     pub max_group: u16,
-    /// Keyword `*RssMaxProcNumber`: number, within its group, of the last CPU that RSS may use; `None`
-    /// for no limit.
+    /// Keyword `*RssMaxProcNumber`: number, within its group, of the last CPU that RSS may use. `None` for no
+    /// limit.
     pub max_processor_number: Option<u8>,
     /// Keyword `*MaxRssProcessors`: maximum number of CPUs that RSS may use. On Server 2008 R2,
     /// `MaxNumRssCpus` (default 4) also limits all adapters. The caller must then set the lower of both
@@ -41,7 +41,7 @@ pub struct Rss {
     pub max_processors: u16,
     /// Keyword `*NumRssQueues`: number of receive queues.
     pub queues: u16,
-    /// Keyword `*NumaNodeId`: NUMA node whose CPUs RSS may use; `None` for all nodes.
+    /// Keyword `*NumaNodeId`: NUMA node whose CPUs RSS may use. `None` for all nodes.
     pub node: Option<u16>,
 }
 
@@ -73,15 +73,15 @@ pub struct NoProcessor {
 
 impl Rss {
     /// Returns the indexes of the CPUs that handle packets, lowest first. They are the first of the
-    /// [usable](Self::usable) CPUs. Their number is the largest power of two that the number of usable
-    /// CPUs, the queues and `max_processors` allow.
+    /// [usable](Self::usable) CPUs. The number of CPUs is the largest power of two that does not exceed the
+    /// number of usable CPUs, the number of queues and `max_processors`.
     ///
-    /// That the number is a power of two is an inference. The documentation states it only for the size
-    /// of the table, and a published case with four of six cores has other explanations. RSS takes the
-    /// lowest CPUs in the profile `ClosestProcessor`, which is the only profile of Windows 7.
+    /// The power of two is an inference. The documentation states it only for the size of the table. A
+    /// published case with four of six cores has other explanations. RSS takes the lowest CPUs in the profile
+    /// `ClosestProcessor`, which is the only profile of Windows 7.
     ///
     /// # Errors
-    /// If the settings exclude all CPUs.
+    /// Returns an error if the settings exclude all CPUs.
     pub fn processors(&self, topology: &Topology) -> Result<Vec<usize>, NoProcessor> {
         let mut usable = self.usable(topology);
         let limit = match self.enabled {
@@ -124,7 +124,7 @@ impl Rss {
     /// Returns the indirection table that distributes hashes evenly over [the CPUs](Rss::processors).
     ///
     /// # Errors
-    /// If the settings exclude all CPUs.
+    /// Returns an error if the settings exclude all CPUs.
     pub fn indirection_table(&self, topology: &Topology) -> Result<IndirectionTable, NoProcessor> {
         Ok(IndirectionTable::over(&self.processors(topology)?))
     }
@@ -140,7 +140,7 @@ impl IndirectionTable {
     /// Makes a table that assigns its entries to these CPUs in turn.
     ///
     /// # Panics
-    /// If `processors` is empty.
+    /// Panics if `processors` is empty.
     pub fn over(processors: &[usize]) -> IndirectionTable {
         IndirectionTable {
             entries: std::array::from_fn(|entry| processors[entry % processors.len()]),
@@ -285,8 +285,8 @@ mod tests {
         Topology::new(24, 2, 2, 64).expect("a server")
     }
 
-    /// A published case of a backup server has four busy CPUs of 24: "0, 2, 4 and 6 … located on NUMA
-    /// node 0". It advises to give two CPUs to each of several adapters, from different base CPUs.
+    /// A published case of a backup server has four busy CPUs of 24: "0, 2, 4 and 6 … located on NUMA node
+    /// 0". The case advises to give two CPUs to each of several adapters, from different base CPUs.
     #[test]
     fn six_cores_of_a_node_make_four_processors() {
         let on_node = |node| Rss {
@@ -338,8 +338,8 @@ mod tests {
             max_processor_number: Some(8),
             ..Rss::default()
         };
-        // Group 1 begins at CPU 36. RSS may use the numbers 4, 6 and 8 of this group. Rounded down to a
-        // power of two, it uses two of them.
+        // Group 1 begins at CPU 36. In this group, RSS may use the numbers 4, 6 and 8. The number of CPUs is
+        // rounded down to a power of two, so RSS uses two of them.
         assert_eq!(rss.processors(&large).expect("processors"), [40, 42]);
     }
 

@@ -1,8 +1,8 @@
 //! Limits on the number of CPUs that RSS uses.
 //!
 //! Microsoft documents a power of two only for the size of the indirection table ("Choosing a network
-//! adapter", "Understanding RSS performance"). That the number of CPUs is also rounded down to a power
-//! of two is an inference.
+//! adapter", "Understanding RSS performance"). It is an inference that the number of CPUs is also rounded
+//! down to a power of two.
 
 use serde::Serialize;
 
@@ -43,11 +43,11 @@ pub struct Used {
     pub limits: Vec<Limit>,
 }
 
-/// Returns the CPUs that handle packets of an adapter. `machine_limit` is the registry value
-/// `MaxNumRssCpus`, if it is set.
+/// Returns the CPUs that handle packets of an adapter. `machine_limit` is the registry value `MaxNumRssCpus`,
+/// if it is set.
 ///
 /// # Errors
-/// If the settings exclude all CPUs.
+/// Returns an error if the settings exclude all CPUs.
 pub fn used(
     rss: &Rss,
     machine_limit: Option<u16>,
@@ -110,8 +110,9 @@ pub fn used(
     })
 }
 
-/// Returns the inferred limit to a power of two; `None` if `used` is not rounded. `used` is the power of
-/// two below the number of usable CPUs, or below the number of CPUs that the documented rules leave.
+/// Returns the inferred limit to a power of two. `used` is the largest power of two that is at most the
+/// number of usable CPUs, or at most the number of CPUs that the documented rules leave. Returns `None` if
+/// `used` is not rounded.
 fn rounding(usable: usize, at_most: usize, used: usize) -> Option<Limit> {
     let of = match power_of_two(usable) == used {
         true => usable,

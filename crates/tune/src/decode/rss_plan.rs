@@ -17,7 +17,7 @@ pub struct Assignment {
     pub base_processor: u8,
     /// Keyword `*MaxRssProcessors`.
     pub max_processors: u16,
-    /// Indexes of the CPUs.
+    /// Indexes of the CPUs that handle the packets of the adapter.
     pub processors: Vec<usize>,
 }
 
@@ -57,16 +57,16 @@ pub enum PlanError {
     },
 }
 
-/// Assigns cores to adapters. `nodes` has the NUMA node of each adapter's slot. All adapters of a node
-/// get the same number of cores: the largest power of two for which the node has enough cores. The
-/// number is a power of two because RSS may round other numbers down, which is an inference and not
+/// Assigns cores to adapters. `nodes` has the NUMA node of each adapter's slot. All adapters of a node get
+/// the same number of cores: the largest power of two for which the node has enough cores. The number is a
+/// power of two, because RSS may round other numbers down. This rounding is an inference and is not
 /// documented. Cores are assigned in ascending order.
 ///
-/// If a node has several processor groups, only the first group is used, because a range from base to
-/// maximum is in one group.
+/// If a node has several processor groups, only the first group is used, because the range from the base CPU
+/// to the maximum CPU lies in one group.
 ///
 /// # Errors
-/// If a node does not exist or has too few cores.
+/// Returns an error if a node does not exist or has too few cores.
 pub fn assign(topology: &Topology, nodes: &[u16]) -> Result<Vec<Assignment>, PlanError> {
     let mut taken = vec![0; nodes.len()];
     let mut plan = Vec::new();

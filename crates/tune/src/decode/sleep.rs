@@ -109,8 +109,8 @@ impl Timers {
 }
 
 /// Returns the duration of each sleep of a thread that sleeps in a loop, in units of 100 ns. The thread
-/// always starts to sleep shortly after a clock interrupt. So its sleep is due shortly after a later
-/// interrupt, and the next interrupt ends it.
+/// always starts to sleep shortly after a clock interrupt. So the end of its sleep is due shortly after a
+/// later interrupt. Only the next interrupt ends the sleep.
 ///
 /// A sleep that starts at any other time takes from `asked` to `asked + period`.
 pub fn sleep_takes(asked: u32, period: u32) -> u64 {

@@ -126,7 +126,7 @@ impl fmt::Display for Algorithm {
 /// Client or server of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// Build of Windows.
+    /// Build of Windows on this side.
     pub build: u32,
     /// Value of `RequireSecuritySignature` on the client or the server.
     pub requires: bool,
@@ -180,9 +180,8 @@ pub fn session(client: Side, server: Side, wants_encryption: bool) -> Session {
     }
 }
 
-/// Returns whether a machine requires signatures by default. `id` is `smb_cli_require` for a client or
-/// `smb_srv_require` for a server. Returns `None` if the default depends on an unknown field of the
-/// machine.
+/// Returns true if a machine requires signatures by default. `id` is `smb_cli_require` for a client or
+/// `smb_srv_require` for a server. Returns `None` if the default depends on an unknown field of the machine.
 pub fn requires_by_default(id: &str, machine: &Machine) -> Option<bool> {
     let mut settings = Catalogue::get().settings().iter();
     let setting = settings.find(|setting| setting.id == id)?;

@@ -11,13 +11,13 @@ pub const MAX_GROUP_SIZE: u8 = 64;
 /// One logical processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// Processor group.
+    /// Number of the processor group.
     pub group: u16,
     /// Number within the group, from 0.
     pub number: u8,
     /// Number of the physical core, counted over the whole machine.
     pub core: u32,
-    /// NUMA node.
+    /// Number of the NUMA node.
     pub node: u16,
     /// True if this is not the first hardware thread of its core.
     pub smt_sibling: bool,
@@ -72,14 +72,15 @@ impl TopologyError {
 }
 
 impl Topology {
-    /// Numbers the processors like Windows. The hardware threads of a core have successive numbers (0
-    /// and 1 share a core). Nodes are contiguous, and groups contain whole nodes ("Processor Groups" in
-    /// the Win32 documentation). A node that is larger than a group fills the group and continues in the
-    /// next group under the same node number, as on Windows 11. Older releases split such a node into
-    /// several nodes, which the model does not do.
+    /// Numbers the processors like Windows. The hardware threads of a core have successive numbers (0 and 1
+    /// share a core). Nodes are contiguous, and groups contain whole nodes ("Processor Groups" in the Win32
+    /// documentation). A node that is larger than a group fills the group and continues in the next group
+    /// under the same node number, as on Windows 11. Older releases split such a node into several nodes,
+    /// which the model does not do.
     ///
     /// # Errors
-    /// If the processors cannot be divided into equal nodes of whole cores, or the group size is invalid.
+    /// Returns an error if the processors cannot be divided into equal nodes of whole cores, or the group
+    /// size is invalid.
     pub fn new(
         processors: u32,
         threads_per_core: u32,

@@ -19,7 +19,7 @@ pub(super) const LANGUAGE: &str = "policyDefinitionResources";
 /// Policy that writes a registry value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyName {
-    /// The registry key.
+    /// Registry key to which the policy writes.
     pub key: Key,
     /// Name of the registry value.
     pub name: String,

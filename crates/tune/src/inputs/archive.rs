@@ -25,7 +25,7 @@ pub(super) struct Member {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Returns whether the first bytes are those of an archive.
+/// Returns true if an archive can start with these bytes.
 pub(super) fn starts(bytes: &[u8]) -> bool {
     is_zip(bytes) || is_cabinet(bytes)
 }
@@ -38,8 +38,7 @@ fn is_cabinet(bytes: &[u8]) -> bool {
     bytes.starts_with(b"MSCF")
 }
 
-/// Returns whether a file with this name may contain settings. Archives also contain documents and
-/// programs.
+/// Returns true if a file with this name may contain settings. Archives also contain documents and programs.
 fn is_wanted(name: &str) -> bool {
     const ENDS: [&str; 14] = [
         "adml",

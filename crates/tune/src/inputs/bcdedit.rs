@@ -35,8 +35,7 @@ const NO: [&str; 15] = [
     "아니요",
 ];
 
-/// Returns whether the text has a boot entry: a heading, a line of hyphens, and a line with an
-/// identifier.
+/// Returns true if the text has a boot entry: a heading, a line of hyphens, and a line with an identifier.
 pub(super) fn starts(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().take(40).map(str::trim_end).collect();
     lines.windows(3).any(|lines| {
@@ -113,8 +112,8 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
     reading
 }
 
-/// Returns whether a word can be the name of an element: in every language, names have only lower-case
-/// ASCII letters and digits.
+/// Returns true if a word can be the name of an element: in every language, names have only lower-case ASCII
+/// letters and digits.
 fn is_element(word: &str) -> bool {
     word.bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())

@@ -76,7 +76,7 @@ fn command<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'static str> {
         .map(|(command, _)| *command)
 }
 
-/// Returns whether the text is the output of a known cmdlet.
+/// Returns true if the text is the output of a known cmdlet.
 pub(super) fn starts(text: &str) -> bool {
     let objects = if is_table(text) {
         table(text, &mut |_, _| {})
@@ -236,7 +236,7 @@ fn list(text: &str) -> Vec<Object> {
     objects
 }
 
-/// Returns whether the text has a line of hyphens below column names.
+/// Returns true if the text has a line of hyphens below column names.
 fn is_table(text: &str) -> bool {
     rule(text).is_some()
 }

@@ -23,7 +23,7 @@ const DETAILS: [&str; 5] = [
     "Plan Type",
 ];
 
-/// Returns whether the text is a report of `powercfg /energy` in HTML.
+/// Returns true if the text is a report of `powercfg /energy` in HTML.
 pub(super) fn is_html(text: &str) -> bool {
     let start: String = text.chars().take(200_000).collect();
     start.contains("<html") && start.contains("Power Efficiency Diagnostics Report")

@@ -9,7 +9,7 @@ use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 
-/// Returns whether the text starts with a block of LGPO text.
+/// Returns true if the text starts with a block of LGPO text.
 pub(super) fn starts(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| is_content(line));
     lines.next().is_some_and(|first| hive(first).is_some())

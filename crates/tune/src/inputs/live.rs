@@ -79,7 +79,7 @@ impl KeyTree for Tree {
 /// Reads the current value of an entry. The value of the returned entry is `None` if it is not set.
 ///
 /// # Errors
-/// If the value cannot be read.
+/// Returns an error if the value cannot be read.
 pub fn current(entry: &Entry) -> io::Result<Entry> {
     let (hive, path) = split(&entry.key)?;
     let value = match hive.open(path).and_then(|key| key.get_value(&entry.name)) {
@@ -93,11 +93,11 @@ pub fn current(entry: &Entry) -> io::Result<Entry> {
     })
 }
 
-/// Sets the value of an entry, or removes it if the value is `None`. To set a value, it creates the key
-/// if necessary. Removing a value does not remove its key.
+/// Sets the value of an entry, or removes it if the value is `None`. To set a value, it creates the key if
+/// necessary. Removing a value does not remove its key.
 ///
 /// # Errors
-/// If the value cannot be written.
+/// Returns an error if the value cannot be written.
 pub fn write(entry: &Entry) -> io::Result<()> {
     let (hive, path) = split(&entry.key)?;
     let outcome = match &entry.value {

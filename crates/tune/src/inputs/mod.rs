@@ -71,7 +71,7 @@ pub struct Input {
 pub struct Complaints {
     /// The first [`MAX_LISTED`](Self::MAX_LISTED) complaints.
     pub first: Vec<Complaint>,
-    /// Number of complaints.
+    /// Number of all complaints, including complaints that are not listed.
     pub count: u64,
 }
 
@@ -251,7 +251,7 @@ pub enum InputError {
 /// Reads files, and all files in folders of backups and baselines.
 ///
 /// # Errors
-/// If a file cannot be read at all, has an unknown format, or does not match its name.
+/// Returns an error if a file cannot be read at all, has an unknown format, or does not match its name.
 pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<Input>, InputError> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -275,7 +275,7 @@ pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<Input>, InputError> 
     Ok(with_policy_names(inputs))
 }
 
-/// Returns whether the name of a file is the name of a transaction log of a hive in `paths`.
+/// Returns true if a file has the name of a transaction log of a hive in `paths`.
 fn is_log_of_any(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
     let mut hives = paths.iter().map(|path| path.as_ref().to_string_lossy());
     hives.any(|hive| is_log_name_of(&log.to_string_lossy(), &hive))
@@ -382,7 +382,7 @@ impl From<Reading> for Localized {
     }
 }
 
-/// Replaces the policy names of each ADMX file by those of the ADML file with the same name.
+/// Replaces the policy names of each ADMX file by the policy names in the ADML file with the same name.
 fn with_policy_names(inputs: Vec<Localized>) -> Vec<Input> {
     let stem = |input: &Input| {
         let base = input.name.rsplit(['/', '\\']).next().unwrap_or("");

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(read.complaints.count, 1);
     }
 
-    /// The labels are those of a German Windows 10. The test has values with and without translation.
+    /// Checks the labels of a German Windows 10. The test has values with and without translation.
     #[test]
     fn translated_labels_are_told_by_their_order_and_translated_values_are_refused() {
         let text = "Der aktive Status wird abgefragt...\n\nGlobale TCP-Parameter\n\

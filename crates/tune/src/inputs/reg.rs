@@ -39,7 +39,7 @@ enum RegError {
     Byte(String),
 }
 
-/// Returns whether the first line is that of a `.reg` file.
+/// Returns true if the first line is the first line of a `.reg` file.
 pub(super) fn starts(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or("").trim_end();
     first.eq_ignore_ascii_case(VERSION_5) || first == VERSION_4
@@ -101,8 +101,9 @@ fn read_key(reading: &mut Reading, inner: &str, start: usize) -> Option<Key> {
     }
 }
 
-/// Joins a value with its continuation lines. Removes these from `lines` only if the value is complete. Numbers
-/// continue after a backslash at the end of a line. Text continues until its closing quotation mark.
+/// Joins a value with its continuation lines. If the value is complete, removes the continuation lines from
+/// `lines`. Numbers continue after a backslash at the end of a line. Text continues until its closing
+/// quotation mark.
 fn whole_value(first: &str, lines: &mut Enumerate<Lines<'_>>) -> Result<String, RegError> {
     let mut whole = first.to_owned();
     let mut rest = lines.clone();
@@ -139,7 +140,7 @@ fn text_of(written: &str) -> Option<&str> {
     rest.trim_start().strip_prefix('"')
 }
 
-/// Returns whether a line of text has no closing quotation mark.
+/// Returns true if a line of text has no closing quotation mark.
 fn is_open(text: &str) -> bool {
     closing_mark(text).is_none()
 }
@@ -237,8 +238,8 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Error: a name contains a control character. In a `.reg` file, it would end the line and so change
-/// other keys.
+/// Error for a name that contains a control character. In a `.reg` file, this character would end the line,
+/// so the rest of the name could change other keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "cannot write \"{}\" to a .reg file: the name has a control character; use the PowerShell command that \
@@ -247,11 +248,11 @@ fn unescaped(text: &str) -> String {
 )]
 pub struct ControlCharacter(pub String);
 
-/// Makes a `.reg` file of version 5 that sets or deletes the entries in their order. The encoding is
-/// UTF-16 with a byte order mark, like that of the Registry Editor.
+/// Makes a `.reg` file of version 5 that sets or deletes the entries in their order. The encoding is UTF-16
+/// with a byte order mark, like that of the Registry Editor.
 ///
 /// # Errors
-/// If the name of a key or value contains a control character other than a tab.
+/// Returns an error if the name of a key or value contains a control character other than a tab.
 pub fn to_bytes(entries: &[Entry]) -> Result<Vec<u8>, ControlCharacter> {
     let text = format(entries)?;
     let units = [0xFEFF].into_iter().chain(text.encode_utf16());

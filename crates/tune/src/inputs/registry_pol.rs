@@ -12,13 +12,13 @@ use crate::found::At;
 /// First bytes of a file: the signature and the version 1.
 const START: &[u8] = b"PReg\x01\0\0\0";
 
-/// Returns whether the file starts with the signature and a known version.
+/// Returns true if the file starts with the signature and a known version.
 pub(super) fn starts(bytes: &[u8]) -> bool {
     bytes.starts_with(START)
 }
 
-/// Reads a policy. Its values apply to the registry root `hive`: `HKLM` for the machine's policy, `HKCU`
-/// for that of users.
+/// Reads a policy. Its values apply to the registry root `hive`: `HKLM` for the policy of the machine, `HKCU`
+/// for the policy of users.
 ///
 /// Reading stops at the first damaged entry, because the start of the next entry is unknown.
 pub(super) fn read(name: &str, bytes: &[u8], hive: &str) -> Reading {

@@ -10,7 +10,7 @@ use super::reading::{Reading, line};
 use super::text::Text;
 use crate::found::At;
 
-/// Returns whether the text is an `.inf` file that has sections of a security template.
+/// Returns true if the text is an `.inf` file that has sections of a security template.
 pub(super) fn starts(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(';'));

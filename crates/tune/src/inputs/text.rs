@@ -50,8 +50,8 @@ enum Zeros {
     Elsewhere,
 }
 
-/// Finds zero bytes in the first pairs. ASCII text in UTF-16 has one in every pair. One pair in eight
-/// may lack it.
+/// Finds zero bytes in the first pairs of bytes. In UTF-16, ASCII text has one zero byte in each pair. One
+/// pair in eight may lack a zero byte.
 fn zeros(bytes: &[u8]) -> Zeros {
     let (pairs, _) = bytes.as_chunks::<2>();
     let pairs = &pairs[..pairs.len().min(64)];

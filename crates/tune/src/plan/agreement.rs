@@ -1,11 +1,12 @@
-//! Comparison of a plan's values with those of a machine.
+//! Comparison of the values in a plan with the values of a machine.
 
 use crate::found::Place;
 use crate::inputs::Input;
 use crate::state::{State, States};
 
-/// Returns the places that one of the plan's files (`apply.reg` or `undo.reg`) sets or deletes, if the inputs of
-/// the machine know them. The second value is true if the place has the value of the file.
+/// Returns the places that one of the plan's files (`apply.reg` or `undo.reg`) sets or deletes. Places that
+/// the inputs of the machine do not know are left out. The flag is true if the place on the machine has the
+/// value in the file.
 pub fn agreement(planned: &[Input], machine: &[Input]) -> Vec<(Place, bool)> {
     let states = States::new(machine);
     let places = planned.iter().flat_map(|input| &input.found);

@@ -73,7 +73,7 @@ fn setter(command: &str) -> Option<Setter> {
     })
 }
 
-/// Returns whether a plan can write to a place.
+/// Returns true if a plan can write to a place.
 pub(super) fn is_writable(pattern: &PlacePattern) -> bool {
     match pattern {
         PlacePattern::Registry { .. } | PlacePattern::Boot { .. } | PlacePattern::Power { .. } => {
@@ -98,17 +98,17 @@ pub(super) fn input_for(pattern: &PlacePattern) -> String {
     }
 }
 
-/// Returns whether the command for a place restarts the network adapter, which closes its connections.
+/// Returns true if the command for a place restarts the network adapter, which closes its connections.
 pub(super) fn restarts_adapter(place: &Place) -> bool {
     matches!(place, Place::Answer { command, .. } if command.starts_with("Get-NetAdapter"))
 }
 
-/// Returns whether the value of a place can be removed, so that the default applies.
+/// Returns true if the value of a place can be removed. Then the default applies.
 pub(super) fn is_removable(place: &Place) -> bool {
     matches!(place, Place::Registry { .. } | Place::Boot { .. })
 }
 
-/// Returns whether a command can restore the current value.
+/// Returns true if a command can restore the current value.
 pub(super) fn is_undoable(setting: &Setting, place: &Place, found: Option<&Value>) -> bool {
     let (Place::Answer { .. }, Some(found)) = (place, found) else {
         return found.is_some() || is_removable(place);
@@ -116,7 +116,7 @@ pub(super) fn is_undoable(setting: &Setting, place: &Place, found: Option<&Value
     let read = setting.read(place, found).ok();
     read.is_some_and(|datum| match datum {
         Datum::Number(_) => word(setting, place, &datum).is_some(),
-        // Only known words are accepted: an unknown word may be a translation, so it tells nothing.
+        // Only known words are accepted. An unknown word may be a translation, so its meaning is unknown.
         Datum::Text(_) => setting.allows(&datum) == Some(true),
     })
 }
@@ -215,12 +215,11 @@ fn argument(parameter: Option<&str>, object: &str) -> String {
     })
 }
 
-/// Quotes the name of an object so that it matches only this object. Parameters that select objects take
-/// wildcards: those of `Get-NetAdapterRss` and `Set-NetAdapterAdvancedProperty` are documented, and a keyword
-/// such as `*RSS` would match others.
+/// Quotes the name of an object so that it matches only this object. Parameters that select objects accept
+/// wildcards. The documentation says so for `Get-NetAdapterRss` and `Set-NetAdapterAdvancedProperty`. A
+/// keyword such as `*RSS` would also match other keywords.
 ///
-/// Wildcards:
-/// <https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_wildcards>
+/// Wildcards: <https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_wildcards>
 fn literal(name: &str) -> String {
     let mut escaped = String::new();
     for letter in name.chars() {

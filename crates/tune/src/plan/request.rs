@@ -8,9 +8,9 @@ use std::str::FromStr;
 pub struct Request {
     /// Name or id of the setting.
     pub name: String,
-    /// Name of the adapter, policy or other object to change; `None` if there is only one.
+    /// Name of the adapter, policy or other object to change. `None` if there is only one object.
     pub part: Option<String>,
-    /// New value; `None` to remove the setting.
+    /// New value. `None` to remove the setting.
     pub value: Option<String>,
 }
 

@@ -68,13 +68,14 @@ fn a_machine_agrees_with_the_plan_before_or_after_the_change() {
     assert_eq!(agrees(UNDO, &lines), [true, true]);
     assert_eq!(agrees(APPLY, &lines), [false, false]);
     assert_eq!(agrees(APPLY, &changed), [true, true]);
-    // Another type is another value, and an export of another key tells nothing.
+    // A value of another type is another value. An export of another key has no information about the value.
     let other = changed.replace("dword:46", "\"70\"");
     assert_eq!(agrees(APPLY, &other), [true, false]);
     assert!(agrees(APPLY, "").is_empty());
 }
 
-/// Plans a change of a QoS policy. Its name goes around the `.reg` reader, because a hive can have any name.
+/// Plans a change of a QoS policy. The name of the policy does not pass through the `.reg` reader, because a
+/// hive can contain any name.
 fn plan_of_policy(name: &str) -> Result<Plan, PlanError> {
     let key = r"HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS";
     let mut inputs = inputs(&format!("[{key}\\p]\r\n\"DSCP Value\"=\"10\""));
@@ -160,7 +161,7 @@ fn the_name_of_an_adapter_selects_this_adapter() {
     }
 }
 
-/// Lines, and text outside code spans, are the same for all names.
+/// Checks that names do not change the lines of the description, nor the text outside code spans.
 #[test]
 fn names_do_not_change_the_description() {
     let without_code = |name: &str| {
@@ -498,7 +499,7 @@ fn change_of(name: &str, from: Option<Value>, to: Option<Value>) -> Plan {
     }
 }
 
-/// Returns whether an independent PowerShell grammar parses the script.
+/// Returns true if an independent PowerShell grammar parses the script.
 fn parses(script: &[u8]) -> bool {
     let script = std::str::from_utf8(script).unwrap();
     let script = script.strip_prefix('\u{FEFF}').expect("marked as UTF-8");

@@ -1,4 +1,5 @@
-//! Modules or functions of the addresses on stacks. Each has a small number, here called its place.
+//! Modules or functions of the addresses on stacks. Each module or function has a small number, which is
+//! called its place in this file.
 
 use rustc_hash::FxHashMap;
 use tables::ImageTracker;
@@ -30,8 +31,8 @@ impl<'t> Frames<'t> {
         }
     }
 
-    /// Returns the places of a stack, innermost first. If grouped by module, adjacent frames in the same
-    /// module are one place.
+    /// Returns the places of a stack, innermost first. If addresses are grouped by module, adjacent frames in
+    /// the same module are one place.
     pub(super) fn places(
         &mut self,
         addresses: &[u64],

@@ -6,8 +6,8 @@ use xperf::{CSwitch, CpuDisk, Profile, Whose};
 
 use super::reported::{open, rows};
 
-/// Time that a run may exceed the truth: runs include interrupts, and a run at the edge of the loss shorter
-/// than 0.1 s is kept.
+/// Maximum time by which a run may exceed the truth. There are two reasons: runs include interrupts, and a
+/// run at the edge of the loss is kept if it is shorter than 0.1 s.
 const OFF_NS: i64 = 150_000_000;
 
 #[test]
@@ -29,7 +29,7 @@ fn lost_events_make_no_cpu_time() {
             let mut checked = 0;
             for process in list(&lossy.truth, "processes") {
                 let (id, cpu_ns) = (number(process, "id"), number(process, "cpu_ns"));
-                // Idle threads have the rest of the time.
+                // The rest of the time belongs to idle threads.
                 if id == 0 {
                     continue;
                 }

@@ -144,7 +144,7 @@ fn signing_moves_the_dpcs_into_cng() {
         let share = cng as f64 / in_dpcs.values().sum::<i64>() as f64;
         assert!(share > 0.96, "{share}");
         // There are about 10,000 samples, one per millisecond. The tolerance of 1 % is five standard
-        // deviations of their number.
+        // deviations for this number of samples.
         assert_near(weight["cng.sys"] as f64 / reported as f64, share, 0.01);
         let of_ndis = hits("ndis.sys!ndisInterruptDpc", "inclusive");
         assert_near(signing as f64 / of_ndis as f64, share, 0.01);

@@ -9,7 +9,7 @@ use xperf::{PlaceOptions, Stacked};
 
 use super::reported::{by_function, open, rows_and_warnings};
 
-/// Ids of kernel events: group in the high byte, type in the low byte. This is the id of stacks.
+/// Ids of kernel events. The high byte is the group, and the low byte is the type. This is the id of stacks.
 const STACK: u16 = 0x1820;
 const IMAGE_LOAD: u16 = 0x030A;
 const IMAGE_RUNDOWN: u16 = 0x1403;
@@ -133,8 +133,8 @@ impl Walk {
     }
 }
 
-/// Number of stacks with each function or module (inclusive and exclusive), and with each call (caller and
-/// callee).
+/// Number of stacks with each function or module (inclusive and exclusive), and number of stacks with each
+/// call (caller and callee).
 #[derive(Debug, Default, PartialEq)]
 struct Hits {
     places: BTreeMap<String, (i64, i64)>,
@@ -142,7 +142,7 @@ struct Hits {
 }
 
 impl Hits {
-    /// Counts functions or modules on stacks, whose innermost frame is first.
+    /// Counts functions or modules on stacks. The innermost frame of a stack is first.
     fn count(stacks: &[Vec<&str>]) -> Hits {
         let mut hits = Hits::default();
         for stack in stacks {
@@ -160,7 +160,8 @@ impl Hits {
         hits
     }
 
-    /// Parses the rows of the report. They contain each call twice: for the caller and for the callee.
+    /// Parses the rows of the report. The rows contain each call twice: once for the caller and once for the
+    /// callee.
     fn reported(rows: &[Value]) -> Hits {
         let mut hits = Hits::default();
         let mut calls = [BTreeMap::new(), BTreeMap::new()];
