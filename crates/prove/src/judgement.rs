@@ -1,11 +1,12 @@
 //! Comparison of runs before and after a change, and its verdict.
 
 use serde::Serialize;
+use statistics::clusters::Clusters;
 use statistics::counts::{Count, RateRatio, rates};
 use statistics::modes::{Bars, Move, moves};
 use statistics::{
-    Comparison, Design, Incomparable, Margin, Order, Scale, Verdict, clusters, compare, multiple,
-    order, planning,
+    Comparison, Design, Incomparable, Margin, Order, Scale, Verdict, batches, clusters, compare,
+    multiple, order, planning,
 };
 
 use crate::summary::{Side, in_waves, median};
@@ -211,7 +212,7 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
         moved: Moved::of(&modes),
         modes: if modes.len() > 1 { modes } else { Vec::new() },
         samples_per_independent: (!is_single).then(|| dependence.fold(1.0, f64::max)),
-        doubts: doubts(sides.design, before, after, began.as_deref()),
+        doubts: doubts(sides, before, after, began.as_deref()),
         lines,
     })
 }
@@ -274,7 +275,8 @@ fn conclude(lines: &mut [Line], question: Question) {
         };
         let margin = margin(question, line, comparison.scale);
         let p = adjusted.next().unwrap_or(1.0);
-        let verdict = match Verdict::of(comparison.change, comparison.scale, margin) {
+        let alone = Verdict::of(comparison.change, comparison.scale, margin);
+        let verdict = match alone {
             Verdict::Same => Verdict::Same,
             _ if p > ALPHA => Verdict::Unknown,
             verdict => verdict,
@@ -282,7 +284,16 @@ fn conclude(lines: &mut [Line], question: Question) {
         line.adjusted_p = Some(p);
         line.verdict = Some(verdict);
         if verdict == Verdict::Unknown {
-            line.more = more(&comparison, margin, comparison.runs as u64);
+            let have = comparison.runs as u64;
+            line.more = match alone {
+                Verdict::Unknown => more(&comparison, margin, have),
+                // The interval tells the change. Only several comparisons at once need more runs.
+                _ => {
+                    let share = ALPHA / all_p.len() as f64;
+                    let needed = planning::least_runs(share, comparison.design);
+                    Some(needed.saturating_sub(have).max(1))
+                }
+            };
         }
     }
 }
@@ -306,21 +317,8 @@ fn stalls(sides: &Sides, before: &Side, after: &Side) -> Result<Option<Stalls>, 
     let Some((share, above)) = share.and_then(|share| Some((share, before.high(share)?))) else {
         return Ok(None);
     };
-    let count = |group: &Group| {
-        let mut sum = (0, 0);
-        let found = in_waves(
-            &group.runs,
-            |run| Ok(clusters::beyond(&run.values()?.known, above)),
-            |found| {
-                let found = found?;
-                sum = (sum.0 + found.stalls as u64, sum.1 + found.late as u64);
-                Ok(())
-            },
-        );
-        found.map(|()| sum)
-    };
-    let (before_stalls, late_before) = count(&sides.before)?;
-    let (after_stalls, late_after) = count(&sides.after)?;
+    let (before_stalls, late_before) = count_stalls(&sides.before, before, above)?;
+    let (after_stalls, late_after) = count_stalls(&sides.after, after, above)?;
     if after.samples() == 0 || before_stalls + after_stalls == 0 {
         return Ok(None);
     }
@@ -343,8 +341,32 @@ fn stalls(sides: &Sides, before: &Side, after: &Side) -> Result<Option<Stalls>, 
     }))
 }
 
-/// Minimum number of pairs for a doubt about the order. The doubt is stated if the same side began in all
-/// pairs.
+/// Returns the numbers of stalls and of late samples of a side. Runs are read again if their late samples are not
+/// known.
+fn count_stalls(group: &Group, side: &Side, above: f64) -> Result<(u64, u64), Error> {
+    let mut sum = (0, 0);
+    let mut add = |found: Clusters| {
+        sum = (sum.0 + found.stalls as u64, sum.1 + found.late as u64);
+    };
+    let mut unread = Vec::new();
+    for (run, summary) in group.runs.iter().zip(&side.runs) {
+        match summary.late.as_ref().and_then(|late| late.stalls(above)) {
+            Some(found) => add(found),
+            None => unread.push(run.clone()),
+        }
+    }
+    in_waves(
+        &unread,
+        |run| Ok(clusters::beyond(&run.values()?.known, above)),
+        |found| {
+            add(found?);
+            Ok(())
+        },
+    )?;
+    Ok(sum)
+}
+
+/// Number of pairs from which on it is a doubt if the same side always began.
 const MIN_ALWAYS: usize = 3;
 
 /// Returns a flag for each pair: true if the run before the change began first. Returns `None` if the order
@@ -388,9 +410,9 @@ fn add_orders(lines: &mut [Line], before: &Side, after: &Side, began: &[bool]) {
 }
 
 /// Returns reasons to doubt the comparison.
-fn doubts(design: Design, before: &Side, after: &Side, began: Option<&[bool]>) -> Vec<String> {
+fn doubts(sides: &Sides, before: &Side, after: &Side, began: Option<&[bool]>) -> Vec<String> {
     let mut doubts = Vec::new();
-    if design == Design::Unpaired {
+    if sides.design == Design::Unpaired {
         doubts.push(
             "The runs of both sides did not alternate: whatever else changed on the machine between them \
              looks like an effect of the change."
@@ -406,6 +428,18 @@ fn doubts(design: Design, before: &Side, after: &Side, began: Option<&[bool]>) -
             "The run {} the change began in every pair: an effect of the order looks like an effect of the change.",
             if *first { "before" } else { "after" }
         ));
+    }
+    for (group, side, when) in [
+        (&sides.before, before, "before"),
+        (&sides.after, after, "after"),
+    ] {
+        if differ_by_file(group, side) {
+            doubts.push(format!(
+                "The files {when} the change differ by more than the runs of a file do. Differences of \
+                 sessions then look like effects of the change, and the intervals are too narrow: alternate both \
+                 sides within a session (`laglab measure --vs`), or measure more sessions in alternation."
+            ));
+        }
     }
     let unknown = |side: &Side| side.runs.iter().map(|run| run.unknown).sum::<u64>();
     if unknown(before) + unknown(after) > 0 {
@@ -424,4 +458,15 @@ fn doubts(design: Design, before: &Side, after: &Side, began: Option<&[bool]>) -
         ));
     }
     doubts
+}
+
+/// Returns true if chance hardly explains how much the medians of the runs differ from file to file.
+fn differ_by_file(group: &Group, side: &Side) -> bool {
+    let files = group.runs.iter().map(|run| run.file).max().unwrap_or(0) + 1;
+    let mut medians = vec![Vec::new(); files];
+    for (run, summary) in group.runs.iter().zip(&side.runs) {
+        medians[run.file].extend(summary.quantiles.at(0.5));
+    }
+    // One of two sides errs in 5 % of cases.
+    batches::difference_p(&medians).is_some_and(|p| p <= ALPHA / 2.0)
 }

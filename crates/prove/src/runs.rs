@@ -27,6 +27,8 @@ pub struct Run {
     /// Position in the order in which runs began. Positions of the two groups of a comparison can be
     /// compared. `None` if the order is unknown.
     pub began: Option<i64>,
+    /// Number of the file among those of its side.
+    pub(crate) file: usize,
     samples: Samples,
 }
 
@@ -68,6 +70,7 @@ impl Run {
         Run {
             name,
             began: None,
+            file: 0,
             samples: Samples::Held(Values { known, unknown }),
         }
     }
@@ -76,6 +79,7 @@ impl Run {
         Run {
             name,
             began,
+            file: 0,
             samples: Samples::Stored(run),
         }
     }

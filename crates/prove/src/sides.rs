@@ -164,6 +164,7 @@ pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
                 // Different measurements have different clocks. So the order of runs from different files is
                 // unknown.
                 run.began = None;
+                run.file = number;
             }
             match all.iter_mut().find(|known| known.name == group.name) {
                 Some(known) => known.runs.append(&mut group.runs),

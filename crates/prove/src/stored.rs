@@ -5,6 +5,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +21,9 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::Statistics;
+use rayon::prelude::*;
 
 use crate::columns::{Columns, no_column, unit_of};
 use crate::runs::{Growing, Run, TimedSamples, Values};
@@ -29,7 +32,10 @@ use crate::{Error, Group, Unit};
 /// Number of rows that are decoded at once.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Parquet file with a column of values.
+/// Maximum number of values for which memory is reserved before they are read.
+const MOST_RESERVED: usize = 1 << 20;
+
+/// Parquet file, and its column of values.
 pub(crate) struct StoredFile {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
@@ -57,7 +63,14 @@ struct Part {
     len: u32,
 }
 
-/// Columns that identify the group and the run of a row.
+/// Neighbouring rows of a row group that are equal in the columns that tell the run.
+struct Equal {
+    rows: Range<usize>,
+    /// One row of these columns.
+    columns: Vec<ArrayRef>,
+}
+
+/// Columns that tell the run of a row.
 pub(crate) struct Keys<'k> {
     /// Column of the values.
     pub(crate) value: &'k str,
@@ -105,18 +118,18 @@ pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Erro
     let mut parts: Vec<Vec<Vec<Part>>> = Vec::new();
     let mut growing = Growing::default();
     let mut began = 0;
-    for row_group in 0..file.row_groups() {
-        let mut last = None;
-        let mut start = 0_usize;
-        let rows = file.rows_of(row_group);
-        let batches = file.batches(&indices, vec![row_group], None)?;
-        for batch in batches {
-            let columns = batch?;
-            let ranges = partition(&columns).map_err(|error| file.damaged(&error))?;
-            for range in ranges.ranges() {
-                let name = (keys.name)(&columns[1..], range.start);
+    let all: Vec<usize> = (0..file.row_groups()).collect();
+    for row_groups in all.chunks(rayon::current_num_threads()) {
+        let read = row_groups.par_iter();
+        let read: Result<Vec<Vec<Equal>>, Error> = read
+            .map(|row_group| file.equal_rows(*row_group, &indices))
+            .collect();
+        for (row_group, equal) in row_groups.iter().zip(read?) {
+            let mut last = None;
+            for Equal { rows, columns } in equal {
+                let name = (keys.name)(&columns[1..], 0);
                 let group = growing.group(&name, unit);
-                let run = text(&columns[0], range.start);
+                let run = text(&columns[0], 0);
                 let run = growing.run(group, &run, |name| {
                     let run = StoredRun {
                         file: Arc::clone(&file),
@@ -130,19 +143,15 @@ pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Erro
                 of_group.resize_with(growing.groups[group].runs.len(), Vec::new);
                 let of_run = &mut of_group[run];
                 match of_run.last_mut() {
-                    Some(part) if last == Some((group, run)) => part.len += range.len() as u32,
+                    Some(part) if last == Some((group, run)) => part.len += rows.len() as u32,
                     _ => of_run.push(Part {
-                        row_group: row_group as u32,
-                        start: (start + range.start) as u32,
-                        len: range.len() as u32,
+                        row_group: *row_group as u32,
+                        start: rows.start as u32,
+                        len: rows.len() as u32,
                     }),
                 }
                 last = Some((group, run));
             }
-            start += columns[0].len();
-        }
-        if start != rows {
-            return Err(file.damaged(&format!("a row group has {start} rows, not {rows}")));
         }
     }
     for (group, parts) in growing.groups.iter_mut().zip(parts) {
@@ -298,7 +307,78 @@ impl StoredFile {
         )
     }
 
-    /// Reads columns of some row groups in batches. Each batch has the columns in the order of `indices`.
+    /// Returns neighbouring rows of a row group that are equal in some columns.
+    fn equal_rows(&self, row_group: usize, indices: &[usize]) -> Result<Vec<Equal>, Error> {
+        let rows = self.rows_of(row_group);
+        if rows == 0 {
+            return Ok(Vec::new());
+        }
+        // Most columns have one value, as the file states, so one row of them is enough.
+        let selection = RowSelection::from_consecutive_ranges(std::iter::once(0..1), rows);
+        let first = self
+            .batches(indices, vec![row_group], Some(selection))?
+            .next();
+        let Some(first) = first.transpose()? else {
+            return Err(self.damaged(&"a row group has no rows"));
+        };
+        let group = self.metadata.metadata().row_group(row_group);
+        let is_constant = |index: &usize| {
+            let chunk = self.metadata.parquet_schema().root_schema();
+            let is_flat = chunk.get_fields().len() == group.num_columns();
+            is_flat
+                && group
+                    .columns()
+                    .get(*index)
+                    .is_some_and(|chunk| has_one_value(chunk, rows))
+        };
+        let varying: Vec<usize> = indices
+            .iter()
+            .copied()
+            .filter(|it| !is_constant(it))
+            .collect();
+        let mut found: Vec<Equal> = Vec::new();
+        if varying.is_empty() {
+            found.push(Equal {
+                rows: 0..rows,
+                columns: first,
+            });
+            return Ok(found);
+        }
+        let mut start = 0;
+        for batch in self.batches(&varying, vec![row_group], None)? {
+            let columns = batch?;
+            let ranges = partition(&columns).map_err(|error| self.damaged(&error))?;
+            for range in ranges.ranges() {
+                let one = |(index, first): (&usize, &ArrayRef)| {
+                    let place = varying.iter().position(|varying| varying == index);
+                    place.map_or_else(
+                        || Arc::clone(first),
+                        |place| columns[place].slice(range.start, 1),
+                    )
+                };
+                let rows = start + range.start..start + range.end;
+                match found.last_mut() {
+                    // A batch may end within equal rows.
+                    Some(last)
+                        if range.start == 0 && last.is_equal(&columns, &varying, indices) =>
+                    {
+                        last.rows.end = rows.end;
+                    }
+                    _ => found.push(Equal {
+                        rows,
+                        columns: indices.iter().zip(&first).map(one).collect(),
+                    }),
+                }
+            }
+            start += columns[0].len();
+        }
+        match start == rows {
+            true => Ok(found),
+            false => Err(self.damaged(&format!("a row group has {start} rows, not {rows}"))),
+        }
+    }
+
+    /// Reads columns of some row groups in batches, each column in the order of `indices`.
     fn batches<'f>(
         &'f self,
         indices: &'f [usize],
@@ -345,6 +425,16 @@ impl StoredFile {
 
     /// Adds the values of an array.
     fn add(&self, array: &ArrayRef, values: &mut Values<'static>) -> Result<(), Error> {
+        if let Some(whole) = array.as_primitive_opt::<Int64Type>()
+            && whole.null_count() == 0
+        {
+            let numbers = whole
+                .values()
+                .iter()
+                .map(|value| *value as f64 * self.factor);
+            values.known.to_mut().extend(numbers);
+            return Ok(());
+        }
         let numbers = match array.data_type() {
             DataType::Duration(_) => cast(array, &DataType::Int64),
             _ => Ok(Arc::clone(array)),
@@ -369,6 +459,36 @@ impl StoredFile {
                 format!("a value is {odd}; give finite numbers, and leave unknown values empty"),
             )),
         }
+    }
+}
+
+/// Returns true if all rows of a column chunk have the same value, according to its statistics.
+fn has_one_value(chunk: &ColumnChunkMetaData, rows: usize) -> bool {
+    let Some(stated) = chunk.statistics() else {
+        return false;
+    };
+    match stated.null_count_opt() {
+        Some(0) => {
+            let is_exact = stated.min_is_exact() && stated.max_is_exact();
+            let bounds = stated.min_bytes_opt().zip(stated.max_bytes_opt());
+            is_exact && bounds.is_some_and(|(least, greatest)| least == greatest)
+        }
+        Some(nulls) => nulls == rows as u64,
+        None => false,
+    }
+}
+
+impl Equal {
+    /// Returns true if the first row of a batch of the varying columns is equal to these rows.
+    fn is_equal(&self, batch: &[ArrayRef], varying: &[usize], indices: &[usize]) -> bool {
+        let mut pairs = batch.iter().zip(varying);
+        pairs.all(|(column, index)| {
+            let own = indices.iter().position(|known| known == index);
+            let own = own.and_then(|place| self.columns.get(place));
+            own.is_some_and(|own| {
+                own.is_null(0) == column.is_null(0) && text(own, 0) == text(column, 0)
+            })
+        })
     }
 }
 
@@ -442,8 +562,10 @@ impl StoredRun {
 
     /// Reads the values of this run from the file.
     pub(crate) fn values(&self) -> Result<Values<'static>, Error> {
+        // A damaged file may state more rows than it has.
+        let rows = usize::try_from(self.rows()).unwrap_or(0).min(MOST_RESERVED);
         let mut values = Values {
-            known: Cow::Owned(Vec::new()),
+            known: Cow::Owned(Vec::with_capacity(rows)),
             unknown: 0,
         };
         for batch in self.batches(&[self.file.value])? {

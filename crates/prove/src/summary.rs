@@ -1,6 +1,8 @@
 //! Summaries of runs. Each run is read once to compute its summary, and is not kept in memory.
 
 use rayon::prelude::*;
+use statistics::classes::Shape;
+use statistics::clusters::{self, Clusters};
 use statistics::dependence::samples_per_independent_at;
 use statistics::modes::Bars;
 use statistics::quantile;
@@ -33,14 +35,31 @@ pub(crate) struct RunSummary {
     pub(crate) least: Option<f64>,
     /// Number of consecutive samples that count as one independent sample.
     pub(crate) samples_per_independent: f64,
+    /// Greatest samples of a long run.
+    pub(crate) late: Option<Late>,
 }
 
-/// Greatest values of several runs. From them, high quantiles of all values can be computed.
+/// Greatest samples of a run. Stalls are counted from them, without reading the run again.
+#[derive(Clone, Debug)]
+pub(crate) struct Late {
+    /// Places and values.
+    samples: Vec<(u32, f64)>,
+    /// Value above which `samples` has all samples.
+    beyond: f64,
+}
+
+/// Number of samples of a run for each late sample that is kept.
+const LATE: usize = 200;
+
+/// Greatest values of several runs, from which high quantiles of all values follow.
 #[derive(Clone, Debug)]
 struct Greatest {
-    /// Maximum number of values in `values`.
+    /// Number of values that are needed.
     most: usize,
+    /// Values, at most twice as many as are needed.
     values: Vec<f64>,
+    /// Lesser values are not needed.
+    floor: f64,
 }
 
 /// Maximum number of samples of a run that are searched for dependence. In the worst case, the time of the
@@ -88,10 +107,7 @@ impl Side {
     fn read(group: &Group, most: usize) -> Result<Side, Error> {
         let mut side = Side {
             runs: Vec::with_capacity(group.runs.len()),
-            greatest: Greatest {
-                most,
-                values: Vec::new(),
-            },
+            greatest: Greatest::new(most),
         };
         in_waves(
             &group.runs,
@@ -123,8 +139,21 @@ impl RunSummary {
     fn read(run: &Run, most: usize) -> Result<(RunSummary, Vec<f64>), Error> {
         let values = run.values()?;
         let unknown = values.unknown;
+        let samples_per_independent = dependence(&values.known);
+        if let Some(shape) = Shape::of(&values.known, most.min(values.known.len())) {
+            let greatest = shape.great.iter().map(|(_, value)| *value).collect();
+            let late = Late::of(shape.great, values.known.len() / LATE);
+            let summary = RunSummary {
+                quantiles: shape.quantiles,
+                unknown,
+                bars: shape.bars,
+                least: Some(shape.least),
+                samples_per_independent,
+                late: Some(late),
+            };
+            return Ok((summary, greatest));
+        }
         let mut values = values.known.into_owned();
-        let samples_per_independent = dependence(&values);
         let bars = Bars::of(&values);
         let quantiles = RunQuantiles::of(&mut values);
         let summary = RunSummary {
@@ -133,6 +162,7 @@ impl RunSummary {
             bars,
             least: values.iter().copied().reduce(f64::min),
             samples_per_independent,
+            late: None,
         };
         // `RunQuantiles::of` has already moved the greatest tenth of the values to the end of `values`.
         let tenth = quantile::rank(values.len(), 0.9);
@@ -144,6 +174,34 @@ impl RunSummary {
         }
         values.drain(..from);
         Ok((summary, values))
+    }
+}
+
+impl Late {
+    /// Keeps the `most` greatest of the samples of a run. All samples that are greater than those in `great` are
+    /// in it.
+    fn of(mut great: Vec<(u32, f64)>, most: usize) -> Late {
+        let least = |samples: &[(u32, f64)]| {
+            let values = samples.iter().map(|(_, value)| *value);
+            values.reduce(f64::min).unwrap_or(f64::INFINITY)
+        };
+        let mut beyond = least(&great);
+        if let Some(fewer) = great.len().checked_sub(most.max(1)) {
+            let mut values: Vec<f64> = great.iter().map(|(_, value)| *value).collect();
+            beyond = *values.select_nth_unstable_by(fewer, f64::total_cmp).1;
+            great.retain(|(_, value)| *value > beyond);
+            great.shrink_to_fit();
+        }
+        Late {
+            samples: great,
+            beyond,
+        }
+    }
+
+    /// Returns the stalls above a threshold; `None` if lesser samples would have to be known.
+    pub(crate) fn stalls(&self, above: f64) -> Option<Clusters> {
+        let late = self.samples.iter().filter(|(_, value)| *value > above);
+        (above >= self.beyond).then(|| clusters::of_places(late.map(|(place, _)| *place as usize)))
     }
 }
 
@@ -177,21 +235,45 @@ pub(crate) fn dependence(values: &[f64]) -> f64 {
 }
 
 impl Greatest {
+    fn new(most: usize) -> Greatest {
+        Greatest {
+            most,
+            values: Vec::new(),
+            floor: f64::NEG_INFINITY,
+        }
+    }
+
     fn add(&mut self, values: &[f64]) {
-        self.values.extend_from_slice(values);
-        let Some(fewer) = self.values.len().checked_sub(self.most).filter(|n| *n > 0) else {
-            return;
-        };
-        self.values.select_nth_unstable_by(fewer, f64::total_cmp);
-        self.values.drain(..fewer);
+        let floor = self.floor;
+        self.values
+            .extend(values.iter().filter(|value| **value >= floor));
+        // Each selection takes the time of many additions.
+        if self.values.len() > 2 * self.most {
+            self.floor = self.keep_most();
+        }
+    }
+
+    /// Drops the values that are not among the greatest. Returns the least of these.
+    fn keep_most(&mut self) -> f64 {
+        match self.values.len().checked_sub(self.most) {
+            Some(fewer) if fewer > 0 => {
+                let (_, least, _) = self.values.select_nth_unstable_by(fewer, f64::total_cmp);
+                let least = *least;
+                self.values.drain(..fewer);
+                least
+            }
+            _ => self.floor,
+        }
     }
 
     /// Returns a quantile of `count` values. `self` contains the greatest of these values. Returns `None` if
     /// the quantile is not among them.
     fn at(&self, count: usize, share: f64) -> Option<f64> {
+        let mut all = self.clone();
+        all.keep_most();
         let place = quantile::rank(count, share).checked_sub(1)?;
-        let place = place.checked_sub(count - self.values.len())?;
-        let mut values = self.values.clone();
+        let place = place.checked_sub(count - all.values.len())?;
+        let values = &mut all.values;
         (place < values.len()).then(|| *values.select_nth_unstable_by(place, f64::total_cmp).1)
     }
 }

@@ -417,3 +417,49 @@ fn a_change_in_a_history_is_found() {
     assert_eq!((one[0].points.len(), one[0].lines.len()), (12, 2));
     assert!(prove::histories(Vec::new()).is_err());
 }
+
+/// Measures the same machine in three sessions a side, with four runs each. A session differs by its factor.
+#[test]
+fn files_that_differ_more_than_their_runs_are_a_doubt() {
+    let mut rng = Rng(31);
+    let mut has_doubt = |sessions: [f64; 3]| {
+        let mut side = |_| {
+            let files = sessions.map(|factor| {
+                let values = runs(&mut rng, 4, 50, factor, 1.0).into_iter().enumerate();
+                let values = values.map(|(run, values)| Run::new(run.to_string(), values, 0));
+                vec![Group {
+                    name: "frame_ms".to_owned(),
+                    unit: Unit::Other,
+                    runs: values.collect(),
+                }]
+            });
+            sides::joined(files.into())
+        };
+        let [before, after] = [0, 1].map(&mut side);
+        let all = sides::between(before, after, false).unwrap();
+        let doubts = judgement(&all[0], QUESTION).doubts;
+        doubts.iter().any(|doubt| doubt.contains("files before"))
+    };
+    assert!(has_doubt([1.0, 2.0, 3.0]));
+    // A side errs in 2.5 %: three standard deviations above 2.5 of 100 are 7.
+    let wrong = (0..100).filter(|_| has_doubt([1.0; 3])).count();
+    assert!(wrong <= 7, "{wrong} of 100");
+}
+
+/// Six pairs of runs whose medians fall by two thirds. Three quantiles at once need seven pairs to be sure.
+#[test]
+fn one_more_pair_is_enough_where_only_several_quantiles_make_a_change_unsure() {
+    let mut rng = Rng(41);
+    let mut sides = |pairs| {
+        let before = runs(&mut rng, pairs, 2_000, 3.0, 1.0);
+        judged(
+            before,
+            runs(&mut rng, pairs, 2_000, 1.0, 1.0),
+            Design::Paired,
+        )
+    };
+    let six = sides(6);
+    assert_eq!(six.lines[0].verdict, Some(Verdict::Unknown));
+    assert_eq!(six.lines[0].more, Some(1));
+    assert_eq!(sides(7).lines[0].verdict, Some(Verdict::Lower));
+}

@@ -3,7 +3,7 @@
 
 use prove::traces::{self, InTrace};
 use prove::{Group, Question, Sides, Summary, TraceMetric, judge};
-use simulated::Simulated;
+use simulated::{Simulated, list, number};
 use statistics::Design;
 use tables::{Cache, Options, Store, Table};
 
@@ -14,6 +14,28 @@ fn store(trace: &str) -> Store {
 fn read(store: &Store, metric: &str) -> InTrace {
     let metric: TraceMetric = metric.parse().unwrap();
     traces::read(store, "run".to_owned(), &metric, Options::default()).unwrap()
+}
+
+/// Least value, median and greatest value of a metric.
+fn spread(run: &prove::Run) -> [f64; 3] {
+    let group = || Group {
+        name: String::new(),
+        unit: prove::Unit::Nanoseconds,
+        runs: vec![run.clone()],
+    };
+    let both = Sides {
+        name: String::new(),
+        design: Design::Unpaired,
+        before: group(),
+        after: group(),
+    };
+    let picture = prove::picture(&both, &Summary::read(&both).unwrap()).unwrap();
+    let histogram = picture.histogram.unwrap();
+    [
+        histogram.low,
+        picture.runs[0][0].unwrap(),
+        histogram.greatest,
+    ]
 }
 
 /// Returns the number of samples of a metric.
@@ -80,19 +102,115 @@ fn parts_of_a_metric_add_up() {
 #[test]
 fn the_longest_wait_is_that_of_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);
-    let store = store(&stall.trace);
-    let metric = "ready".parse().unwrap();
-    let run = traces::read(&store, String::new(), &metric, Options::default());
-    let run = run.unwrap().unwrap();
-    let both = Sides {
-        name: String::new(),
-        design: Design::Unpaired,
-        before: traces::group(&metric, vec![run.clone()]),
-        after: traces::group(&metric, vec![run]),
-    };
-    let picture = prove::picture(&both, &Summary::read(&both).unwrap()).unwrap();
-    let longest = picture.histogram.unwrap().greatest;
+    let [_, _, longest] = spread(&read(&store(&stall.trace), "ready").unwrap());
     assert!((longest / 19.493e9 - 1.0).abs() < 0.001, "{longest}");
+}
+
+/// Compares the sleeps of one of two threads with the times that the model measured.
+#[test]
+fn sleeps_take_the_times_of_the_truth() {
+    let text = r#"
+        extends = "healthy"
+        title = "A program sleeps"
+        duration = "20s"
+        [[add.process]]
+        name = "app.exe"
+        [[add.process.thread]]
+        name = "sleeper"
+        program = [ { forever = [ { sleep = "uniform(1ms, 90ms)", measure = "sleeps" }, { run = "1ms" } ] } ]
+        [[add.process.thread]]
+        name = "waiter"
+        program = [ { forever = [ { wait = "pulse" }, { sleep = "200ms" } ] } ]
+        [[add.process.thread]]
+        name = "pulse"
+        program = [ { forever = [ { sleep = "1s" }, { set = "pulse" } ] } ]
+        "#;
+    let simulated = Simulated::of_text("sleeps", text, &[]);
+    let mut measured = list(&simulated.truth, "measured").iter();
+    let truth = measured.find(|it| it["name"] == "sleeps").unwrap();
+    let store = store(&simulated.trace);
+    let run = read(&store, "sleep:app.exe/sleeper").unwrap();
+    assert_eq!(run.samples() as i64, number(truth, "count"));
+    let found = spread(&run);
+    let truth = ["min_ns", "median_ns", "max_ns"].map(|name| number(truth, name) as f64);
+    // The model measures from the call to the return of the sleep, and the trace between two switches.
+    for (place, (found, truth)) in found.into_iter().zip(truth).enumerate() {
+        // Of an even number of sleeps, two are in the middle.
+        let tolerance = if place == 1 { 0.02 * truth } else { 20_000.0 };
+        assert!(
+            (found - truth).abs() <= tolerance,
+            "{place}: {found}, not {truth}"
+        );
+    }
+    // Waits for an object are no sleeps: of the waiter, only those of 200 ms count.
+    let waiter = read(&store, "sleep:app.exe/waiter").unwrap();
+    assert!((18..=20).contains(&waiter.samples()), "{waiter:?}");
+    let [least, _, greatest] = spread(&waiter);
+    assert!(least >= 200e6 && greatest < 220e6, "{least} to {greatest}");
+}
+
+/// Compares the times from a key to the focus that it caused with the moments of the model.
+#[test]
+fn focus_follows_input_after_the_times_of_the_truth() {
+    let mut text = r#"
+        extends = "healthy"
+        title = "Keys bring a program to the front"
+        duration = "30s"
+        [[add.process]]
+        name = "app.exe"
+        [[add.process.thread]]
+        name = "window"
+        program = [ { forever = [ { wait = "pressed" }, { run = "uniform(5ms, 50ms)" }, { sleep = "exp(100ms)" }, { focus = "app.exe" } ] } ]
+        "#
+    .to_owned();
+    // Two keys, of which the second counts. Then the focus goes back without a key.
+    for second in 1..28 {
+        text.push_str(&format!(
+            r#"
+            [[at]]
+            time = "{second}.000s"
+            key = 65
+            [[at]]
+            time = "{second}.010s"
+            key = 13
+            [[at]]
+            time = "{second}.010s"
+            set = "pressed"
+            [[at]]
+            time = "{second}.950s"
+            focus = "explorer.exe"
+            "#
+        ));
+    }
+    let simulated = Simulated::of_text("keys", &text, &[]);
+    let (mut last_key, mut last_focus, mut expected) = (None, i64::MIN, Vec::new());
+    for moment in list(&simulated.truth, "moments") {
+        let at = number(moment, "at_ns");
+        match (&moment["what"], &moment["process"]["name"]) {
+            (what, _) if what == "key" => last_key = Some(at),
+            (what, process) if what == "focus" => {
+                let key = last_key.filter(|key| *key > last_focus);
+                if let Some(key) = key.filter(|_| process == "app.exe") {
+                    expected.push((at - key) as f64);
+                }
+                last_focus = at;
+            }
+            _ => {}
+        }
+    }
+    expected.sort_by(f64::total_cmp);
+    assert!(expected.len() > 20, "{expected:?}");
+    let store = store(&simulated.trace);
+    let run = read(&store, "input-to-focus:app.exe").unwrap();
+    assert_eq!(run.samples() as usize, expected.len());
+    let (first, last) = (expected[0], expected[expected.len() - 1]);
+    let median = expected[(expected.len() - 1) / 2];
+    for (found, truth) in spread(&run).into_iter().zip([first, median, last]) {
+        // Times of events are multiples of 100 ns.
+        assert!((found - truth).abs() <= 1_000.0, "{found}, not {truth}");
+    }
+    // No other change of the focus follows an input.
+    assert_eq!(samples(&store, "input-to-focus"), run.samples());
 }
 
 #[test]

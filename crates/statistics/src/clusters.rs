@@ -18,7 +18,12 @@ pub struct Clusters {
 pub fn beyond(values: &[f64], threshold: f64) -> Clusters {
     let places = values.iter().enumerate();
     let places = places.filter(|(_, value)| **value > threshold);
-    let places: Vec<usize> = places.map(|(place, _)| place).collect();
+    of_places(places.map(|(place, _)| place))
+}
+
+/// Groups late samples, whose places in the run ascend.
+pub fn of_places(places: impl Iterator<Item = usize>) -> Clusters {
+    let places: Vec<usize> = places.collect();
     let gaps: Vec<usize> = places.windows(2).map(|two| two[1] - two[0]).collect();
     let index = extremal_index(&gaps);
     // The longest gaps separate the stalls. The extremal index gives the number of these gaps.

@@ -9,12 +9,15 @@
 //!
 //! The crate depends on no other crate of this program. It uses no clock and no files.
 
+pub mod batches;
 mod binomial;
 pub mod change_points;
+pub mod classes;
 pub mod clusters;
 mod comparison;
 pub mod counts;
 pub mod dependence;
+pub mod distance;
 mod incomparable;
 mod interval;
 pub mod levels;

@@ -44,6 +44,11 @@ pub struct Bars {
     all: u64,
 }
 
+/// Returns the number of the bar of a positive value.
+fn bar(value: f64) -> i64 {
+    (value.ln() / WIDTH).floor() as i64
+}
+
 impl Bars {
     /// Counts the values of each bar. Values that are not positive or not finite belong to no bar.
     pub fn of(values: &[f64]) -> Bars {
@@ -51,20 +56,39 @@ impl Bars {
         let (least, greatest) = positive().fold((f64::INFINITY, 0.0), |(least, greatest), it| {
             (it.min(least), it.max(greatest))
         });
-        let mut bars = Bars {
-            all: values.len() as u64,
-            ..Bars::default()
-        };
         if least > greatest {
-            return bars;
+            return Bars {
+                all: values.len() as u64,
+                ..Bars::default()
+            };
         }
-        let bar = |value: f64| (value.ln() / WIDTH).floor() as i64;
-        bars.first = bar(least);
-        bars.counts = vec![0; (bar(greatest) - bars.first) as usize + 1];
-        for value in positive() {
-            bars.counts[(bar(*value) - bars.first) as usize] += 1;
-        }
+        let mut bars = Bars::between(least, greatest, values.len());
+        positive().for_each(|value| bars.add(*value, 1));
         bars
+    }
+
+    /// Creates the histogram of `all` values, whose positive ones are between two bounds, without counts.
+    pub(crate) fn between(least: f64, greatest: f64, all: usize) -> Bars {
+        let first = bar(least);
+        Bars {
+            first,
+            counts: vec![0; (bar(greatest) - first) as usize + 1],
+            all: all as u64,
+        }
+    }
+
+    /// Returns true if all values between two positive ones have the same bar. Values below the least one count as
+    /// the least one.
+    pub(crate) fn is_same(&self, low: f64, high: f64) -> bool {
+        bar(low).max(self.first) == bar(high)
+    }
+
+    /// Counts a positive value several times. A value below the least one counts as the least one.
+    pub(crate) fn add(&mut self, value: f64, times: u64) {
+        let place = (bar(value) - self.first).max(0) as usize;
+        if let Some(count) = self.counts.get_mut(place) {
+            *count += times;
+        }
     }
 
     /// Returns one histogram of the values of several histograms.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::interval::median;
 use crate::paired::{LEAST, MOST};
-use crate::{Incomparable, Interval, Scale, normal};
+use crate::{Design, Incomparable, Interval, Scale, normal};
 
 /// Returns the number of pairs with which a change is found with the probability `power`, at 95 % confidence
 /// (Noether). `change` is a multiple of the standard deviation of the differences of pairs. Returns `None` if
@@ -14,6 +14,23 @@ pub fn pairs(change: f64, power: f64) -> Option<u64> {
     let deviates = normal::quantile(0.975) + normal::quantile(power);
     let count = (deviates / apart).powi(2) / 3.0;
     (count.is_finite()).then(|| (count.ceil() as u64).max(LEAST as u64))
+}
+
+/// Returns the minimum number of pairs, or of runs on each side, with which a test can have a probability of at
+/// most `share` if nothing changed.
+pub fn least_runs(share: f64, design: Design) -> u64 {
+    // The most extreme order, on two sides.
+    let mut p = 2.0;
+    let mut runs = 0.0;
+    while p > share && runs < 1_000.0 {
+        runs += 1.0;
+        p *= match design {
+            Design::Paired => 0.5,
+            // From n - 1 to n runs on each side, the number of orders grows by this factor.
+            Design::Unpaired => runs / (2.0 * (2.0 * runs - 1.0)),
+        };
+    }
+    runs as u64
 }
 
 /// Returns the minimum number of samples in each run for a comparison of a quantile. With this number, ten

@@ -43,6 +43,12 @@ impl RunQuantiles {
         }
     }
 
+    /// Creates the quantiles of a run with samples from their values at [`SHARES`].
+    pub(crate) fn at_shares(samples: usize, at: [f64; SHARES.len()]) -> RunQuantiles {
+        let at = Some(at);
+        RunQuantiles { samples, at }
+    }
+
     /// Returns the quantile for a share of [`SHARES`]. Returns `None` for other shares, or if the run has no
     /// samples.
     pub fn at(&self, share: f64) -> Option<f64> {

@@ -1,9 +1,13 @@
 //! Comparison with results of other programs (SciPy, statsmodels, pragmastat). `reference/make.py` computes
 //! the table of these results and states the versions of the programs.
 //!
-//! Methods that laglab does not use have no reference values here. One of them is the anytime-valid bounds of
-//! `confseq`: comparisons have planned looks instead, which are more powerful. Another is the block lengths
-//! of `arch`: no method bootstraps blocks, because bootstrap intervals of a few runs are wrong too often.
+//! Methods that laglab does not use have no reference values here:
+//!
+//! - the anytime-valid bounds of `confseq`: comparisons have planned looks instead, which are more powerful,
+//! - the block lengths of `arch`: no method bootstraps blocks, because bootstrap intervals of a few runs are wrong
+//!   too often,
+//! - the t-test of pairs and the test of Kolmogorov and Smirnov: signed ranks and the shift function need no law of
+//!   the values.
 
 use serde_json::Value;
 use statistics::counts::{Count, fisher, rates};
