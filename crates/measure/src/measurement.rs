@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use statistics::dependence::samples_per_independent_at;
 use tables::{LatencySamples, Probe};
 
 use crate::compare::{Comparison, Variant, compare, compare_so_far, reference};
-use crate::{ClockFacts, End, Goal, Grant, Incomparable, Lateness, Machine, Percentiles, Series};
+use crate::{
+    ClockFacts, End, Goal, Grant, Incomparable, Lateness, Machine, Percentiles, Sample, Series,
+    Summary,
+};
 
 /// Result of a measuring command, with its conditions.
 #[derive(Clone, Debug)]
@@ -156,12 +160,28 @@ impl Group<'_> {
         self.runs.iter().flat_map(|run| &run.samples).collect()
     }
 
-    /// Returns the distribution of the start delays. These delays are the jitter of the pacing.
-    pub fn starts(&self) -> Percentiles {
+    /// Returns the usual statistics of the latencies of all runs.
+    pub fn latencies(&self) -> Summary {
+        self.summary(|sample| sample.latency_ns)
+    }
+
+    /// Returns the usual statistics of the start delays, which are the jitter of the pacing.
+    pub fn starts(&self) -> Summary {
+        self.summary(|sample| sample.start_ns.checked_sub(sample.intended_start_ns))
+    }
+
+    /// Returns the statistics of one value of each sample. Neighbouring samples of a run depend on each other.
+    fn summary(&self, value: impl Fn(&Sample) -> Option<i64>) -> Summary {
         let samples = self.runs.iter().flat_map(|run| &run.samples);
-        Percentiles::from_latencies(
-            samples.map(|sample| sample.start_ns.checked_sub(sample.intended_start_ns)),
-        )
+        let all = Percentiles::from_latencies(samples.map(&value));
+        all.summary(|threshold| {
+            let of_run = |run: &&Series| {
+                let known = run.samples.iter().filter_map(&value);
+                let known: Vec<f64> = known.map(|ns| ns as f64).collect();
+                known.len() as f64 / samples_per_independent_at(&known, threshold as f64)
+            };
+            self.runs.iter().map(of_run).sum::<f64>() as u64
+        })
     }
 
     /// Returns the lateness of the sample starts of all runs.

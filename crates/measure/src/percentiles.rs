@@ -1,7 +1,7 @@
 //! Distribution of latencies.
 
 use serde::Serialize;
-use statistics::{CONFIDENCE, quantile::least_samples};
+use statistics::{CONFIDENCE, quantile};
 
 use crate::Sample;
 
@@ -37,13 +37,18 @@ pub struct Summary {
     pub p50_ns: Option<i64>,
     /// 90 % quantile of the latencies in nanoseconds.
     pub p90_ns: Option<i64>,
-    /// 99 % quantile of the latencies in nanoseconds. `None` with fewer than 368 samples, because fewer
-    /// samples give no upper bound of this quantile.
+    /// 99 % quantile; `None` with fewer than 368 independent samples, which do not bound it.
     pub p99_ns: Option<i64>,
-    /// 99.9 % quantile of the latencies in nanoseconds. `None` with fewer than 3,688 samples.
+    /// Lower and upper bound of the 99 % quantile, with 95 % confidence.
+    pub p99_bounds_ns: Option<[i64; 2]>,
+    /// 99.9 % quantile; `None` with fewer than 3,688 independent samples.
     pub p99_9_ns: Option<i64>,
-    /// 99.99 % quantile of the latencies in nanoseconds. `None` with fewer than 36,887 samples.
+    /// Lower and upper bound of the 99.9 % quantile, with 95 % confidence.
+    pub p99_9_bounds_ns: Option<[i64; 2]>,
+    /// 99.99 % quantile; `None` with fewer than 36,887 independent samples.
     pub p99_99_ns: Option<i64>,
+    /// Lower and upper bound of the 99.99 % quantile, with 95 % confidence.
+    pub p99_99_bounds_ns: Option<[i64; 2]>,
     /// Maximum latency in nanoseconds.
     pub max_ns: Option<i64>,
     /// Mean latency in nanoseconds.
@@ -94,13 +99,22 @@ impl Percentiles {
         self.quantile(0.5)
     }
 
-    /// Returns the usual statistics.
-    pub fn summary(&self) -> Summary {
+    /// Returns the usual statistics. `independent` returns the number of independent samples that the samples are
+    /// worth for the question whether a sample exceeds a latency. High quantiles are stated only with their bounds.
+    pub fn summary(&self, independent: impl Fn(i64) -> u64) -> Summary {
         let count = self.count();
         let bounded = |fraction| {
-            let is_bounded = count >= least_samples(fraction, CONFIDENCE);
-            is_bounded.then(|| self.quantile(fraction)).flatten()
+            let value = self.quantile(fraction)?;
+            let least = quantile::least_samples(fraction, CONFIDENCE);
+            // Most measurements are too short, whatever their dependence is.
+            let independent = (count >= least).then(|| independent(value).min(count))?;
+            let ranks = quantile::bounds(independent, fraction, CONFIDENCE);
+            let at = |rank: u64| self.quantile(rank as f64 / independent as f64);
+            Some((value, [at(ranks.low?)?, at(ranks.high?)?]))
         };
+        let [p99, p99_9, p99_99] = [0.99, 0.999, 0.9999].map(bounded);
+        let value = |of: Option<(i64, [i64; 2])>| of.map(|(value, _)| value);
+        let bounds = |of: Option<(i64, [i64; 2])>| of.map(|(_, bounds)| bounds);
         Summary {
             count,
             unknown: self.unknown,
@@ -108,9 +122,12 @@ impl Percentiles {
             min_ns: self.min_ns,
             p50_ns: self.median(),
             p90_ns: self.quantile(0.9),
-            p99_ns: bounded(0.99),
-            p99_9_ns: bounded(0.999),
-            p99_99_ns: bounded(0.9999),
+            p99_ns: value(p99),
+            p99_bounds_ns: bounds(p99),
+            p99_9_ns: value(p99_9),
+            p99_9_bounds_ns: bounds(p99_9),
+            p99_99_ns: value(p99_99),
+            p99_99_bounds_ns: bounds(p99_99),
             max_ns: self.max_ns,
             mean_ns: (count > 0).then(|| self.sum_ns as f64 / count as f64),
         }
@@ -158,7 +175,7 @@ mod tests {
                     "{share}: {found}, not {exact}"
                 );
             }
-            let summary = percentiles.summary();
+            let summary = percentiles.summary(|_| count as u64);
             assert_eq!(summary.min_ns, values.first().copied());
             assert_eq!(summary.max_ns, values.last().copied());
             assert_eq!(
@@ -169,13 +186,26 @@ mod tests {
             // samples: 0.99^368 < 2.5 %.
             assert_eq!(summary.p99_ns.is_some(), count >= 368);
             assert_eq!(summary.p99_9_ns.is_some(), count >= 3_688);
+            assert_eq!(summary.p99_bounds_ns.is_some(), count >= 368);
         }
+    }
+
+    /// Published ranks: of 1,000 independent samples, the 983rd and the 997th bound p99.
+    #[test]
+    fn bounds_are_those_of_the_independent_samples() {
+        let percentiles = Percentiles::from_latencies((1..=1_000).map(Some));
+        let bounds = |independent| percentiles.summary(|_| independent).p99_bounds_ns;
+        assert_eq!(bounds(1_000), Some([983, 997]));
+        // Of 368, the 360th and the last: shares of .978 and 1 of all samples.
+        assert_eq!(bounds(368), Some([979, 1_000]));
+        assert_eq!(bounds(367), None);
+        assert_eq!(percentiles.summary(|_| 367).p99_ns, None);
     }
 
     #[test]
     fn without_samples_nothing_is_known() {
         let percentiles = Percentiles::from_latencies([None]);
-        let summary = percentiles.summary();
+        let summary = percentiles.summary(|_| 0);
         assert_eq!((summary.count, summary.unknown), (0, 1));
         assert_eq!((summary.p50_ns, summary.mean_ns), (None, None));
         let percentiles = Percentiles::from_latencies([Some(i64::MAX), Some(i64::MIN)]);

@@ -157,8 +157,8 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>], goal: Option<Goal>) -> Outc
         requested_ns: series.requested_ns,
         size_bytes: series.size_bytes,
         runs: group.runs.len(),
-        latency: group.percentiles().summary(),
-        start_delay: group.starts().summary(),
+        latency: group.latencies(),
+        start_delay: group.starts(),
         pacing: group.lateness(),
         compared: group
             .reference(all)

@@ -3,15 +3,14 @@
 
 use measure::FilesPhase;
 
-use super::table::Table;
+use super::table::{self, Table};
 use super::{Outcome, Report};
 use crate::output::{Side, counted, duration};
 
 /// Text below these tables that explains their numbers.
 pub(super) const MEANING: &str = "The column of a phase shows the median of its runs. Single reads \
-                                  are timed from request to observed completion, over all runs \
-                                  (fewer than 368 reads have no p99). Ticks are ticks of the \
-                                  clock.";
+                                  are timed from request to observed completion, over all runs. \
+                                  Ticks are ticks of the clock.";
 
 /// Phases for which the tables show a comparison.
 pub(super) const COMPARED: [FilesPhase; 2] = [FilesPhase::Read, FilesPhase::Total];
@@ -25,7 +24,7 @@ const COLUMNS: [(&str, Side); 12] = [
     ("total", Side::Right),
     ("Mticks", Side::Right),
     ("one read: median", Side::Right),
-    ("p99", Side::Right),
+    ("p99 (bounds)", Side::Right),
     ("max", Side::Right),
     ("read vs first", Side::Left),
     ("total vs first", Side::Left),
@@ -77,7 +76,10 @@ fn rows(results: &[&Outcome<'_>], ticks_per_second: Option<u64>) -> Vec<Vec<Stri
             median(FilesPhase::Total),
             ticks.map_or_else(|| "-".to_owned(), |(ns, rate)| megaticks(ns, rate)),
             known(each.and_then(|each| each.p50_ns)),
-            known(each.and_then(|each| each.p99_ns)),
+            each.map_or_else(
+                || "-".to_owned(),
+                |each| table::bounded(each.p99_ns, each.p99_bounds_ns),
+            ),
             known(each.and_then(|each| each.max_ns)),
             read,
             total_compared,

@@ -24,8 +24,8 @@ const COLUMNS: [(&str, Side); 11] = [
     ("min", Side::Right),
     ("median", Side::Right),
     ("p90", Side::Right),
-    ("p99", Side::Right),
-    ("p99.9", Side::Right),
+    ("p99 (bounds)", Side::Right),
+    ("p99.9 (bounds)", Side::Right),
     ("max", Side::Right),
     ("not done", Side::Right),
     ("missed", Side::Right),
@@ -62,7 +62,7 @@ fn start_delays(report: &Report<'_>) -> Option<Table> {
                 method(of),
                 of.setting.to_owned(),
                 known(delay.p50_ns),
-                known(delay.p99_ns),
+                bounded(delay.p99_ns, delay.p99_bounds_ns),
                 known(delay.max_ns),
             ]
         })
@@ -71,7 +71,7 @@ fn start_delays(report: &Report<'_>) -> Option<Table> {
         ("method", Side::Left),
         ("setting", Side::Left),
         ("median", Side::Right),
-        ("p99", Side::Right),
+        ("p99 (bounds)", Side::Right),
         ("max", Side::Right),
     ];
     (!rows.is_empty()).then(|| Table {
@@ -116,8 +116,8 @@ fn row(outcome: &Outcome<'_>) -> Vec<String> {
         known(latency.min_ns),
         known(latency.p50_ns),
         known(latency.p90_ns),
-        known(latency.p99_ns),
-        known(latency.p99_9_ns),
+        bounded(latency.p99_ns, latency.p99_bounds_ns),
+        bounded(latency.p99_9_ns, latency.p99_9_bounds_ns),
         known(latency.max_ns),
         grouped(latency.unknown),
         grouped(outcome.pacing.missed),
@@ -140,6 +140,15 @@ fn known(ns: Option<i64>) -> String {
     ns.map_or_else(|| "-".to_owned(), duration)
 }
 
+/// Formats a quantile with its bounds.
+pub(super) fn bounded(ns: Option<i64>, bounds_ns: Option<[i64; 2]>) -> String {
+    let both = ns.zip(bounds_ns);
+    both.map_or_else(
+        || "-".to_owned(),
+        |(ns, [low, high])| format!("{} ({} to {})", duration(ns), duration(low), duration(high)),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use measure::{Lateness, Percentiles};
@@ -148,7 +157,7 @@ mod tests {
 
     /// Returns results with 100 latencies of 1,000 ns and these start delays.
     fn outcome(delays_ns: &[i64], missed: u64) -> Outcome<'static> {
-        let latency = Percentiles::from_latencies([Some(1_000); 100]).summary();
+        let latency = Percentiles::from_latencies([Some(1_000); 100]).summary(|_| 100);
         let delays = delays_ns.iter().map(|ns| Some(*ns));
         Outcome {
             method: "udp 1000/s",
@@ -158,13 +167,21 @@ mod tests {
             size_bytes: None,
             runs: 6,
             latency,
-            start_delay: Percentiles::from_latencies(delays).summary(),
+            start_delay: Percentiles::from_latencies(delays).summary(|_| delays_ns.len() as u64),
             pacing: Lateness {
                 missed,
                 worst_ns: 0,
             },
             compared: None,
         }
+    }
+
+    #[test]
+    fn a_quantile_is_shown_only_with_its_bounds() {
+        let shown = bounded(Some(480_000), Some([431_000, 612_900]));
+        assert_eq!(shown, "480.0 µs (431.0 µs to 612.9 µs)");
+        assert_eq!(bounded(Some(480_000), None), "-");
+        assert_eq!(bounded(None, None), "-");
     }
 
     #[test]

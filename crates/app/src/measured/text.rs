@@ -124,6 +124,16 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
             duration(ns)
         ));
     }
+    // A probe of files shows the p99 of single reads only.
+    let is_single =
+        |of: &&Outcome<'_>| !is_of_files || of.phase == Some(FilesPhase::EachRead.name());
+    if report.results.iter().any(|of| is_single(&of)) {
+        remarks.push(
+            "The bounds of p99 and p99.9 hold with 95 % confidence. They need at least 368 and 3,688 independent \
+             samples, otherwise there is a dash. Neighbouring samples that depend on each other count as fewer."
+                .to_owned(),
+        );
+    }
     let missed: u64 = report.results.iter().map(|of| of.pacing.missed).sum();
     if missed > 0 {
         let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();

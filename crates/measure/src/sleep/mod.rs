@@ -520,7 +520,7 @@ mod tests {
         let outcomes: Vec<SampleOutcome> = series.samples.iter().map(|s| s.outcome).collect();
         assert_eq!(outcomes[1], SampleOutcome::ClockWentBack);
         assert_eq!(series.samples[1].latency_ns, None);
-        assert_eq!(series.percentiles().summary().unknown, 1);
+        assert_eq!(series.percentiles().summary(|_| 0).unknown, 1);
     }
 
     fn plan(methods: &[SleepMethod]) -> SleepPlan {
@@ -553,7 +553,7 @@ mod tests {
         assert!(!groups.is_empty());
         for group in &groups {
             assert_eq!(group.runs.len(), 2);
-            let summary = group.percentiles().summary();
+            let summary = group.latencies();
             assert_eq!(
                 (summary.count, summary.unknown),
                 (10, 0),
