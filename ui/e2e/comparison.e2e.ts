@@ -153,7 +153,7 @@ describe("the page with a comparison", () => {
   test("describes durations and CPUs by keyboard", async () => {
     const page = await shown();
     const histogram = comparison.histograms.find(({ durations }) => durations === "dpc")!;
-    const durations = section(page, "Durations of DPCs").getByRole("application");
+    const durations = section(page, "Durations of DPCs").getByRole("application").first();
     await durations.focus();
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowRight");
@@ -173,6 +173,49 @@ describe("the page with a comparison", () => {
     await expect.poll(() => spoken(page)).toContain("CPU 0, after, ");
     expect(await isDrawn(page, "section[aria-label='CPUs in DPCs']")).toBe(true);
     content(seen!);
+  });
+
+  test("describes changes of quantiles by keyboard", async () => {
+    const page = await shown();
+    const { shifts, units_before } = comparison.histograms.find(({ durations }) => durations === "dpc")!;
+    expect(shifts.length).toBeGreaterThan(8);
+    expect(units_before).toBeGreaterThan(9);
+    const quantiles = section(page, "Durations of DPCs").getByRole("application", { name: "Change of each quantile" });
+    await quantiles.focus();
+    await page.keyboard.press("End");
+    const { share, before_ns, after_ns } = shifts.at(-1)!;
+    await expect
+      .poll(() => spoken(page))
+      .toContain(`p${share * 100}: ${duration(before_ns)} before, ${duration(after_ns)} after`);
+    expect(await quantiles.locator("circle").count()).toBe(shifts.length);
+    // The traces of a flood have only sleeps, which are no waits for a program.
+    expect(comparison.waits).toEqual({ edges: [], omitted: 0 });
+    expect(await section(page, "Waits").textContent()).toContain("No change.");
+    content(seen!);
+  });
+
+  test("shows who waited for whom, by keyboard, too", async () => {
+    const traces = [folder.simulate("healthy"), "--against", folder.simulate("lock-convoy")];
+    const convoy = await open(traces, folder.folder("home-waits"));
+    const other = await watch(browser, convoy.address);
+    try {
+      const { waits } = (await (await fetch(`${convoy.address}api/comparison`)).json()) as Comparison;
+      const { edges } = waits!;
+      // Threads of the catalogue wait for each other's lock.
+      expect([edges[0].waiting, edges[0].waker]).toEqual(["catalogue.exe", "catalogue.exe"]);
+      await other.page.getByRole("heading", { name: "What changed" }).waitFor({ timeout: 60_000 });
+      const shownWaits = section(other.page, "Waits");
+      await shownWaits.getByRole("application").focus();
+      await other.page.keyboard.press("ArrowDown");
+      const expected = `catalogue.exe waited for catalogue.exe: ${duration(edges[0].before_ns)} before`;
+      await expect.poll(() => spoken(other.page)).toContain(expected);
+      expect(await shownWaits.locator("path").count()).toBe(Math.min(edges.length, 16));
+      expect(await shownWaits.locator("tbody tr").count()).toBe(edges.length);
+      content(other);
+    } finally {
+      await other.close();
+      await convoy.stop();
+    }
   });
 
   for (const [width, height] of [

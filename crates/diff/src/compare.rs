@@ -9,7 +9,7 @@ use crate::sums::{Key, Row};
 use crate::{Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, Unmatched, Work, decompose};
 
 /// Maximum share of wrong findings (false discovery rate).
-const FALSE_SHARE: f64 = 0.05;
+pub(crate) const FALSE_SHARE: f64 = 0.05;
 
 /// Minimum change that matters, in nanoseconds per second: 0.5 % of a CPU.
 const LEAST_NS: f64 = 0.005e9;

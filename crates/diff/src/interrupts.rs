@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
 use crate::Kind;
+use crate::distribution::{Collected, Distribution};
 use crate::sums::{Key, Sums};
 
 /// Kinds of service routines in the column `kind`. All other kinds are DPCs.
@@ -23,6 +24,8 @@ pub(crate) struct Interrupts {
     pub(crate) dpcs: Vec<f64>,
     /// Time of DPCs and service routines on each CPU, in nanoseconds.
     pub(crate) by_cpu: BTreeMap<u16, f64>,
+    /// Durations of DPCs, from their start to their end.
+    pub(crate) durations: Distribution,
 }
 
 /// Adds DPCs and service routines to the sums.
@@ -33,10 +36,19 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
         recorded: BTreeSet::new(),
         dpcs: vec![0.0; blocks.count],
         by_cpu: BTreeMap::new(),
+        durations: Distribution::default(),
     };
+    let mut durations = Collected::new(blocks.count);
     let mut slots = FxHashMap::default();
     let mut cpus = FxHashMap::default();
-    let columns = ["end_ns", "cpu", "kind", "exclusive_ns", "image_row"];
+    let columns = [
+        "end_ns",
+        "cpu",
+        "kind",
+        "duration_ns",
+        "exclusive_ns",
+        "image_row",
+    ];
     for batch in reader.batches(&table, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
         let routines = InterruptsView::new(&batch)?;
@@ -56,6 +68,8 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
             };
             if kind == Kind::Dpc {
                 found.dpcs[block] += 1.0;
+                let ns = routines.duration_ns.get(row);
+                durations.add(block, ns.unwrap_or(0));
             }
             if !is_in_thread {
                 let cpu = routines.cpu[row];
@@ -72,6 +86,7 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
             sums.of(kind, slot)[block].add(1.0, ns as f64);
         }
     }
+    found.durations = durations.finish();
     // The rows of CPUs sum DPCs and ISRs. So both must be recorded.
     if found.recorded.len() == 2 {
         found.recorded.insert(Kind::Cpu);

@@ -11,6 +11,7 @@ use crate::picture_flame::{ComparedFlame, flames};
 use crate::picture_histogram::{BackToBack, histograms};
 use crate::picture_rows::{ComparedRows, kind_title, tables};
 use crate::picture_strips::{Strips, strips};
+use crate::picture_waits::{Waits, waits};
 use crate::{Besides, Diff, Finding, Kind, Recording, Side};
 
 /// One of the compared traces.
@@ -47,6 +48,8 @@ pub struct Comparison {
     pub histograms: Vec<BackToBack>,
     /// Use of each CPU over time, one for each kind of work.
     pub strips: Vec<Strips>,
+    /// Waits of programs for each other; `None` if a trace did not record them.
+    pub waits: Option<Waits>,
 }
 
 /// Traces of one side.
@@ -107,6 +110,7 @@ impl Comparison {
             flames: flames(sides, cancel)?,
             histograms: histograms(sides, cancel)?,
             strips: strips(sides, cancel)?,
+            waits: waits(sides),
         })
     }
 }

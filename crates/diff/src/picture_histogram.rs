@@ -4,13 +4,18 @@ use std::sync::atomic::AtomicBool;
 
 use explore::{ExploreError, HistogramAnswer, HistogramRequest};
 use serde::Serialize;
+use statistics::distance::wasserstein;
+use statistics::shift_function::{RunQuantiles, shifts};
+use statistics::{Design, Interval, quantile};
 use ts_rs::TS;
 
 use crate::Kind;
+use crate::compare::FALSE_SHARE;
+use crate::distribution::Distribution;
 use crate::picture::{Source, is_dpc, is_recorded, of_runs};
 
 /// Distribution of durations on both sides. The bounds of the classes increase by a constant factor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct BackToBack {
     /// Kind of the durations.
     pub durations: Durations,
@@ -21,6 +26,46 @@ pub struct BackToBack {
     pub before: Vec<u64>,
     /// Number of durations in each class after the change.
     pub after: Vec<u64>,
+    /// Mean distance by which the durations of one side move to become those of the other (Wasserstein), in
+    /// nanoseconds. Equally many durations on both sides are assumed.
+    pub moved_ns: f64,
+    /// Change of each quantile (shift function); empty if there are too few units of evidence.
+    pub shifts: Vec<QuantileShift>,
+    /// Units of evidence of the shift function.
+    pub shift_unit: ShiftUnit,
+    /// Number of units before the change.
+    pub units_before: usize,
+    /// Number of units after the change.
+    pub units_after: usize,
+}
+
+/// Change of one quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
+pub struct QuantileShift {
+    /// Share of the durations that do not exceed the quantile.
+    pub share: f64,
+    /// Median of the quantile of the units before the change, in nanoseconds.
+    pub before_ns: f64,
+    /// Median of the quantile of the units after the change, in nanoseconds.
+    pub after_ns: f64,
+    /// Quantile after the change divided by the quantile before it.
+    pub ratio: f64,
+    /// Lower bound of the ratio, with 95 % confidence.
+    pub low: f64,
+    /// Upper bound of the ratio, with 95 % confidence.
+    pub high: f64,
+    /// True if chance hardly explains the change of this quantile.
+    pub differs: bool,
+}
+
+/// Unit of evidence of a shift function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ShiftUnit {
+    /// Blocks of time with at least 20 durations. The change from one trace to another may have other reasons.
+    Blocks,
+    /// Traces.
+    Traces,
 }
 
 /// Durations whose distribution is compared.
@@ -61,7 +106,10 @@ pub(crate) fn histograms(
                 bounds = answer.bounds;
             }
         }
-        histograms.extend(BackToBack::new(durations, bounds, counts));
+        if let Some(mut histogram) = BackToBack::new(durations, bounds, counts) {
+            histogram.add_shifts(sides);
+            histograms.push(histogram);
+        }
     }
     Ok(histograms)
 }
@@ -118,6 +166,64 @@ impl BackToBack {
             before: before[first..=last].to_vec(),
             after: after[first..=last].to_vec(),
             bounds: bounds.get(first..=last + 1)?.to_vec(),
+            moved_ns: 0.0,
+            shifts: Vec::new(),
+            shift_unit: ShiftUnit::Blocks,
+            units_before: 0,
+            units_after: 0,
         })
     }
+
+    /// Adds the changes of quantiles and the distance of the distributions.
+    fn add_shifts(&mut self, sides: [&[Source<'_>]; 2]) {
+        let durations = self.durations;
+        let of = |source| distribution(durations, source);
+        let [before, after] = sides.map(|side| Distribution::weighted(side.iter().map(of)));
+        self.moved_ns = wasserstein(&before, &after).unwrap_or(0.0);
+        let [before, after] = sides.map(|side| match sides {
+            [[_], [_]] => side
+                .iter()
+                .flat_map(|source| of(source).blocks.clone())
+                .collect(),
+            _ => side
+                .iter()
+                .map(|source| of(source).whole)
+                .collect::<Vec<RunQuantiles>>(),
+        });
+        self.shift_unit = match sides {
+            [[_], [_]] => ShiftUnit::Blocks,
+            _ => ShiftUnit::Traces,
+        };
+        (self.units_before, self.units_after) = (before.len(), after.len());
+        let changes = shifts(&before, &after, Design::Unpaired)
+            .into_iter()
+            .flatten();
+        let changes = changes.filter_map(|it| {
+            let Interval { centre, low, high } = it.comparison.change;
+            Some(QuantileShift {
+                share: it.share,
+                before_ns: middle(&before, it.share)?,
+                after_ns: middle(&after, it.share)?,
+                ratio: centre,
+                low,
+                high,
+                differs: it.adjusted_p <= FALSE_SHARE,
+            })
+        });
+        self.shifts = changes.collect();
+    }
+}
+
+fn distribution<'s>(of: Durations, source: &'s Source<'_>) -> &'s Distribution {
+    match of {
+        Durations::Dpc => &source.recording.dpcs,
+        Durations::Ready => &source.recording.ready,
+    }
+}
+
+/// Returns the median of a quantile of several units.
+fn middle(units: &[RunQuantiles], share: f64) -> Option<f64> {
+    let mut values: Vec<f64> = units.iter().filter_map(|unit| unit.at(share)).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    quantile::of_sorted(&values, 0.5)
 }

@@ -10,18 +10,20 @@ use ts_rs::TS;
 use crate::Kind;
 use crate::picture::{Source, is_dpc, is_recorded, of_runs};
 
-/// Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides. Times
-/// count from the start of each recording.
+/// Use of the CPUs in the traces of both sides. Time buckets have the same length in all of them, and times count
+/// from the start of each recording.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Strips {
     /// Kind of work that used the CPUs.
     pub work: CpuWork,
     /// Length of a time bucket, in nanoseconds.
     pub bucket_ns: i64,
-    /// Use of the CPUs before the change.
-    pub before: CpuStrips,
-    /// Use of the CPUs after the change.
-    pub after: CpuStrips,
+    /// Use of the CPUs in each trace before the change.
+    pub before: Vec<CpuStrips>,
+    /// Use of the CPUs in each trace after the change.
+    pub after: Vec<CpuStrips>,
+    /// Number of traces that are left out, because there are too many.
+    pub omitted: usize,
 }
 
 /// Work that uses CPUs.
@@ -37,6 +39,8 @@ pub enum CpuWork {
 /// Use of the CPUs in one trace.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct CpuStrips {
+    /// Name of the trace.
+    pub trace: String,
     /// Use of each CPU, sorted by the number of the CPU.
     pub cpus: Vec<CpuStrip>,
     /// Number of CPUs that are left out. The least used CPUs are left out.
@@ -58,28 +62,34 @@ const BUCKETS: i64 = 240;
 /// Maximum number of shown CPUs of a trace.
 const MOST_CPUS: u32 = 64;
 
-/// Returns the strips of the kinds of work that both traces recorded. Only the first trace of each side is
-/// used.
+/// Maximum number of traces of a side.
+const MOST_TRACES: usize = 12;
+
+/// Returns the strips of work that all traces recorded.
 pub(crate) fn strips(
     sides: [&[Source<'_>]; 2],
     cancel: &AtomicBool,
 ) -> Result<Vec<Strips>, ExploreError> {
-    let [[before, ..], [after, ..]] = sides else {
-        return Ok(Vec::new());
-    };
-    let longest = [before, after].map(|of| span_ns(*of));
-    let bucket_ns = (longest[0].max(longest[1]) / BUCKETS).max(1);
+    let shown = sides.map(|side| &side[..side.len().min(MOST_TRACES)]);
+    let longest = shown.into_iter().flatten().map(|of| span_ns(*of)).max();
+    let bucket_ns = (longest.unwrap_or(0) / BUCKETS).max(1);
     let mut strips = Vec::new();
     for (kind, work) in [
         (Kind::Program, CpuWork::Threads),
         (Kind::Dpc, CpuWork::Dpcs),
     ] {
         if is_recorded(sides, kind) {
+            let [before, after] = shown.map(|side| {
+                let traces = side.iter().map(|of| cpus(*of, work, bucket_ns, cancel));
+                traces.collect::<Result<Vec<CpuStrips>, ExploreError>>()
+            });
             strips.push(Strips {
                 work,
                 bucket_ns,
-                before: cpus(*before, work, bucket_ns, cancel)?,
-                after: cpus(*after, work, bucket_ns, cancel)?,
+                before: before?,
+                after: after?,
+                omitted: sides.map(<[_]>::len).iter().sum::<usize>()
+                    - shown.map(<[_]>::len).iter().sum::<usize>(),
             });
         }
     }
@@ -136,6 +146,7 @@ fn cpus(
     }
     let cpus = cpus.into_iter();
     Ok(CpuStrips {
+        trace: of.name.to_owned(),
         cpus: cpus.map(|(cpu, shares)| CpuStrip { cpu, shares }).collect(),
         omitted,
     })

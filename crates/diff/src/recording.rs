@@ -10,9 +10,11 @@ use tables::{DoubtfulRuns, Functions, Identities, Options, Store, StoreError, Ta
 
 use crate::besides::Drivers;
 use crate::blocks::Blocks;
+use crate::distribution::Distribution;
 use crate::functions::FunctionNames;
 use crate::stacks::Stacks;
 use crate::sums::{Rows, Sums};
+use crate::wakes::Wakes;
 use crate::{Kind, Work, interrupts, requests, runs, samples, work};
 
 /// Tables that are read to compute the sums of a recording.
@@ -83,6 +85,12 @@ pub struct Recording {
     pub(crate) interrupts_ns: BTreeMap<u16, f64>,
     /// Sampled stacks.
     pub(crate) stacks: Stacks,
+    /// Durations of DPCs.
+    pub(crate) dpcs: Distribution,
+    /// Waits of ready threads for a CPU.
+    pub(crate) ready: Distribution,
+    /// Waits of programs by the program that ended them.
+    pub(crate) wakes: Wakes,
 }
 
 /// Modules with and without names of functions, in lower case.
@@ -177,6 +185,9 @@ impl Recording {
             threads: runs.threads,
             symbols: functions.symbols(),
             interrupts_ns: interrupts.by_cpu,
+            dpcs: interrupts.durations,
+            ready: runs.ready,
+            wakes: runs.wakes,
             stacks,
             names,
         })

@@ -8,10 +8,12 @@ use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, DoubtfulRuns, StoreError, Table, ThreadsView};
 
 use crate::Kind;
+use crate::distribution::{Collected, Distribution};
 use crate::functions::FunctionNames;
 use crate::sums::{Key, Slot, Sums};
+use crate::wakes::{Waker, Wakes};
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 14] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -24,6 +26,8 @@ const COLUMNS: [&str; 12] = [
     "ready_ns",
     "waits_ns",
     "previous_wait_reason",
+    "readying_process_row",
+    "readied_by_dpc",
 ];
 
 /// Facts about the runs that are not sums.
@@ -34,6 +38,10 @@ pub(crate) struct Runs {
     /// Rows of the table `threads`, by the name of the compared row to which the thread belongs. Names are in
     /// lower case.
     pub(crate) threads: BTreeMap<String, Vec<u32>>,
+    /// Waits of ready threads for a CPU.
+    pub(crate) ready: Distribution,
+    /// Waits of programs, by the program that ended them.
+    pub(crate) wakes: Wakes,
 }
 
 /// Adds the runs and waits of threads to the sums, except idle threads and doubtful runs.
@@ -51,6 +59,8 @@ pub(crate) fn add(
     // For each interrupt of a run: the block, and the time in nanoseconds.
     let mut inside: Vec<(usize, i64)> = Vec::new();
     let mut has_switches = false;
+    let mut durations = Collected::new(blocks.count);
+    let mut wakes = Wakes::default();
     let range = blocks
         .part
         .as_ref()
@@ -93,18 +103,42 @@ pub(crate) fn add(
             let ready_ns = runs.ready_ns.get(row).unwrap_or(0).max(0);
             let ready = start.saturating_sub(ready_ns)..start;
             add_wait(sums, Kind::Ready, programs.ready, &ready);
+            if let Some(block) = blocks.at(start) {
+                durations.add(block, ready_ns);
+            }
             if let Some(ns) = runs.waits_ns.get(row).filter(|ns| *ns > 0)
                 && let Some(reason) = runs.previous_wait_reason.get(row)
             {
                 let waited = ready.start.saturating_sub(ns)..ready.start;
                 let slot = slots.of_wait(process, reason, sums);
                 add_wait(sums, Kind::Wait, slot, &waited);
+                if let Some(waited) = blocks.within(waited) {
+                    let waker = match runs.readied_by_dpc.get(row) {
+                        Some(true) => Some(Waker::Dpc),
+                        _ => (runs.readying_process_row.get(row))
+                            .map(|waker| Waker::Program(slots.of_process(Some(waker), sums).ran)),
+                    };
+                    wakes.add(programs.ran, waker, reason, waited.end - waited.start);
+                }
             }
         }
     }
+    let mut threads: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (slot, row) in slots.threads {
+        if let Some(name) = sums.name(slot) {
+            let rows = threads.entry(name.to_lowercase()).or_default();
+            // A thread in several processes is rare. Each row is listed once.
+            if rows.last() != Some(&row) {
+                rows.push(row);
+            }
+        }
+    }
+    wakes.name(sums);
     Ok(Runs {
         has_switches,
-        threads: slots.threads,
+        threads,
+        ready: durations.finish(),
+        wakes,
     })
 }
 
@@ -133,7 +167,8 @@ struct Slots<'r, 'f, 'a> {
     processes: FxHashMap<Option<u32>, Programs>,
     of_threads: FxHashMap<(Option<u32>, Option<u32>), Slot>,
     waits: FxHashMap<(Option<u32>, u8), Slot>,
-    threads: BTreeMap<String, Vec<u32>>,
+    /// Rows of `threads` with their slots.
+    threads: Vec<(Slot, u32)>,
 }
 
 impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
@@ -161,7 +196,7 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
             processes: FxHashMap::default(),
             of_threads: FxHashMap::default(),
             waits: FxHashMap::default(),
-            threads: BTreeMap::new(),
+            threads: Vec::new(),
         })
     }
 
@@ -206,13 +241,7 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
             None => (None, Key::Name),
         };
         let slot = sums.slot(Kind::Thread, name.as_deref(), key);
-        if let (Some(name), Some(row)) = (name, thread) {
-            let rows = self.threads.entry(name.to_lowercase()).or_default();
-            // A thread that belongs to several processes is rare. Its row must be listed only once.
-            if rows.last() != Some(&row) {
-                rows.push(row);
-            }
-        }
+        self.threads.extend(thread.map(|row| (slot, row)));
         self.of_threads.insert((process, thread), slot);
         slot
     }

@@ -1,8 +1,9 @@
 //! Sums for each row and each block of time, in bounded memory.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::blocks::Blocks;
 use crate::{Kind, Sum};
@@ -53,21 +54,29 @@ impl Key {
 /// Index of a row in [`Sums`].
 pub(crate) type Slot = u32;
 
-/// Sums of all rows.
+/// Sums of all rows. A row that was joined with others costs a few bytes, so a trace with millions of names needs
+/// little memory.
 pub(crate) struct Sums {
     pub(crate) blocks: Blocks,
+    /// Slots of the rows that were not joined.
     slots: FxHashMap<(Kind, Box<str>), Slot>,
-    rows: Vec<(Kind, Row)>,
+    /// Rows by slot; `None` if a row was joined.
+    rows: Vec<Option<Box<Row>>>,
     /// Rows that were not joined, by kind.
     own: BTreeMap<Kind, Vec<Slot>>,
     /// Sums of events without a name, by kind.
     unnamed: BTreeMap<Kind, Vec<Sum>>,
     /// Sums of the joined rows, by kind. Rows are joined if there are too many.
     joined: BTreeMap<Kind, Vec<Sum>>,
+    /// Hashes of the kinds and names of joined rows. If two names have the same hash, both are joined.
+    joined_names: FxHashSet<u64>,
 }
 
 /// Slot of the events without a name.
 const UNNAMED: Slot = Slot::MAX;
+
+/// Slot of things whose row was joined before.
+const JOINED: Slot = Slot::MAX - 1;
 
 impl Sums {
     pub(crate) fn new(blocks: Blocks) -> Sums {
@@ -78,6 +87,7 @@ impl Sums {
             own: BTreeMap::new(),
             unnamed: BTreeMap::new(),
             joined: BTreeMap::new(),
+            joined_names: FxHashSet::default(),
         }
     }
 
@@ -91,31 +101,37 @@ impl Sums {
         if let Some(slot) = self.slots.get(&key) {
             return *slot;
         }
+        if self.joined_names.contains(&FxBuildHasher.hash_one(&key)) {
+            return JOINED;
+        }
         let own = self.own.entry(kind).or_default();
         if own.len() >= MOST_ROWS {
             self.join_smaller(kind);
         }
         let slot = self.rows.len() as Slot;
-        self.rows.push((
-            kind,
-            Row {
-                name: name.to_owned(),
-                key: source,
-                blocks: vec![Sum::default(); self.blocks.count],
-            },
-        ));
+        self.rows.push(Some(Box::new(Row {
+            name: name.to_owned(),
+            key: source,
+            blocks: vec![Sum::default(); self.blocks.count],
+        })));
         self.own.entry(kind).or_default().push(slot);
         self.slots.insert(key, slot);
         slot
+    }
+
+    /// Returns the name of a row; `None` if it was joined, or if it has none.
+    pub(crate) fn name(&self, slot: Slot) -> Option<&str> {
+        let row = self.rows.get(slot as usize)?.as_ref()?;
+        Some(&row.name)
     }
 
     /// Returns the sums of a row, one for each block.
     pub(crate) fn of(&mut self, kind: Kind, slot: Slot) -> &mut [Sum] {
         let count = self.blocks.count;
         let rest = match self.rows.get_mut(slot as usize) {
-            Some((_, row)) if !row.blocks.is_empty() => return &mut row.blocks,
-            Some(_) => &mut self.joined,
-            None => &mut self.unnamed,
+            Some(Some(row)) => return &mut row.blocks,
+            None if slot == UNNAMED => &mut self.unnamed,
+            _ => &mut self.joined,
         };
         (rest.entry(kind)).or_insert_with(|| vec![Sum::default(); count])
     }
@@ -126,31 +142,34 @@ impl Sums {
         let Some(own) = self.own.get_mut(&kind) else {
             return;
         };
-        let rows = &mut self.rows;
-        own.sort_by(|a, b| {
-            let ns = |slot: &Slot| Sum::of(&rows[*slot as usize].1.blocks).ns;
-            ns(b).total_cmp(&ns(a))
-        });
+        let time = |slot: &Slot| {
+            let row = self.rows[*slot as usize].as_ref();
+            row.map_or(0.0, |row| Sum::of(&row.blocks).ns)
+        };
+        let mut sorted: Vec<(f64, Slot)> = own.iter().map(|slot| (time(slot), *slot)).collect();
+        sorted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let smaller = sorted.split_off(MOST_ROWS / 2);
+        *own = sorted.into_iter().map(|(_, slot)| slot).collect();
         let count = self.blocks.count;
         let joined = (self.joined.entry(kind)).or_insert_with(|| vec![Sum::default(); count]);
-        for slot in own.split_off(MOST_ROWS / 2) {
-            let blocks = std::mem::take(&mut rows[slot as usize].1.blocks);
-            let pairs = joined.iter_mut().zip(blocks);
+        for (_, slot) in smaller {
+            let Some(row) = self.rows[slot as usize].take() else {
+                continue;
+            };
+            let pairs = joined.iter_mut().zip(row.blocks);
             pairs.for_each(|(sum, more)| sum.add(more.count, more.ns));
+            let key = (kind, row.name.to_lowercase().into_boxed_str());
+            self.joined_names.insert(FxBuildHasher.hash_one(&key));
+            self.slots.remove(&key);
         }
     }
 
     pub(crate) fn finish(self) -> Rows {
         let mut rows = self.rows;
         let slots = self.slots.into_iter();
-        let named = slots.filter_map(|(key, slot)| {
-            let (kind, row) = rows.get_mut(slot as usize)?;
-            let row = Row {
-                name: std::mem::take(&mut row.name),
-                key: row.key.clone(),
-                blocks: std::mem::take(&mut row.blocks),
-            };
-            (!row.blocks.is_empty()).then_some(((*kind, String::from(key.1)), row))
+        let named = slots.filter_map(|((kind, name), slot)| {
+            let row = rows.get_mut(slot as usize)?.take()?;
+            Some(((kind, String::from(name)), *row))
         });
         let whole = |sums: BTreeMap<Kind, Vec<Sum>>| {
             let sums = sums.into_iter();
@@ -210,8 +229,12 @@ mod tests {
             let slot = sums.slot(Kind::Program, Some("Large.exe"), Key::Name);
             sums.of(Kind::Program, slot)[0].add(1.0, 3.0);
         }
-        let kept = sums.rows.iter().filter(|(_, row)| !row.blocks.is_empty());
-        assert!(kept.count() <= MOST_ROWS);
+        assert!(sums.rows.iter().flatten().count() <= MOST_ROWS);
+        assert!(sums.slots.len() <= MOST_ROWS);
+        // A joined row that comes back is no new row, which would have a part of its time.
+        let slot = sums.slot(Kind::Program, Some("P3000.exe"), Key::Name);
+        assert_eq!((slot, sums.name(slot)), (JOINED, None));
+        sums.of(Kind::Program, slot)[0].add(1.0, 0.0);
         let rows = sums.finish();
         assert!(rows.named.len() <= MOST_ROWS);
         let large = &rows.named[&(Kind::Program, "large.exe".to_owned())];

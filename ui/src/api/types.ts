@@ -29,7 +29,28 @@ before: Array<number>,
 /**
  * Number of durations in each class after the change.
  */
-after: Array<number>, };
+after: Array<number>,
+/**
+ * Mean distance by which the durations of one side move to become those of the other (Wasserstein), in
+ * nanoseconds. Equally many durations on both sides are assumed.
+ */
+moved_ns: number,
+/**
+ * Change of each quantile (shift function); empty if there are too few units of evidence.
+ */
+shifts: Array<QuantileShift>,
+/**
+ * Units of evidence of the shift function.
+ */
+shift_unit: ShiftUnit,
+/**
+ * Number of units before the change.
+ */
+units_before: number,
+/**
+ * Number of units after the change.
+ */
+units_after: number, };
 
 /**
  * A fact, driver or kind of events that differs.
@@ -343,7 +364,11 @@ histograms: Array<BackToBack>,
 /**
  * Use of each CPU over time, one for each kind of work.
  */
-strips: Array<Strips>, };
+strips: Array<Strips>,
+/**
+ * Waits of programs for each other; `None` if a trace did not record them.
+ */
+waits: Waits | null, };
 
 /**
  * Condition on one column. If several fields are set, a row must satisfy all of them.
@@ -431,6 +456,10 @@ shares: Array<number>, };
  * Use of the CPUs in one trace.
  */
 export type CpuStrips = {
+/**
+ * Name of the trace.
+ */
+trace: string,
 /**
  * Use of each CPU, sorted by the number of the CPU.
  */
@@ -1291,6 +1320,39 @@ view: View, };
 export type Progress = { phase: string | null, done: number, of: number, };
 
 /**
+ * Change of one quantile.
+ */
+export type QuantileShift = {
+/**
+ * Share of the durations that do not exceed the quantile.
+ */
+share: number,
+/**
+ * Median of the quantile of the units before the change, in nanoseconds.
+ */
+before_ns: number,
+/**
+ * Median of the quantile of the units after the change, in nanoseconds.
+ */
+after_ns: number,
+/**
+ * Quantile after the change divided by the quantile before it.
+ */
+ratio: number,
+/**
+ * Lower bound of the ratio, with 95 % confidence.
+ */
+low: number,
+/**
+ * Upper bound of the ratio, with 95 % confidence.
+ */
+high: number,
+/**
+ * True if chance hardly explains the change of this quantile.
+ */
+differs: boolean, };
+
+/**
  * A run of the thread.
  */
 export type Ran = {
@@ -1508,6 +1570,11 @@ comparison: boolean, traces: Array<TraceFacts>, };
 export type Severity = "information" | "warning" | "problem";
 
 /**
+ * Unit of evidence of a shift function.
+ */
+export type ShiftUnit = "blocks" | "traces";
+
+/**
  * Order of rows or groups.
  */
 export type Sort = {
@@ -1702,8 +1769,8 @@ evidence: Evidence | null, };
 export type StoryEventKind = "switched_out" | "readied" | "waited_behind" | "ran";
 
 /**
- * Use of the CPUs in the first trace of each side. Time buckets have the same length on both sides. Times
- * count from the start of each recording.
+ * Use of the CPUs in the traces of both sides. Time buckets have the same length in all of them, and times count
+ * from the start of each recording.
  */
 export type Strips = {
 /**
@@ -1715,13 +1782,17 @@ work: CpuWork,
  */
 bucket_ns: number,
 /**
- * Use of the CPUs before the change.
+ * Use of the CPUs in each trace before the change.
  */
-before: CpuStrips,
+before: Array<CpuStrips>,
 /**
- * Use of the CPUs after the change.
+ * Use of the CPUs in each trace after the change.
  */
-after: CpuStrips, };
+after: Array<CpuStrips>,
+/**
+ * Number of traces that are left out, because there are too many.
+ */
+omitted: number, };
 
 /**
  * Thing that a finding is about. Unknown fields are `None`.
@@ -2034,6 +2105,36 @@ filter?: Array<Condition>,
 sort?: Sort | null, };
 
 /**
+ * Waits of the threads of a program that were ended by threads of a program, or by DPCs. Times and numbers are
+ * per second of the recordings.
+ */
+export type WaitEdge = {
+/**
+ * Program that waited.
+ */
+waiting: string,
+/**
+ * Program whose thread ended the waits; `None` for DPCs of devices and timers.
+ */
+waker: string | null,
+/**
+ * Time of the waits before the change, in nanoseconds.
+ */
+before_ns: number,
+/**
+ * Number of waits before the change.
+ */
+before_count: number,
+/**
+ * Time of the waits after the change, in nanoseconds.
+ */
+after_ns: number,
+/**
+ * Number of waits after the change.
+ */
+after_count: number, };
+
+/**
  * Thread and time of a request about a wait.
  */
 export type WaitRequest = {
@@ -2049,6 +2150,19 @@ thread_id?: number | null,
  * Time in nanoseconds since the trace's start.
  */
 at_ns: number, };
+
+/**
+ * Waits of programs for each other. Waits of threads that had nothing to do are left out.
+ */
+export type Waits = {
+/**
+ * Pairs of programs. The greatest change is first.
+ */
+edges: Array<WaitEdge>,
+/**
+ * Number of pairs with smaller changes that are left out.
+ */
+omitted: number, };
 
 /**
  * Wake: an event in which one thread readied another thread, which then ran.

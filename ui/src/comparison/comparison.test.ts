@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { ComparedRow, Strips } from "../api/types";
+import type { ComparedRow, CpuStrips, WaitEdge } from "../api/types";
 import { readScreen } from "../view/screen";
 import { along, height, tens } from "./log_axis";
 import { pressed, sorted } from "./sort";
 import { meanShare, rowsOf } from "./strips";
+import { layout } from "./waits";
 import { rate, ratio, signed } from "./words";
 
 const row = (name: string, before_ns: number, after_ns: number, differs = false): ComparedRow => ({
@@ -67,19 +68,16 @@ test("the axis of durations is logarithmic", () => {
 });
 
 test("strips of a CPU are one above the other, even if one side lacks the CPU", () => {
-  const strips: Strips = {
-    work: "dpcs",
-    bucket_ns: 10,
-    before: {
-      cpus: [
-        { cpu: 1, shares: [0.5, 1] },
-        { cpu: 0, shares: [0, 0.1] },
-      ],
-      omitted: 0,
-    },
-    after: { cpus: [{ cpu: 1, shares: [0.25] }], omitted: 0 },
+  const before: CpuStrips = {
+    trace: "before.etl",
+    cpus: [
+      { cpu: 1, shares: [0.5, 1] },
+      { cpu: 0, shares: [0, 0.1] },
+    ],
+    omitted: 0,
   };
-  const rows = rowsOf(strips);
+  const after: CpuStrips = { trace: "after.etl", cpus: [{ cpu: 1, shares: [0.25] }], omitted: 0 };
+  const rows = rowsOf(before, after);
   expect(rows.map(({ cpu, side, shares }) => [cpu, side, shares.length])).toEqual([
     [0, "before", 2],
     [0, "after", 0],
@@ -87,6 +85,34 @@ test("strips of a CPU are one above the other, even if one side lacks the CPU", 
     [1, "after", 1],
   ]);
   expect([meanShare(rows, "before"), meanShare(rows, "after"), meanShare([], "after")]).toEqual([0.4, 0.25, null]);
+});
+
+test("programs that waited are on the left, and those that ended the waits on the right", () => {
+  const edge = (waiting: string, waker: string | null, before_ns: number, after_ns: number): WaitEdge => ({
+    waiting,
+    waker,
+    before_ns,
+    before_count: 1,
+    after_ns,
+    after_count: 1,
+  });
+  const edges = [edge("a", "b", 0, 60), edge("c", "b", 50, 20), edge("a", null, 10, 0), edge("b", "b", 0, 1)];
+  const { left, right, ribbons, height } = layout(edges, 24);
+  expect(left.map(({ name }) => name)).toEqual(["a", "c", "b"]);
+  expect(right.map(({ name }) => name)).toEqual(["b", "DPCs"]);
+  expect(ribbons.map(({ more }) => more)).toEqual([true, false, false, true]);
+  // Widths have the proportions of the changes, and each ribbon ends within its programs.
+  expect(ribbons[0].width / ribbons[1].width).toBeCloseTo(2);
+  for (const { from, to, width } of ribbons) {
+    for (const [at, places] of [
+      [from, left],
+      [to, right],
+    ] as const)
+      expect(places.some(({ top, tall }) => at >= top - 1e-9 && at + width <= top + tall + 1e-9)).toBe(true);
+  }
+  expect(height).toBeGreaterThan(0);
+  expect(layout(edges, 2).ribbons).toHaveLength(2);
+  expect(layout([], 2).height).toBe(0);
 });
 
 test("links show the comparison only if traces are compared", () => {

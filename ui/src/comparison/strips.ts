@@ -1,6 +1,6 @@
 // Rows of the strips of CPUs: for each CPU, the strip before and the strip after the change.
 
-import type { Strips } from "../api/types";
+import type { CpuStrips } from "../api/types";
 
 export interface StripRow {
   cpu: number;
@@ -9,9 +9,9 @@ export interface StripRow {
   shares: number[];
 }
 
-/** Returns the rows, sorted by CPU. */
-export function rowsOf(strips: Strips): StripRow[] {
-  const { before, after } = strips;
+/** Returns the rows of one trace of each side, sorted by CPU. */
+export function rowsOf(before: CpuStrips, after: CpuStrips): StripRow[] {
+  const sides = { before, after };
   const cpus = new Set([...before.cpus, ...after.cpus].map(({ cpu }) => cpu));
   return [...cpus]
     .sort((one, other) => one - other)
@@ -19,7 +19,7 @@ export function rowsOf(strips: Strips): StripRow[] {
       (["before", "after"] as const).map((side) => ({
         cpu,
         side,
-        shares: strips[side].cpus.find((strip) => strip.cpu === cpu)?.shares ?? [],
+        shares: sides[side].cpus.find((strip) => strip.cpu === cpu)?.shares ?? [],
       })),
     );
 }

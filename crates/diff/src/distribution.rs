@@ -1,0 +1,101 @@
+//! Distribution of durations in a recording: quantiles of each block of time, and classes of all durations.
+
+use std::collections::BTreeMap;
+
+use statistics::shift_function::RunQuantiles;
+
+/// Least number of durations of a block whose quantiles are compared.
+const LEAST: usize = 20;
+
+/// Number of bits below those that tell the class of a duration: sign, exponent and six digits of an `f32`. A class
+/// is at most 1.6 % wide.
+const BITS_BELOW: u32 = 17;
+
+/// Durations that are collected, by block of time.
+pub(crate) struct Collected {
+    // Half the memory of exact numbers, and more digits than a clock has.
+    blocks: Vec<Vec<f32>>,
+}
+
+/// Distribution of the durations in a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Distribution {
+    /// Quantiles of each block that has enough durations.
+    pub(crate) blocks: Vec<RunQuantiles>,
+    /// Quantiles of all durations.
+    pub(crate) whole: RunQuantiles,
+    /// Number of durations by class.
+    classes: BTreeMap<u32, u64>,
+}
+
+impl Collected {
+    pub(crate) fn new(blocks: usize) -> Collected {
+        Collected {
+            blocks: vec![Vec::new(); blocks],
+        }
+    }
+
+    /// Adds a duration in nanoseconds. Durations up to 0 are none.
+    pub(crate) fn add(&mut self, block: usize, ns: i64) {
+        if ns > 0 {
+            self.blocks[block].push(ns as f32);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Distribution {
+        let mut found = Distribution::default();
+        let mut all = Vec::with_capacity(self.blocks.iter().map(Vec::len).sum());
+        for block in self.blocks {
+            for ns in &block {
+                *found.classes.entry(ns.to_bits() >> BITS_BELOW).or_default() += 1;
+            }
+            let start = all.len();
+            all.extend(block.into_iter().map(f64::from));
+            if all.len() - start >= LEAST {
+                found.blocks.push(RunQuantiles::of(&mut all[start..]));
+            }
+        }
+        found.whole = RunQuantiles::of(&mut all);
+        found
+    }
+}
+
+impl Distribution {
+    /// Returns the durations of several recordings in ascending order, with their numbers. Each has the middle of
+    /// its class.
+    pub(crate) fn weighted<'d>(all: impl Iterator<Item = &'d Distribution>) -> Vec<(f64, f64)> {
+        let mut classes: BTreeMap<u32, u64> = BTreeMap::new();
+        for (class, count) in all.flat_map(|of| &of.classes) {
+            *classes.entry(*class).or_default() += count;
+        }
+        let middle = |class: u32| f32::from_bits(class << BITS_BELOW | 1 << (BITS_BELOW - 1));
+        let classes = classes.into_iter();
+        classes
+            .map(|(class, count)| (f64::from(middle(class)), count as f64))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_keep_durations_to_one_percent() {
+        let mut collected = Collected::new(2);
+        let durations = [1, 7, 100, 12_345, 1_000_000_007, 987_654_321_000];
+        for (place, ns) in durations.into_iter().enumerate() {
+            collected.add(place % 2, ns);
+            collected.add(0, -ns);
+        }
+        collected.add(1, 0);
+        let found = collected.finish();
+        assert_eq!((found.whole.samples, found.blocks.len()), (6, 0));
+        let weighted = Distribution::weighted([&found, &found].into_iter());
+        assert_eq!(weighted.len(), durations.len());
+        for ((ns, count), truth) in weighted.into_iter().zip(durations) {
+            assert_eq!(count, 2.0);
+            assert!((ns / truth as f64 - 1.0).abs() < 0.008, "{ns}, not {truth}");
+        }
+    }
+}
