@@ -67,6 +67,9 @@ pub(crate) const NETWORK: [Tool; 9] = [
     },
 ];
 
+/// Recorder of Linux, whose recordings the tests read and whose analysis they compare with.
+pub(crate) const PERF: Tool = tool("perf", &["linux-perf"]);
+
 /// Installs the tools that are missing.
 ///
 /// # Errors

@@ -266,6 +266,7 @@ fn tools() -> Result<(), String> {
         command::add_target(wine::TARGET)?;
         tools.extend(apt::WINDOWS);
         tools.extend(apt::NETWORK);
+        tools.push(apt::PERF);
     }
     match apt::provide(&tools) {
         Ok(()) => Ok(()),

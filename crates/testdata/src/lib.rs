@@ -2,6 +2,8 @@
 //! programs do not use this crate.
 
 pub mod http;
+#[cfg(target_os = "linux")]
+pub mod perf;
 
 use std::path::PathBuf;
 

@@ -9,6 +9,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dfsn", &["xml"]),
     ("etl", &[]),
     ("ioring", &[]),
+    ("linux", &["etl"]),
     ("pgm", &[]),
     ("record", &["wording", "xml"]),
     ("registry", &[]),
@@ -26,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tune", &["etl", "registry", "wording", "xml"]),
     ("sim", &["etl", "events", "tune"]),
     ("simulated", &["sim", "symbols"]),
-    ("tables", &["etl", "events", "store"]),
+    ("tables", &["etl", "events", "linux", "store"]),
     ("selection", &["tables"]),
     ("sql", &["events", "tables"]),
     (

@@ -1,0 +1,100 @@
+//! Numbers and texts of untrusted bytes, in the byte order of the recorded machine.
+
+/// Byte order of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            Order::Little => u16::from_le_bytes(bytes),
+            Order::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Order::Little => u32::from_le_bytes(bytes),
+            Order::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
+        match self {
+            Order::Little => u64::from_le_bytes(bytes),
+            Order::Big => u64::from_be_bytes(bytes),
+        }
+    }
+}
+
+/// Cursor over bytes. Each method returns `None` at the end of the bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes<'b> {
+    rest: &'b [u8],
+    order: Order,
+}
+
+impl<'b> Bytes<'b> {
+    pub(crate) fn new(bytes: &'b [u8], order: Order) -> Bytes<'b> {
+        Bytes { rest: bytes, order }
+    }
+
+    pub(crate) fn rest(&self) -> &'b [u8] {
+        self.rest
+    }
+
+    pub(crate) fn take(&mut self, n: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(n)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*taken)
+    }
+
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.array().map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.array().map(|bytes| self.order.u16(bytes))
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.array().map(|bytes| self.order.u32(bytes))
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().map(|bytes| self.order.u64(bytes))
+    }
+
+    /// Takes a number of 32 bits and returns it as a length.
+    pub(crate) fn len32(&mut self) -> Option<usize> {
+        usize::try_from(self.u32()?).ok()
+    }
+
+    /// Takes a number of 64 bits and returns it as a length.
+    pub(crate) fn len64(&mut self) -> Option<usize> {
+        usize::try_from(self.u64()?).ok()
+    }
+
+    /// Takes a text that ends with a zero byte, and the zero byte.
+    pub(crate) fn zero_terminated(&mut self) -> Option<&'b [u8]> {
+        let len = self.rest.iter().position(|byte| *byte == 0)?;
+        let text = self.take(len);
+        self.take(1)?;
+        text
+    }
+}
+
+/// Returns the bytes before the first zero byte as text. Other bytes than UTF-8 are replaced.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+}

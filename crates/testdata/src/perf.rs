@@ -1,0 +1,64 @@
+//! Recordings of Linux that `perf` makes for tests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::skip;
+
+/// Runs perf in a folder. Returns its output.
+///
+/// # Panics
+/// Panics if perf fails.
+pub fn run(arguments: &[&str], folder: &Path) -> String {
+    String::from_utf8_lossy(&try_run(arguments, folder).expect("perf")).into_owned()
+}
+
+fn try_run(arguments: &[&str], folder: &Path) -> Result<Vec<u8>, String> {
+    let output = (Command::new("perf").args(arguments))
+        .current_dir(folder)
+        .output();
+    let output = output.map_err(|error| format!("cannot start perf: {error}"))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(format!(
+            "perf {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )),
+    }
+}
+
+/// Records events of the whole machine while a shell runs a script. Returns the file `perf.data` in the folder.
+/// `None` if this machine cannot record, which is an error in CI.
+///
+/// # Panics
+/// Panics if the recording fails although this machine can record.
+pub fn record(folder: &Path, events: &str, options: &[&str], script: &str) -> Option<PathBuf> {
+    let probe = [
+        "record",
+        "-q",
+        "-a",
+        "-e",
+        "sched:sched_switch",
+        "-o",
+        "probe.data",
+        "true",
+    ];
+    if let Err(error) = try_run(&probe, folder) {
+        skip(&format!("this machine cannot record: {error}"));
+        return None;
+    }
+    let fixed = [
+        "record",
+        "-q",
+        "-a",
+        "-k",
+        "CLOCK_MONOTONIC",
+        "-m",
+        "4M",
+        "-e",
+        events,
+    ];
+    let work = ["-o", "perf.data", "--", "sh", "-c", script];
+    run(&[&fixed, options, &work].concat(), folder);
+    Some(folder.join("perf.data"))
+}
