@@ -15,7 +15,7 @@ use crate::recorded::Recorded;
 use crate::scheduling::Scheduler;
 use crate::schema::Rows;
 use crate::slice::{JoinStates, Slice};
-use crate::slices::Slices;
+use crate::slices::{Progress, RowSource, Slices};
 use crate::trackers::Trackers;
 use crate::unreadable::{Unreadable, UnreadableEvents};
 use crate::{Packets, Table, Tables};
@@ -73,10 +73,10 @@ impl<E> From<Cancelled> for StreamError<E> {
 }
 
 /// Function that receives the rows of tables.
-type Give<'g, E> = dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send + 'g;
+pub(crate) type Give<'g, E> = dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send + 'g;
 
 /// Function that receives slices.
-type Take<'t, E> = dyn FnMut(Slice) -> Result<(), E> + Send + 't;
+pub(crate) type Take<'t, E> = dyn FnMut(Slice) -> Result<(), E> + Send + 't;
 
 /// Reads a trace, with all CPUs in parallel, and fills the requested tables in memory.
 ///
@@ -132,13 +132,23 @@ where
     E: Send,
 {
     let take = &mut |slice: Slice| slice.give(give);
-    let (mut whole, summary) = run(trace, captured, wanted, options, take)?;
+    let (whole, summary) = run(trace, captured, wanted, options, take)?;
+    give_whole(whole, wanted, give)?;
+    Ok(summary)
+}
+
+/// Passes the rows of the requested tables of the whole trace to `give`.
+pub(crate) fn give_whole<E>(
+    mut whole: Tables,
+    wanted: &[Table],
+    give: &mut Give<'_, E>,
+) -> Result<(), StreamError<E>> {
     for table in wanted.iter().filter(|table| !table.is_of_events()) {
         for batch in whole.take_batches(*table) {
             give(*table, batch).map_err(StreamError::Taker)?;
         }
     }
-    Ok(summary)
+    Ok(())
 }
 
 /// Runs the passes over a trace. Returns the tables of the whole trace and the faults.
@@ -150,20 +160,19 @@ fn run<E: Send>(
     take: &mut Take<'_, E>,
 ) -> Result<(Tables, Summary), StreamError<E>> {
     let plan = Plan::new(wanted);
-    let passes = plan.passes().max(1);
     let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-    let progress = |bytes: u64| {
-        let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if !(options.progress)(done / passes) {
-            is_stopped.store(true, Ordering::Relaxed);
-        }
-        !is_stopped.load(Ordering::Relaxed)
-    };
+    let progress = counted_progress(plan, options, &done, &is_stopped);
     let mut unreadable = UnreadableEvents::default();
     let mut first = first_pass::read(trace, plan.first, &progress, &mut unreadable)?;
     let mut damage = std::mem::take(&mut first.damage);
     if !plan.rows.is_empty() {
-        let slices = read_events(trace, captured, plan, &mut first, &progress, take)?;
+        let decoder = plan.rows.has_table(Table::Events).then(|| {
+            let mut decoder = Decoder::new();
+            learn(&mut decoder, trace, std::mem::take(&mut first.metadata));
+            decoder
+        });
+        let mut slices = Slices::new(trace, plan.events, decoder);
+        read_events(&mut slices, captured, plan, &first, &progress, take)?;
         // The second pass finds all damage that the first pass found. So the damage of the first pass is
         // dropped.
         damage = Damage::default();
@@ -180,22 +189,33 @@ fn run<E: Send>(
     Ok((first.tables, summary))
 }
 
+/// Returns a callback that counts the bytes of all passes, and that asks to stop as soon as the user asked for it.
+pub(crate) fn counted_progress<'p>(
+    plan: Plan,
+    options: Options<'p>,
+    done: &'p AtomicU64,
+    is_stopped: &'p AtomicBool,
+) -> impl Fn(u64) -> bool + Sync + 'p {
+    let passes = plan.passes().max(1);
+    move |bytes: u64| {
+        let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if !(options.progress)(done / passes) {
+            is_stopped.store(true, Ordering::Relaxed);
+        }
+        !is_stopped.load(Ordering::Relaxed)
+    }
+}
+
 /// Makes the rows of tables of events. Two slices of time are processed at the same time: the rows of one
 /// slice are made and passed to `take` while the next slice is read.
-fn read_events<'t, E: Send>(
-    trace: &'t Trace,
+pub(crate) fn read_events<E: Send>(
+    slices: &mut impl RowSource,
     mut captured: Packets,
     plan: Plan,
-    first: &mut FirstPass,
-    progress: &(dyn Fn(u64) -> bool + Sync),
+    first: &FirstPass,
+    progress: &Progress<'_>,
     take: &mut Take<'_, E>,
-) -> Result<Slices<'t>, StreamError<E>> {
-    let decoder = plan.rows.has_table(Table::Events).then(|| {
-        let mut decoder = Decoder::new();
-        learn(&mut decoder, trace, std::mem::take(&mut first.metadata));
-        decoder
-    });
-    let mut slices = Slices::new(trace, plan.events, decoder);
+) -> Result<(), StreamError<E>> {
     let trackers = Trackers::new(first);
     let mut states = JoinStates::default();
     let mut scheduler = None;
@@ -227,8 +247,7 @@ fn read_events<'t, E: Send>(
     if let Some(scheduler) = scheduler {
         rest.cpu_runs = scheduler.finish(last_ns, &trackers);
     }
-    take(rest).map_err(StreamError::Taker)?;
-    Ok(slices)
+    take(rest).map_err(StreamError::Taker)
 }
 
 fn new_scheduler(plan: Plan, recorded: Recorded) -> Scheduler {

@@ -1,13 +1,14 @@
 //! Opens files as one trace.
 
-use std::io::Cursor;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
 
-use etl::Trace;
 use etl::write::{Session, Writer};
+use etl::{FileSource, Trace};
 
 use crate::sample_files::{self, SamplesError, is_parquet};
-use crate::{StoreError, Table, captures, is_capture, one_recording};
+use crate::{StoreError, Table, captures, is_capture, linux_recording, one_recording};
 
 /// A trace, and the files without events that were opened with it. Such files can also be opened without a
 /// trace.
@@ -17,6 +18,8 @@ pub(crate) struct Opened {
     pub(crate) captures: Vec<PathBuf>,
     /// File with samples of a live probe. Such a file must be opened alone.
     pub(crate) samples: Option<PathBuf>,
+    /// Recording of Linux. It is always opened alone.
+    pub(crate) linux: Option<linux::Recording>,
     /// The only table that can have rows. It is `None` if the files contain events.
     pub(crate) holds_only: Option<Table>,
 }
@@ -35,11 +38,22 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
         // The trace ends at the first 100 ns tick after the start of the last sample.
         let end = last.map(|ns| ns.max(0) / 100 + 1);
         return Ok(Opened {
-            trace: without_events("measurement", files, 0, end)?,
+            trace: without_events(
+                files,
+                Session {
+                    end,
+                    name: "measurement".into(),
+                    ..Session::default()
+                },
+            )?,
             captures: Vec::new(),
             samples: Some(file),
+            linux: None,
             holds_only: Some(Table::LatencySamples),
         });
+    }
+    if let Some(file) = files.iter().find(|file| is_linux_recording(file)) {
+        return open_recording(file, files);
     }
     let (captures, logs): (Vec<PathBuf>, Vec<PathBuf>) =
         files.iter().cloned().partition(|file| is_capture(file));
@@ -47,7 +61,13 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
     let trace = match is_all_packets {
         true => {
             let (start, end) = captures::span_filetime(&captures)?;
-            without_events("packet capture", &captures, start, end)?
+            let session = Session {
+                start,
+                end,
+                name: "packet capture".into(),
+                ..Session::default()
+            };
+            without_events(&captures, session)?
         }
         false => etl::open(&logs)?,
     };
@@ -56,23 +76,56 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
         trace,
         captures,
         samples: None,
+        linux: None,
         holds_only: is_all_packets.then_some(Table::Packets),
     })
 }
 
-/// Makes a trace without events. It is used for files that are not traces. `start` and `end` are FILETIMEs.
-fn without_events(
-    name: &str,
-    files: &[PathBuf],
-    start: i64,
-    end: Option<i64>,
-) -> Result<Trace, StoreError> {
+/// Returns true if a file is a recording of Linux (`perf.data`). A file that cannot be read is not.
+pub fn is_linux_recording(file: &Path) -> bool {
+    let mut first = [0; 8];
+    let read = File::open(file).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && linux::is_recording(&first)
+}
+
+/// Opens a recording of Linux.
+fn open_recording(file: &Path, files: &[PathBuf]) -> Result<Opened, StoreError> {
+    let error = |source| StoreError::Recording {
+        file: file.to_owned(),
+        source,
+    };
+    if files.len() > 1 {
+        return Err(StoreError::RecordingNotAlone {
+            file: file.to_owned(),
+        });
+    }
+    let source = File::open(file).and_then(FileSource::new);
+    let source = source.map_err(|read| error(read.into()))?;
+    let recording = linux::Recording::open(Box::new(source)).map_err(error)?;
+    let start = linux_recording::start_filetime(&recording).unwrap_or(0);
+    let end = start.saturating_add(linux_recording::length_ns(&recording) / 100 + 1);
+    let lost = recording.damage().lost_events;
     let session = Session {
         start,
-        end,
-        os_version: (0, 0),
-        name: name.into(),
+        end: Some(end),
+        name: "perf".into(),
+        events_lost: u32::try_from(lost).unwrap_or(u32::MAX),
         ..Session::default()
+    };
+    Ok(Opened {
+        trace: without_events(files, session)?,
+        captures: Vec::new(),
+        samples: None,
+        linux: Some(recording),
+        holds_only: None,
+    })
+}
+
+/// Makes a trace without events for files that are not traces.
+fn without_events(files: &[PathBuf], session: Session) -> Result<Trace, StoreError> {
+    let session = Session {
+        os_version: (0, 0),
+        ..session
     };
     let names: Vec<String> = files
         .iter()

@@ -32,11 +32,11 @@ pub(crate) struct SwitchOut {
     pub(crate) cpu: u16,
     pub(crate) priority: i8,
     pub(crate) state: u8,
-    pub(crate) wait_reason: u8,
-    pub(crate) wait_mode: u8,
+    pub(crate) wait_reason: Option<u8>,
+    pub(crate) wait_mode: Option<u8>,
     pub(crate) rank: Option<u8>,
     pub(crate) remaining_quantum: Option<i32>,
-    pub(crate) ideal_processor: u8,
+    pub(crate) ideal_processor: Option<u8>,
 }
 
 /// An event that made a thread ready to run.
@@ -47,7 +47,9 @@ pub(crate) struct Ready {
     /// Id of the thread that caused this event. It made another thread ready.
     pub(crate) by: Option<u32>,
     pub(crate) by_ids: ThreadIds,
-    pub(crate) payload: ReadyThread,
+    pub(crate) by_dpc: bool,
+    /// Payload of the event of Windows.
+    pub(crate) payload: Option<ReadyThread>,
     pub(crate) stack_id: Option<u32>,
 }
 
@@ -160,19 +162,20 @@ impl CpuRuns {
         self.readying_cpu
             .extend(runs, |run| run.ready.map(|r| r.cpu));
         self.readied_by_dpc
-            .extend(runs, |run| run.ready.map(|r| r.payload.by_dpc()));
+            .extend(runs, |run| run.ready.map(|r| r.by_dpc));
+        let readied = |run: &Run| run.ready.and_then(|ready| ready.payload);
         self.adjust_reason
-            .extend(runs, |run| run.ready.map(|r| r.payload.adjust_reason));
+            .extend(runs, |run| readied(run).map(|it| it.adjust_reason));
         self.adjust_increment
-            .extend(runs, |run| run.ready.map(|r| r.payload.adjust_increment));
+            .extend(runs, |run| readied(run).map(|it| it.adjust_increment));
         self.kernel_stack_not_resident.extend(runs, |run| {
-            run.ready.map(|r| r.payload.kernel_stack_not_resident())
+            readied(run).map(|it| it.kernel_stack_not_resident())
         });
         self.process_out_of_memory.extend(runs, |run| {
-            run.ready.map(|r| r.payload.process_out_of_memory())
+            readied(run).map(|it| it.process_out_of_memory())
         });
         self.direct_switch_attempt.extend(runs, |run| {
-            run.ready.map(|r| r.payload.direct_switch_attempt())
+            readied(run).map(|it| it.direct_switch_attempt())
         });
         self.priority
             .extend(runs, |run| run.as_planned().map(|s| s.priority));
@@ -190,23 +193,23 @@ impl CpuRuns {
         self.state_out
             .extend(runs, |run| run.after.map(|out| out.state));
         self.wait_reason_out
-            .extend(runs, |run| run.after.map(|out| out.wait_reason));
+            .extend(runs, |run| run.after.and_then(|out| out.wait_reason));
         self.wait_mode_out
-            .extend(runs, |run| run.after.map(|out| out.wait_mode));
+            .extend(runs, |run| run.after.and_then(|out| out.wait_mode));
         self.rank_out
             .extend(runs, |run| run.after.and_then(|out| out.rank));
         self.remaining_quantum_out
             .extend(runs, |run| run.after.and_then(|out| out.remaining_quantum));
         self.ideal_processor
-            .extend(runs, |run| run.after.map(|out| out.ideal_processor));
+            .extend(runs, |run| run.after.and_then(|out| out.ideal_processor));
         self.previous_priority_out
             .extend(runs, |run| run.before.map(|out| out.priority));
         self.previous_state
             .extend(runs, |run| run.before.map(|out| out.state));
         self.previous_wait_reason
-            .extend(runs, |run| run.before.map(|out| out.wait_reason));
+            .extend(runs, |run| run.before.and_then(|out| out.wait_reason));
         self.previous_wait_mode
-            .extend(runs, |run| run.before.map(|out| out.wait_mode));
+            .extend(runs, |run| run.before.and_then(|out| out.wait_mode));
         self.previous_rank
             .extend(runs, |run| run.before.and_then(|out| out.rank));
         self.previous_remaining_quantum

@@ -207,10 +207,10 @@ impl Scheduler {
         rows: &mut ReadyThreads,
         trackers: &Trackers<'_>,
     ) {
-        let Readied { cpu, payload, .. } = *readied;
-        let index = self.index(payload.thread_id);
+        let Readied { cpu, thread_id, .. } = *readied;
+        let index = self.index(thread_id);
         let thread = &mut self.threads[index as usize];
-        let ids = thread.known.ids_at(trackers, payload.thread_id, time_ns);
+        let ids = thread.known.ids_at(trackers, thread_id, time_ns);
         let running = self.cpus.get(usize::from(cpu)).copied().flatten();
         let running = running.and_then(|running| running.switch_in);
         let by = running.map(|switch_in| switch_in.thread_id);
@@ -241,7 +241,8 @@ impl Scheduler {
             cpu,
             by,
             by_ids,
-            payload,
+            by_dpc: readied.by_dpc,
+            payload: readied.payload,
             stack_id,
         });
     }
@@ -254,11 +255,11 @@ impl Scheduler {
             cpu,
             priority: payload.old_priority,
             state: payload.old_state,
-            wait_reason: payload.old_wait_reason,
-            wait_mode: payload.old_wait_mode,
+            wait_reason: switch.old_wait_reason(),
+            wait_mode: switch.old_wait_mode(),
             rank: switch.old_rank(),
             remaining_quantum: payload.old_remaining_quantum,
-            ideal_processor: payload.old_ideal_processor,
+            ideal_processor: switch.old_ideal_processor(),
         };
         let running = self.running(cpu, time_ns);
         let planned = running.switch_in.map(|s| (s.thread_id, s.thread));

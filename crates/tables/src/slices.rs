@@ -17,7 +17,7 @@ pub(crate) const SLICE_BYTES: u64 = 64 << 20;
 /// Time in nanoseconds that is read beyond the end of a slice. This is necessary, because an event can be a
 /// little older than the first event of its buffer. The reason is that a thread first reads the clock for its
 /// event and then reserves space in the buffer.
-const SLACK_NS: i64 = 10_000_000;
+pub(crate) const SLACK_NS: i64 = 10_000_000;
 
 /// Reader of a trace in slices of time, with all CPUs in parallel.
 pub(crate) struct Slices<'t> {
@@ -44,6 +44,21 @@ struct Walk<'t> {
     unreadable: UnreadableEvents,
 }
 
+/// Source of the data of tables of events, in slices of time.
+pub(crate) trait RowSource: Send {
+    /// Reads the next slice and returns its end and its data; `None` after the last slice. The data is sorted.
+    ///
+    /// # Errors
+    /// If `progress` asks to stop.
+    fn next(&mut self, progress: &Progress<'_>) -> Result<Option<(i64, RawRows)>, Cancelled>;
+
+    /// Returns the time of the last event read so far; 0 if there is none.
+    fn last_ns(&self) -> i64;
+}
+
+/// Callback with the number of bytes that were read; it returns false to stop.
+pub(crate) type Progress<'p> = dyn Fn(u64) -> bool + Sync + 'p;
+
 impl<'t> Slices<'t> {
     pub(crate) fn new(trace: &'t Trace, wanted: ReaderSet, decoder: Option<Decoder>) -> Slices<'t> {
         let walks: Vec<Walk<'t>> = trace
@@ -66,7 +81,11 @@ impl<'t> Slices<'t> {
                 }
             })
             .collect();
-        let mut ends = ends(&walks);
+        let buffers = walks.iter().flat_map(|walk| {
+            let buffers = walk.first_ns.iter().zip(walk.stream.buffers());
+            buffers.map(|(first, buffer)| (*first, buffer.valid_size))
+        });
+        let mut ends = ends_of_slices(buffers.collect());
         ends.reverse();
         Slices {
             trace,
@@ -77,16 +96,17 @@ impl<'t> Slices<'t> {
         }
     }
 
-    /// Reads the next slice. Returns the end and the data of the slice. Returns `None` after the last slice.
-    /// The data is sorted. Usually it is not older than the data of the previous slice. The exception is a
+    /// Returns the faults of each stream.
+    pub(crate) fn into_faults(self) -> impl Iterator<Item = (Damage, UnreadableEvents)> {
+        let walks = self.walks.into_iter();
+        walks.map(|walk| (walk.damage, walk.unreadable))
+    }
+}
+
+impl RowSource for Slices<'_> {
+    /// Reads the next slice. Usually its data is not older than the data of the previous slice. The exception is a
     /// trace in which events are out of order by more than [`SLACK_NS`].
-    ///
-    /// # Errors
-    /// Returns an error if `progress` asks to stop.
-    pub(crate) fn next(
-        &mut self,
-        progress: &(dyn Fn(u64) -> bool + Sync),
-    ) -> Result<Option<(i64, RawRows)>, Cancelled> {
+    fn next(&mut self, progress: &Progress<'_>) -> Result<Option<(i64, RawRows)>, Cancelled> {
         let Some(end_ns) = self.ends.pop() else {
             return Ok(None);
         };
@@ -110,16 +130,9 @@ impl<'t> Slices<'t> {
         Ok(Some((end_ns, RawRows::take(streams, end_ns))))
     }
 
-    /// Returns the time of the last kernel event that was read so far. Returns 0 if no kernel event was read.
-    pub(crate) fn last_ns(&self) -> i64 {
+    fn last_ns(&self) -> i64 {
         let spans = self.walks.iter().filter_map(|walk| walk.span_ns);
         spans.map(|(_, last)| last).max().unwrap_or(0)
-    }
-
-    /// Returns the faults of each stream.
-    pub(crate) fn into_faults(self) -> impl Iterator<Item = (Damage, UnreadableEvents)> {
-        let walks = self.walks.into_iter();
-        walks.map(|walk| (walk.damage, walk.unreadable))
     }
 }
 
@@ -153,17 +166,12 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the ends of the slices. Each slice has about [`SLICE_BYTES`] bytes.
-fn ends(walks: &[Walk<'_>]) -> Vec<i64> {
-    let mut buffers: Vec<(i64, u32)> = walks
-        .iter()
-        .flat_map(|walk| walk.first_ns.iter().zip(walk.stream.buffers()))
-        .map(|(first, buffer)| (*first, buffer.valid_size))
-        .collect();
-    buffers.sort_unstable();
+/// Returns the ends of slices of about [`SLICE_BYTES`] each, from the times and sizes of all parts of a trace.
+pub(crate) fn ends_of_slices(mut parts: Vec<(i64, u32)>) -> Vec<i64> {
+    parts.sort_unstable();
     let mut ends = Vec::new();
     let mut bytes = 0;
-    for (first, size) in buffers {
+    for (first, size) in parts {
         if bytes >= SLICE_BYTES && ends.last().is_none_or(|end| *end < first) {
             ends.push(first);
             bytes = 0;

@@ -26,6 +26,20 @@ pub enum StoreError {
     /// Samples of a live probe cannot be read.
     #[error(transparent)]
     Samples(#[from] crate::SamplesError),
+    /// A recording of Linux cannot be opened.
+    #[error("{}: cannot open the recording", file.display())]
+    Recording {
+        /// The file.
+        file: std::path::PathBuf,
+        /// Cause.
+        source: linux::OpenError,
+    },
+    /// A recording of Linux was given together with other files.
+    #[error("{}: a recording of Linux is opened alone; give it without other files", file.display())]
+    RecordingNotAlone {
+        /// The file.
+        file: std::path::PathBuf,
+    },
     /// The progress callback asked to stop.
     #[error(transparent)]
     Cancelled(#[from] crate::Cancelled),

@@ -14,7 +14,8 @@ use store::{
 
 use crate::opened::{self, Opened};
 use crate::{
-    Options, Packets, StoreError, StoredTable, Table, Unreadable, captures, memory, sample_files,
+    Options, Packets, StoreError, StoredTable, Table, Unreadable, captures, linux_recording,
+    memory, sample_files,
 };
 
 /// Location of the table files.
@@ -94,6 +95,11 @@ impl Store {
     /// Returns the trace.
     pub fn trace(&self) -> &Trace {
         &self.0.opened.trace
+    }
+
+    /// Returns true if the tables are of a recording of Linux.
+    pub fn is_linux(&self) -> bool {
+        self.0.opened.linux.is_some()
     }
 
     /// Sets a callback that is called before tables are made. Its argument is an estimate of the needed
@@ -337,6 +343,7 @@ impl Shared {
             trace,
             captures,
             samples,
+            linux,
             ..
         } = &self.opened;
         let mut writers: BTreeMap<Table, TableWriter<NewTableFile>> = BTreeMap::new();
@@ -359,13 +366,17 @@ impl Shared {
         {
             sample_files::read(file, &mut |batch| give(Table::LatencySamples, batch))?;
         }
-        let summary =
-            crate::build::stream_with(trace, captured, tables, options, give).map_err(|error| {
-                match error {
-                    crate::StreamError::Cancelled => crate::Cancelled.into(),
-                    crate::StreamError::Taker(error) => error,
-                }
-            })?;
+        let streamed = match linux {
+            Some(recording) => {
+                let file = trace.files().next().unwrap_or_default();
+                linux_recording::stream(file, recording, tables, options, give)
+            }
+            None => crate::build::stream_with(trace, captured, tables, options, give),
+        };
+        let summary = streamed.map_err(|error| match error {
+            crate::StreamError::Cancelled => crate::Cancelled.into(),
+            crate::StreamError::Taker(error) => error,
+        })?;
         self.inputs.check_unchanged()?;
         for (table, writer) in writers {
             let unreadable = summary.unreadable.iter().find(|one| one.table == table);

@@ -248,8 +248,8 @@ fn a_rank_is_known_only_where_the_event_says_it() {
         [Some(-3), Some(-3), Some(-3), Some(-3), Some(-3), None]
     );
     assert_eq!(
-        (t.old_qos.get(0), t.new_qos.get(0), t.old_wait_mode[0]),
-        (Some(2), Some(2), 1)
+        (t.old_qos.get(0), t.new_qos.get(0), t.old_wait_mode.get(0)),
+        (Some(2), Some(2), Some(1))
     );
     assert_eq!((t.old_qos.get(3), t.new_quantum.get(5)), (None, Some(6)));
     // An event of version 5 that has only 24 bytes is too short.
@@ -450,13 +450,14 @@ fn only_what_is_asked_for_is_built() {
     assert_eq!(
         (
             ready.thread_id[0],
-            ready.adjust_reason[0],
-            ready.adjust_increment[0]
+            ready.adjust_reason.get(0),
+            ready.adjust_increment.get(0)
         ),
-        (7, 1, 2)
+        (7, Some(1), Some(2))
     );
-    assert!(ready.by_dpc[0] && ready.direct_switch_attempt[0]);
-    assert!(!ready.kernel_stack_not_resident[0] && !ready.process_out_of_memory[0]);
+    assert!(ready.by_dpc[0] && ready.direct_switch_attempt.get(0) == Some(true));
+    assert_eq!(ready.kernel_stack_not_resident.get(0), Some(false));
+    assert_eq!(ready.process_out_of_memory.get(0), Some(false));
 }
 
 #[test]

@@ -11,12 +11,16 @@ use super::simulate::scenario_like;
 use super::{Failure, cache};
 use crate::watch::Terminal;
 
+/// Error if a command does not read recordings of Linux.
+const LINUX: &str = "it is a recording of Linux, which this command cannot read yet; use `laglab sql`, `laglab \
+                     cswitch`, `laglab readythread` or `laglab process`";
+
 /// Files of the trace that a command reads.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct TraceFiles {
     /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab. Commands that build tables
     /// (explain, report, sql) also read packets (.pcapng, .pcap) and samples of `laglab measure`
-    /// (.parquet)
+    /// (.parquet); sql, cswitch, readythread and process read recordings of Linux (perf.data)
     #[arg(value_name = "TRACE", required = true)]
     paths: Vec<PathBuf>,
 }
@@ -32,6 +36,8 @@ impl TraceFiles {
                                explain` or `laglab sql`";
                 (capture, message)
             });
+            let without_events =
+                without_events.or_else(|| Some((first(tables::is_linux_recording)?, LINUX)));
             let without_events = without_events.or_else(|| {
                 let message = "is a Parquet file and contains no events; read samples of `laglab \
                                measure` with `laglab open` or `laglab sql`";
@@ -89,8 +95,17 @@ impl TabledTrace {
         }
     }
 
-    /// Opens the tables of the trace.
+    /// Opens the tables of the trace of Windows.
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
+        let tables = self.open_any()?;
+        match tables.store().is_linux() {
+            true => Err(Failure::input(&self.files.paths[0], LINUX)),
+            false => Ok(tables),
+        }
+    }
+
+    /// Opens the tables of the trace of Windows, or of the recording of Linux.
+    pub(crate) fn open_any(&self) -> Result<TraceTables, Failure> {
         self.files.are_no_scenarios()?;
         let cache = match self.no_cache {
             true => Cache::Off,

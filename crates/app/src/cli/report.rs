@@ -85,7 +85,10 @@ impl<R: ReportArgs> Reported<R> {
     fn run(&self, json: bool) -> Result<(), Failure> {
         let range = self.range.get()?;
         let report = self.report.report();
-        let tables = self.trace.open()?;
+        let tables = match R::READS_LINUX {
+            true => self.trace.open_any()?,
+            false => self.trace.open()?,
+        };
         let mut wanted = report.tables();
         wanted.extend(tables::Identities::TABLES);
         tables.make(&wanted)?;

@@ -8,7 +8,7 @@ use etl::le;
 /// event's version does not have it. Sources: System Informer's `ntwmi.h`, Geoff Chappell, the MOF classes.
 /// The layouts of versions 2 and 4 were checked with captured payloads. The layout of version 5 was checked
 /// with 6,090 events of Windows 11 build 26200.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContextSwitch {
     /// Thread that the scheduler chose to run; 0 is the CPU's idle thread. Sometimes another thread runs
     /// instead. The thread that really ran is the old thread of the CPU's next switch.

@@ -129,8 +129,8 @@ impl<W: Write> Drawing<'_, W> {
                     timestamp: Some(moment(readied.time_ns[row])),
                     ready_thread: Some(ReadyThread {
                         t_thread_id: Some(self.roster.unique_thread_id(thread_row, thread_id)),
-                        adjust_increment: Some(readied.adjust_increment[row].into()),
-                        adjust_reason_int: Some(readied.adjust_reason[row].into()),
+                        adjust_increment: readied.adjust_increment.get(row).map(Into::into),
+                        adjust_reason_int: readied.adjust_reason.get(row).map(Into::into),
                         flag_int: Some(flags.sum()),
                     }),
                     thread_id: waker.map(|id| self.roster.unique_thread_id(waker_row, id)),

@@ -24,24 +24,24 @@ table! {
         /// CPU that switched threads.
         cpu: Vec<u16> = "CSwitch: CPU of the buffer" wpa "CPU",
         /// Thread that the scheduler chose; 0 is the CPU's idle thread.
-        new_thread_id: Vec<u32> = "CSwitch: NewThreadId" wpa "New Thread Id",
+        new_thread_id: Vec<u32> = "CSwitch: NewThreadId; sched_switch: next_pid" wpa "New Thread Id",
         /// Thread that ran until the switch; 0 is the CPU's idle thread.
-        old_thread_id: Vec<u32> = "CSwitch: OldThreadId" wpa "Old Thread Id",
-        /// Priority of the new thread, 0 to 31.
-        new_priority: Vec<i8> = "CSwitch: NewThreadPriority" wpa "New In Pri",
-        /// Priority of the old thread, 0 to 31.
-        old_priority: Vec<i8> = "CSwitch: OldThreadPriority",
+        old_thread_id: Vec<u32> = "CSwitch: OldThreadId; sched_switch: prev_pid" wpa "Old Thread Id",
+        /// Priority of the new thread: 0 to 31. On Linux: 0 a fair thread, 1 to 99 real time, 100 deadline.
+        new_priority: Vec<i8> = "CSwitch: NewThreadPriority; sched_switch: next_prio" wpa "New In Pri",
+        /// Priority of the old thread; values as in `new_priority`.
+        old_priority: Vec<i8> = "CSwitch: OldThreadPriority; sched_switch: prev_prio",
         /// State of the old thread after the switch: 0 initialized, 1 ready, 2 running, 3 standby,
         /// 4 terminated, 5 waiting, 6 transition, 7 deferred ready.
-        old_state: Vec<u8> = "CSwitch: OldThreadState" wpa "Old State",
+        old_state: Vec<u8> = "CSwitch: OldThreadState; sched_switch: prev_state" wpa "Old State",
         /// Wait reason of the old thread (`KWAIT_REASON`). The thread waits only if `old_state` is 5. If
         /// `old_state` is not 5, the value is the reason of the switch: 30 quantum end, 31 dispatch
         /// interrupt, 32 preempted, 33 yield.
-        old_wait_reason: Vec<u8> = "CSwitch: OldThreadWaitReason" wpa "Old Wait Reason",
+        old_wait_reason: Nullable<u8> = "CSwitch: OldThreadWaitReason" wpa "Old Wait Reason",
         /// Mode in which the old thread waits: 0 kernel, 1 user.
-        old_wait_mode: Vec<u8> = "CSwitch: OldThreadWaitMode",
+        old_wait_mode: Nullable<u8> = "CSwitch: OldThreadWaitMode",
         /// Low eight bits of the number of the old thread's ideal processor.
-        old_ideal_processor: Vec<u8> = "CSwitch: OldThreadWaitIdealProcessor" wpa "Ideal Cpu",
+        old_ideal_processor: Nullable<u8> = "CSwitch: OldThreadWaitIdealProcessor" wpa "Ideal Cpu",
         /// Rank of the old thread in its scheduling group. Threads with rank 0 run before threads with higher
         /// ranks. Unknown for the idle thread. Also unknown before version 4 of the event (Windows 10 1709).
         /// The event has no rank of the new thread.
@@ -86,7 +86,8 @@ table! {
 pub(crate) struct Switch {
     pub(crate) cpu: u16,
     pub(crate) place: Place,
-    pub(crate) version: u8,
+    /// Version of the event; `None` for a switch of Linux.
+    pub(crate) version: Option<u8>,
     pub(crate) payload: ContextSwitch,
 }
 
@@ -94,7 +95,23 @@ impl Switch {
     /// Returns the rank of the old thread. According to the documentation, versions 2 and 3 of the event also
     /// have a rank. But in known traces, the events of these versions have no rank.
     pub(crate) fn old_rank(&self) -> Option<u8> {
-        self.payload.old_rank().filter(|_| self.version >= 4)
+        let has_ranks = self.version.is_some_and(|version| version >= 4);
+        self.payload.old_rank().filter(|_| has_ranks)
+    }
+
+    /// Returns the wait reason of the old thread. Linux has none.
+    pub(crate) fn old_wait_reason(&self) -> Option<u8> {
+        self.version.map(|_| self.payload.old_wait_reason)
+    }
+
+    /// Returns the wait mode of the old thread. Linux has none.
+    pub(crate) fn old_wait_mode(&self) -> Option<u8> {
+        self.version.map(|_| self.payload.old_wait_mode)
+    }
+
+    /// Returns the low bits of the old thread's ideal processor. Linux has none.
+    pub(crate) fn old_ideal_processor(&self) -> Option<u8> {
+        self.version.map(|_| self.payload.old_ideal_processor)
     }
 }
 
@@ -116,7 +133,7 @@ impl EventTable for ContextSwitches {
         let switch = Switch {
             cpu: event.cpu(),
             place: event.place(),
-            version,
+            version: Some(version),
             payload: ContextSwitch::read(event.payload(), version, event.pointer_size())?,
         };
         raw.0.push((event.time_ns(), switch));
@@ -143,9 +160,9 @@ impl ContextSwitches {
         self.new_priority.push(payload.new_priority);
         self.old_priority.push(payload.old_priority);
         self.old_state.push(payload.old_state);
-        self.old_wait_reason.push(payload.old_wait_reason);
-        self.old_wait_mode.push(payload.old_wait_mode);
-        self.old_ideal_processor.push(payload.old_ideal_processor);
+        self.old_wait_reason.push(switch.old_wait_reason());
+        self.old_wait_mode.push(switch.old_wait_mode());
+        self.old_ideal_processor.push(switch.old_ideal_processor());
         self.old_rank.push(switch.old_rank());
         self.previous_c_state.push(payload.previous_c_state());
         self.new_priority_decrement

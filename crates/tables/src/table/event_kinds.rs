@@ -22,13 +22,14 @@ table! {
         first_ns: Vec<i64> = "header time",
         /// Time of the last event of the kind.
         last_ns: Vec<i64> = "header time",
-        /// Format of the events: `kernel`, `classic`, `manifest`, `tracelogging`, `wpp`, or `other`. The
-        /// format `other` means records without a kind. It also means all kinds that were found after the
-        /// maximum number of kinds was reached.
+        /// Format of the events: `kernel`, `classic`, `manifest`, `tracelogging`, `wpp`, on Linux
+        /// `tracepoint` and `perf_event`, or `other`. The format `other` means records without a kind. It also
+        /// means all kinds that were found after the maximum number of kinds was reached.
         format: Names<EventFormat> = "header",
         /// Kind of header: `SYSTEM64`, `COMPACT64`, `EVENT_HEADER64`, …
         header: Text = "header type",
-        /// Name of the provider. For WPP messages, this is the name of the module.
+        /// Name of the provider. For WPP messages, this is the name of the module. For tracepoints, this is the
+        /// subsystem.
         provider: Text = "metadata; provider traits",
         /// Class of a kernel event or another classic event: `Thread`, `DiskIo`, `ImageId`, …
         class: Text = "hook group; class GUID",
@@ -39,7 +40,7 @@ table! {
         /// Hook id of kernel events: the group in the high byte, the opcode in the low byte. Classic events
         /// of a kernel class have the hook id that the kernel uses for these events.
         hook: Nullable<u16> = "HookId; class GUID and opcode",
-        /// Event id. For WPP messages, this is the number of the message.
+        /// Event id. For tracepoints, this id differs between kernels. For WPP messages, this is the number of the message.
         id: Nullable<u16> = "EVENT_DESCRIPTOR Id; message number",
         /// Version of the event's layout.
         version: Nullable<u8> = "header version",
@@ -77,6 +78,10 @@ pub enum EventFormat {
     Tracelogging,
     /// WPP message.
     Wpp,
+    /// Tracepoint of Linux.
+    Tracepoint,
+    /// Other event of Linux that perf samples: a clock, a counter, a page fault.
+    PerfEvent,
     /// Record without a kind. Also a record of a kind that was found after the maximum number of kinds was
     /// reached.
     Other,
@@ -89,6 +94,8 @@ impl Named for EventFormat {
         "manifest",
         "tracelogging",
         "wpp",
+        "tracepoint",
+        "perf_event",
         "other",
     ];
 

@@ -26,7 +26,7 @@ table! {
         /// CPU that made the thread ready.
         cpu: Vec<u16> = "ReadyThread: CPU of the buffer",
         /// Thread that became ready.
-        thread_id: Vec<u32> = "ReadyThread: TThreadId" wpa "New Thread Id",
+        thread_id: Vec<u32> = "ReadyThread: TThreadId; sched_waking: pid" wpa "New Thread Id",
         /// Row of the thread in `threads`.
         thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
         /// Process of the thread; 0 for idle threads.
@@ -47,18 +47,19 @@ table! {
         /// Stack of the readying thread or DPC.
         stack_id: Nullable<u32> = "the stack of the ReadyThread" wpa "Ready Thread Stack",
         /// Reason for the adjustment of the thread's priority: 0 not adjusted, 1 end of a wait, 2 boost.
-        adjust_reason: Vec<u8> = "ReadyThread: AdjustReason" wpa "Adjust Reason",
+        adjust_reason: Nullable<u8> = "ReadyThread: AdjustReason" wpa "Adjust Reason",
         /// Increment of the thread's priority.
-        adjust_increment: Vec<i8> = "ReadyThread: AdjustIncrement" wpa "Adjust Increment",
-        /// True if a DPC made the thread ready. False if the thread that runs on the CPU made it ready.
-        by_dpc: Vec<bool> = "ReadyThread: Flag bit 0" wpa "Ready Thread In DPC",
+        adjust_increment: Nullable<i8> = "ReadyThread: AdjustIncrement" wpa "Adjust Increment",
+        /// True if a DPC made the thread ready. False if the thread that runs on the CPU made it ready. On Linux: true
+        /// if an interrupt or a softirq made it ready.
+        by_dpc: Vec<bool> = "ReadyThread: Flag bit 0; sched_waking: common_flags" wpa "Ready Thread In DPC",
         /// True if the thread's kernel stack is paged out. The stack must be read from the disk first.
-        kernel_stack_not_resident: Vec<bool> = "ReadyThread: Flag bit 1"
+        kernel_stack_not_resident: Nullable<bool> = "ReadyThread: Flag bit 1"
             wpa "Kernel Stack Not Resident",
         /// True if the thread's process is swapped out. The process must be read from the disk first.
-        process_out_of_memory: Vec<bool> = "ReadyThread: Flag bit 2" wpa "Process Out Of Memory",
+        process_out_of_memory: Nullable<bool> = "ReadyThread: Flag bit 2" wpa "Process Out Of Memory",
         /// True if the readying thread tried to pass its CPU directly to the thread.
-        direct_switch_attempt: Vec<bool> = "ReadyThread: Flag bit 3" wpa "Direct Switch Attempt",
+        direct_switch_attempt: Nullable<bool> = "ReadyThread: Flag bit 3" wpa "Direct Switch Attempt",
     }
 }
 
@@ -67,7 +68,11 @@ table! {
 pub(crate) struct Readied {
     pub(crate) cpu: u16,
     pub(crate) place: Place,
-    pub(crate) payload: ReadyThread,
+    pub(crate) thread_id: u32,
+    /// True if a DPC, or an interrupt or softirq of Linux, made the thread ready.
+    pub(crate) by_dpc: bool,
+    /// Payload of the event of Windows.
+    pub(crate) payload: Option<ReadyThread>,
 }
 
 impl Register for ReadyThreads {
@@ -89,10 +94,13 @@ impl EventTable for ReadyThreads {
     #[inline]
     fn push(raw: &mut Timed<Readied>, incoming: &Incoming<'_, '_>) -> Option<()> {
         let event = incoming.event;
+        let payload = ReadyThread::read(event.payload(), event.version()?, event.pointer_size())?;
         let readied = Readied {
             cpu: event.cpu(),
             place: event.place(),
-            payload: ReadyThread::read(event.payload(), event.version()?, event.pointer_size())?,
+            thread_id: payload.thread_id,
+            by_dpc: payload.by_dpc(),
+            payload: Some(payload),
         };
         raw.0.push((event.time_ns(), readied));
         Some(())
@@ -103,19 +111,21 @@ impl EventTable for ReadyThreads {
     fn join(raw: &mut Timed<Readied>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
         let mut rows = ReadyThreads::default();
         rows.reserve(raw.rows());
-        for (time_ns, Readied { cpu, payload, .. }) in &raw.0 {
+        for (time_ns, readied) in &raw.0 {
+            let payload = readied.payload.as_ref();
             rows.time_ns.push(*time_ns);
-            rows.cpu.push(*cpu);
-            rows.thread_id.push(payload.thread_id);
-            rows.adjust_reason.push(payload.adjust_reason);
-            rows.adjust_increment.push(payload.adjust_increment);
-            rows.by_dpc.push(payload.by_dpc());
+            rows.cpu.push(readied.cpu);
+            rows.thread_id.push(readied.thread_id);
+            rows.adjust_reason.push(payload.map(|it| it.adjust_reason));
+            rows.adjust_increment
+                .push(payload.map(|it| it.adjust_increment));
+            rows.by_dpc.push(readied.by_dpc);
             rows.kernel_stack_not_resident
-                .push(payload.kernel_stack_not_resident());
+                .push(payload.map(ReadyThread::kernel_stack_not_resident));
             rows.process_out_of_memory
-                .push(payload.process_out_of_memory());
+                .push(payload.map(ReadyThread::process_out_of_memory));
             rows.direct_switch_attempt
-                .push(payload.direct_switch_attempt());
+                .push(payload.map(ReadyThread::direct_switch_attempt));
         }
         rows
     }

@@ -32,8 +32,10 @@ table! {
         boot_utc: Text = "log-file header: BootTime",
         /// Minutes to add to the machine's local time to get UTC, outside daylight saving time.
         time_zone_bias: Nullable<i32> = "log-file header: TimeZoneInformation, Bias" in "minutes",
-        /// Version of Windows: 6.1 is Windows 7, 10.0 is Windows 10 and 11.
-        os_version: Text = "log-file header: MajorVersion, MinorVersion",
+        /// Operating system: `Windows` or `Linux`. Null if the header does not tell.
+        system: Text = "log-file header; perf.data",
+        /// Version of Windows (6.1 is Windows 7, 10.0 is Windows 10 and 11), or release of the kernel of Linux.
+        os_version: Text = "log-file header: MajorVersion, MinorVersion; perf.data: HEADER_OSRELEASE",
         /// Build number of Windows.
         os_build: Nullable<u32> = "log-file header: ProviderVersion",
         /// Number of processors. If a session has no buffers per processor, this number is 1.
@@ -98,6 +100,7 @@ impl WholeTable for Sessions {
             rows.time_zone_bias.push(header.map(|h| h.time_zone_bias));
             let versions = header.filter(|h| h.os_version != (0, 0));
             let version = versions.map(|h| format!("{}.{}", h.os_version.0, h.os_version.1));
+            rows.system.push(versions.map(|_| "Windows"));
             rows.os_version.push(version.as_deref());
             let known = |number: Option<u32>| number.filter(|number| *number != 0);
             rows.os_build.push(known(header.map(|h| h.os_build)));

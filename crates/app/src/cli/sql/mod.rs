@@ -185,7 +185,7 @@ fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
     };
     let mut traces = Vec::new();
     for (group, name) in groups.iter().zip(names(&groups)) {
-        let store = TabledTrace::new(group, args.no_cache).open()?;
+        let store = TabledTrace::new(group, args.no_cache).open_any()?;
         let store = Arc::clone(store.store());
         if !store.trace().is_one_system() {
             say(&format!(

@@ -1,0 +1,349 @@
+//! Tables about a recording of Linux as a whole.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use events::Value;
+use linux::{Attribute, Chunk, Clock, Damage, Event, EventKind, Fault, Recording};
+
+use super::{cpu_of, length_ns, start_filetime};
+use crate::activity::{self, Activity};
+use crate::build::Summary;
+use crate::in_memory::Tables;
+use crate::plan::Plan;
+use crate::table::event_kinds::EventFormat;
+use crate::{Cpus, Damages, EventKinds, Sessions, SystemConfig, Table};
+
+/// Numbers of events and faults.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// By index of the event in [`Recording::attributes`].
+    kinds: BTreeMap<usize, Kind>,
+    cpus: Vec<(u16, Activity)>,
+    /// Activity of the chunk that is read.
+    activity: Activity,
+    damage: Damage,
+}
+
+/// Number of events of a kind.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    first_ns: i64,
+    last_ns: i64,
+    events: u64,
+    bytes: u64,
+    /// Sizes of the smallest and the largest payload.
+    payload: (u32, u32),
+    chains: u64,
+    /// Offset of the first event.
+    offset: u64,
+}
+
+impl Kind {
+    fn merge(&mut self, other: Kind) {
+        if other.first_ns < self.first_ns {
+            (self.first_ns, self.offset) = (other.first_ns, other.offset);
+        }
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.events += other.events;
+        self.bytes += other.bytes;
+        self.payload.0 = self.payload.0.min(other.payload.0);
+        self.payload.1 = self.payload.1.max(other.payload.1);
+        self.chains += other.chains;
+    }
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, time_ns: i64, event: &Event<'_>) {
+        if event.time_ns.is_some() {
+            self.activity.add(time_ns);
+        }
+        let (attribute, payload, chain) = match &event.kind {
+            EventKind::Tracepoint {
+                attribute,
+                tracepoint,
+                chain,
+            } => (*attribute, tracepoint.data.len(), chain),
+            EventKind::Sample {
+                attribute, chain, ..
+            } => (*attribute, 0, chain),
+            _ => return,
+        };
+        let payload = u32::try_from(payload).unwrap_or(u32::MAX);
+        let found = Kind {
+            first_ns: time_ns,
+            last_ns: time_ns,
+            events: 1,
+            bytes: event.bytes.into(),
+            payload: (payload, payload),
+            chains: u64::from(chain.addresses().next().is_some()),
+            offset: event.offset,
+        };
+        let kind = self.kinds.entry(attribute);
+        kind.and_modify(|kind| kind.merge(found)).or_insert(found);
+    }
+
+    /// Ends a chunk. `read` is the result of reading it.
+    pub(super) fn end(&mut self, chunk: &Chunk, read: io::Result<Damage>) {
+        let mut activity = std::mem::take(&mut self.activity);
+        activity.end_buffer();
+        self.cpus.extend(cpu_of(chunk).map(|cpu| (cpu, activity)));
+        let unreadable = |_| Damage {
+            skipped_records: chunk.records.into(),
+            first_fault: Some((Fault::CutOff, chunk.offset)),
+            ..Damage::default()
+        };
+        self.damage.merge(&read.unwrap_or_else(unreadable));
+    }
+
+    /// Adds the numbers of another chunk.
+    pub(super) fn merge(&mut self, other: Counts) {
+        for (attribute, found) in other.kinds {
+            let kind = self.kinds.entry(attribute);
+            kind.and_modify(|kind| kind.merge(found)).or_insert(found);
+        }
+        self.cpus.extend(other.cpus);
+        self.damage.merge(&other.damage);
+    }
+
+    /// Adds the faults that were found when the recording was opened.
+    pub(super) fn add_damage(&mut self, recording: &Recording) {
+        self.damage.merge(recording.damage());
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        let mut damage = etl::Damage::default();
+        damage.events_lost = self.damage.lost_events;
+        Summary {
+            damage,
+            unreadable: Vec::new(),
+        }
+    }
+}
+
+/// Fills the requested tables about the whole recording.
+pub(super) fn fill(
+    tables: &mut Tables,
+    file: &str,
+    recording: &Recording,
+    counts: &Counts,
+    plan: Plan,
+) {
+    let is_wanted = |table| plan.first.has_table(table);
+    if is_wanted(Table::Sessions) {
+        tables.sessions = sessions(file, recording, counts);
+    }
+    if is_wanted(Table::Cpus) {
+        tables.cpus = cpus(recording, counts);
+    }
+    if is_wanted(Table::SystemConfig) {
+        tables.system_config = system_config(recording);
+    }
+    if is_wanted(Table::EventKinds) {
+        tables.event_kinds = event_kinds(file, recording, counts);
+    }
+    if is_wanted(Table::Damages) {
+        tables.damages = damages(file, recording, counts);
+    }
+}
+
+fn sessions(file: &str, recording: &Recording, counts: &Counts) -> Sessions {
+    let system = recording.system();
+    let mut rows = Sessions::default();
+    let length_ns = length_ns(recording);
+    let utc = |filetime: i64| {
+        let filetime = u64::try_from(filetime).ok().filter(|time| *time != 0)?;
+        Some(Value::FileTime(filetime).to_string())
+    };
+    let start = start_filetime(recording);
+    rows.start_ns.push(0);
+    rows.end_ns.push(Some(length_ns));
+    rows.file.push(Some(file));
+    rows.session.push(Some("perf"));
+    rows.log_file.push(None);
+    rows.start_utc.push(start.and_then(utc).as_deref());
+    let end = start.and_then(|start| start.checked_add(length_ns / 100));
+    rows.end_utc.push(end.and_then(utc).as_deref());
+    rows.boot_utc.push(None);
+    rows.time_zone_bias.push(None);
+    rows.system.push(Some("Linux"));
+    rows.os_version.push(system.os_release.as_deref());
+    rows.os_build.push(None);
+    rows.processors.push(system.cpus_online);
+    rows.cpu_mhz.push(None);
+    let clock = recording
+        .attributes()
+        .first()
+        .map(|it| clock_name(it.clock));
+    rows.clock.push(clock);
+    rows.clock_hz.push(Some(1_000_000_000));
+    rows.clock_interrupt_ns.push(None);
+    rows.buffer_size_bytes.push(None);
+    rows.buffers_written.push(None);
+    rows.events_lost
+        .push(u32::try_from(counts.damage.lost_events).ok());
+    rows.buffers_lost.push(None);
+    rows.modes.push(None);
+    rows.controller_process_id.push(None);
+    rows
+}
+
+fn clock_name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Scheduler => "sched_clock",
+        Clock::Monotonic => "CLOCK_MONOTONIC",
+        Clock::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
+        Clock::Boot => "CLOCK_BOOTTIME",
+        Clock::Other(_) => "other",
+    }
+}
+
+fn cpus(recording: &Recording, counts: &Counts) -> Cpus {
+    let streams = counts.cpus.iter().map(|(cpu, activity)| (*cpu, activity));
+    let activities = activity::by_cpu(streams);
+    let online = recording.system().cpus_online.unwrap_or(0);
+    let online = 0..online.min(super::MAX_CPUS) as u16;
+    let mut numbers: Vec<u16> = online.chain(activities.keys().copied()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut rows = Cpus::default();
+    for cpu in numbers {
+        let activity = activities.get(&cpu);
+        rows.first_seen_ns.push(0);
+        rows.cpu.push(cpu);
+        rows.processor_group.push(None);
+        rows.number.push(None);
+        rows.numa_node.push(None);
+        rows.mhz.push(None);
+        rows.model
+            .push(recording.system().cpu_description.as_deref());
+        rows.identifier.push(None);
+        rows.vendor.push(None);
+        rows.has_events.push(activity.is_some());
+        rows.recorded_from_ns.push(None);
+        rows.recorded_until_ns.push(None);
+        rows.events.push(activity.map_or(0, |it| it.events));
+        rows.first_event_ns.push(activity.map(|it| it.first_ns));
+        rows.last_event_ns.push(activity.map(|it| it.last_ns));
+        rows.longest_gap_ns
+            .push(activity.map(|it| it.longest_gap_ns));
+        rows.longest_gap_start_ns
+            .push(activity.map(|it| it.longest_gap_start_ns));
+        rows.last_dropped_ns.push(None);
+    }
+    rows
+}
+
+fn system_config(recording: &Recording) -> SystemConfig {
+    let system = recording.system();
+    let command_line = system.command_line.as_ref().map(|line| line.join(" "));
+    let memory = system.memory_kib.map(|kib| kib.saturating_mul(1024));
+    let number = |number: Option<u64>| (number.map(|number| number.to_string()), number);
+    let text = |text: Option<&String>| (text.cloned(), None);
+    let mut rows = SystemConfig::default();
+    for (item, key, (value, value_number)) in [
+        ("System", "HostName", text(system.host_name.as_ref())),
+        ("System", "Architecture", text(system.architecture.as_ref())),
+        ("CPU", "Model", text(system.cpu_description.as_ref())),
+        ("CPU", "Online", number(system.cpus_online.map(u64::from))),
+        (
+            "CPU",
+            "Available",
+            number(system.cpus_available.map(u64::from)),
+        ),
+        ("Memory", "Bytes", number(memory)),
+        ("Recorder", "Version", text(system.perf_version.as_ref())),
+        ("Recorder", "CommandLine", text(command_line.as_ref())),
+    ] {
+        let Some(value) = value else {
+            continue;
+        };
+        rows.time_ns.push(0);
+        rows.item.push(Some(item));
+        rows.number.push(0);
+        rows.key.push(Some(key));
+        rows.value.push(Some(&value));
+        rows.value_number.push(value_number);
+    }
+    rows
+}
+
+/// Returns the subsystem and the name of an event.
+fn name_of<'r>(
+    recording: &'r Recording,
+    attribute: &'r Attribute,
+) -> (Option<&'r str>, Option<&'r str>) {
+    let is_meant = |id: u16| attribute.is_tracepoint() && u64::from(id) == attribute.config;
+    let format = recording
+        .formats()
+        .iter()
+        .find(|format| is_meant(format.id));
+    match format {
+        Some(format) => (Some(&format.system), Some(&format.name)),
+        None => (None, attribute.name.as_deref()),
+    }
+}
+
+fn event_kinds(file: &str, recording: &Recording, counts: &Counts) -> EventKinds {
+    let mut rows = EventKinds::default();
+    let mut kinds: Vec<_> = counts.kinds.iter().collect();
+    kinds.sort_by_key(|(_, kind)| kind.first_ns);
+    for (attribute, kind) in kinds {
+        let attribute = &recording.attributes()[*attribute];
+        let (system, name) = name_of(recording, attribute);
+        let id = u16::try_from(attribute.config).ok();
+        rows.first_ns.push(kind.first_ns);
+        rows.last_ns.push(kind.last_ns);
+        rows.format.0.push(match attribute.is_tracepoint() {
+            true => EventFormat::Tracepoint,
+            false => EventFormat::PerfEvent,
+        });
+        rows.header.push(Some("PERF_RECORD_SAMPLE"));
+        rows.provider.push(system);
+        rows.class.push(None);
+        rows.provider_guid.push(None);
+        rows.event.push(name);
+        rows.hook.push(None);
+        rows.id.push(id.filter(|_| attribute.is_tracepoint()));
+        rows.version.push(None);
+        rows.opcode.push(None);
+        rows.count.push(kind.events);
+        rows.size_bytes.push(kind.bytes);
+        rows.least_payload_bytes.push(kind.payload.0);
+        rows.greatest_payload_bytes.push(kind.payload.1);
+        rows.stacks.push(kind.chains);
+        rows.file.push(Some(file));
+        rows.buffer_offset_bytes.push(kind.offset);
+        rows.record_offset_bytes.push(0);
+    }
+    rows
+}
+
+fn damages(file: &str, recording: &Recording, counts: &Counts) -> Damages {
+    let damage = &counts.damage;
+    let mut rows = Damages::default();
+    let mut push = |kind: &str, count: u64, offset: Option<u64>, text: Option<&str>| {
+        rows.start_ns.push(0);
+        rows.end_ns.push(Some(length_ns(recording)));
+        rows.kind.push(Some(kind));
+        rows.count.push(Some(count));
+        rows.file.push(Some(file));
+        rows.buffer_offset_bytes.push(offset);
+        rows.record_offset_bytes.push(None);
+        rows.cpu.push(None);
+        rows.text.push(text);
+    };
+    if damage.lost_events > 0 {
+        push("events_lost", damage.lost_events, None, None);
+    }
+    if let Some((fault, offset)) = damage.first_fault {
+        let text = fault.to_string();
+        push(
+            "unknown_record",
+            damage.skipped_records,
+            Some(offset),
+            Some(&text),
+        );
+    }
+    rows
+}

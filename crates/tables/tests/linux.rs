@@ -1,0 +1,169 @@
+//! Tables of recordings that perf makes now, compared with perf's own analysis and with the kernel's counters.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tables::{Cache, Options, Store, StoredTable, Table};
+use testdata::perf;
+
+const EVENTS: &str = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new,sched:sched_migrate_task,\
+    sched:sched_process_exec,sched:sched_process_exit,task:task_newtask,task:task_rename";
+
+/// Some seconds of switches between threads of several processes, which start and end.
+const WORK: &str = "for i in 1 2 3 4 5 6; do (sleep 0.02; seq 20000 > /dev/null) & seq 200 | tail -n 1 > /dev/null; sleep 0.03; done; wait";
+
+fn record(folder: &Path) -> Option<Store> {
+    let file = perf::record(folder, EVENTS, &[], WORK)?;
+    Some(Store::open(&[file], Cache::Off).unwrap())
+}
+
+fn table(store: &Store, table: Table) -> StoredTable {
+    store.table(table, Options::default()).unwrap()
+}
+
+/// Runs as `perf sched timehist` prints them: CPU, end in microseconds, thread; waited, was ready and ran, in
+/// nanoseconds.
+type Runs = BTreeMap<(u16, i64, u32), [i64; 3]>;
+
+/// Returns the runs that perf finds. Its times have microseconds.
+fn timehist(folder: &Path) -> Runs {
+    let text = perf::run(&["sched", "timehist", "-i", "perf.data"], folder);
+    let mut runs = Runs::new();
+    for line in text.lines() {
+        let Some((time, rest)) = line.trim().split_once(" [") else {
+            continue;
+        };
+        let Some((seconds, fraction)) = time.trim().split_once('.') else {
+            continue;
+        };
+        let Ok(end) = format!("{seconds}{fraction}").parse::<i64>() else {
+            continue;
+        };
+        let (cpu, rest) = rest.split_once(']').unwrap();
+        let mut words: Vec<&str> = rest.split_whitespace().collect();
+        let mut milliseconds =
+            || (words.pop().unwrap().parse::<f64>().unwrap() * 1e6).round() as i64;
+        let (ran, delay, waited) = (milliseconds(), milliseconds(), milliseconds());
+        let name = words.join(" ");
+        // `name[thread/process]`, `name[thread]` or `<idle>`.
+        let thread = name
+            .rsplit_once('[')
+            .map_or("0", |(_, ids)| ids.split(['/', ']']).next().unwrap());
+        // perf does not know the ids of a thread that ended.
+        let thread = thread.parse().unwrap_or(u32::MAX);
+        runs.insert((cpu.parse().unwrap(), end, thread), [waited, delay, ran]);
+    }
+    runs
+}
+
+#[test]
+fn runs_are_those_of_perf() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(store) = record(folder.path()) else {
+        return;
+    };
+    let expected = timehist(folder.path());
+    assert!(expected.len() > 500, "{} runs", expected.len());
+    let origin = origin(folder.path());
+    let runs = table(&store, Table::CpuRuns);
+    let mut compared = 0;
+    let mut different = Vec::new();
+    for group in 0..runs.chunks().len() {
+        let batch = runs.read_all(group).unwrap();
+        let view = tables::CpuRunsView::new(&batch).unwrap();
+        for row in 0..batch.num_rows() {
+            let is_whole = view.starts_at_switch.get(row) == Some(true)
+                && view.ends_at_switch.get(row) == Some(true);
+            let key = (
+                view.cpu[row],
+                (view.end_ns[row] + origin) / 1000,
+                view.thread_id[row],
+            );
+            if !is_whole || key.2 == 0 || expected.contains_key(&(key.0, key.1, u32::MAX)) {
+                continue;
+            }
+            let Some([waited, delay, ran]) = expected.get(&key) else {
+                different.push(format!("perf has no run {key:?}"));
+                continue;
+            };
+            compared += 1;
+            let near = |ours: i64, theirs: i64| (ours - theirs).abs() <= 1500;
+            // perf takes a preempted thread as not delayed.
+            let out = view.previous_out_ns.get(row);
+            let ready = view
+                .ready_ns
+                .get(row)
+                .filter(|_| view.readied_ns.get(row) >= out && out.is_some());
+            let waits = view
+                .since_last_ns
+                .get(row)
+                .map(|since| since - ready.unwrap_or(0));
+            let is_equal = near(view.cpu_ns[row], *ran)
+                && ready.is_none_or(|ready| near(ready, *delay))
+                && waits.is_none_or(|waits| {
+                    near(waits, *waited) || near(waits + ready.unwrap_or(0), *waited)
+                });
+            if !is_equal {
+                different.push(format!(
+                    "{key:?}: {:?} {ready:?} {waits:?}; perf {:?}",
+                    view.cpu_ns[row], expected[&key]
+                ));
+            }
+        }
+    }
+    assert!(compared > 300, "{compared}");
+    assert!(
+        different.len() * 1000 <= compared * 5,
+        "{} of {compared}: {:#?}",
+        different.len(),
+        &different[..different.len().min(20)]
+    );
+}
+
+/// Returns the time of the first event on the recording's clock.
+fn origin(folder: &Path) -> i64 {
+    let source = std::fs::read(folder.join("perf.data")).unwrap();
+    let recording = linux::Recording::open(Box::new(source)).unwrap();
+    recording
+        .chunks()
+        .iter()
+        .filter_map(|chunk| chunk.first_ns)
+        .min()
+        .unwrap() as i64
+}
+
+#[test]
+fn processes_and_threads_have_their_lives_and_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(store) = record(folder.path()) else {
+        return;
+    };
+    let processes = table(&store, Table::Processes);
+    let mut lives = Vec::new();
+    for group in 0..processes.chunks().len() {
+        let batch = processes.read_all(group).unwrap();
+        let view = tables::ProcessesView::new(&batch).unwrap();
+        for row in 0..batch.num_rows() {
+            let name = view.image_name.get(row).unwrap_or_default().to_owned();
+            lives.push((
+                name,
+                view.start_ns.get(row),
+                view.end_ns.get(row),
+                view.process_id[row],
+            ));
+        }
+    }
+    // The shell starts `seq` twelve times and `sleep` twelve times; all of them end.
+    for (name, count) in [("seq", 12), ("sleep", 12), ("tail", 6)] {
+        let of_name = lives.iter().filter(|life| life.0 == name);
+        let whole = of_name.filter(|(_, start, end, _)| start.is_some() && end > start);
+        assert!(whole.count() >= count, "{name}: {lives:?}");
+    }
+    let own = std::process::id();
+    let me = lives
+        .iter()
+        .find(|life| life.3 == own)
+        .expect("this process");
+    assert_eq!((me.1, me.2), (None, None));
+}
