@@ -26,7 +26,12 @@ fn sql_and_reports_read_a_recording_and_other_commands_refuse_it() {
 
     // The kernel's own words of the recording: perf script counts the same events.
     let printed = perf::run(&["script", "-F", "event", "-i", file], folder.path());
-    let count = |name: &str| printed.lines().filter(|line| line.trim().trim_end_matches(':') == name).count();
+    let count = |name: &str| {
+        printed
+            .lines()
+            .filter(|line| line.trim().trim_end_matches(':') == name)
+            .count()
+    };
     for kind in sql("SELECT provider, event, count FROM event_kinds") {
         let text = |key: &str| kind[key].as_str().unwrap().to_owned();
         let name = format!("{}:{}", text("provider"), text("event"));
@@ -45,7 +50,10 @@ fn sql_and_reports_read_a_recording_and_other_commands_refuse_it() {
         let output = laglab(&[command, file]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{command}: {error}");
-        assert!(error.contains("recording of Linux") && error.contains("laglab sql"), "{error}");
+        assert!(
+            error.contains("recording of Linux") && error.contains("laglab sql"),
+            "{error}"
+        );
     }
 }
 
