@@ -218,7 +218,7 @@ fn metrics_of_traces_are_compared() {
     );
     let error = refuse(&["--metric", "dpc:wdf0100.sys"]);
     assert!(
-        error.contains("no trace has any; the traces have `Wdf01000.sys`"),
+        error.contains("no trace has samples of it; the traces have `Wdf01000.sys`"),
         "{error}"
     );
     let error = refuse(&["--metric", "input-to-focus"]);
@@ -316,7 +316,10 @@ fn two_traces_are_compared() {
         "{option}"
     );
     let few = printed(&["prove", "diff", &on.trace, &on.trace, "--", &off.trace]);
-    assert!(few.starts_with("Unknown: 1 trace cannot tell"), "{few}");
+    assert!(
+        few.starts_with("Unknown: 1 trace cannot distinguish"),
+        "{few}"
+    );
 }
 
 #[test]

@@ -250,7 +250,7 @@ fn numbers_outside_their_limits_are_refused_with_the_limits() {
         let output = program::laglab(args);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        let expected = format!("give a whole number from {limits}");
+        let expected = format!("give an integer from {limits}");
         assert!(error.contains(&expected), "{args:?}: {error}");
     }
 }

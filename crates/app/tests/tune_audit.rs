@@ -104,7 +104,7 @@ fn a_wrong_input_is_an_error_with_its_format() {
     assert_eq!(code(&output), Some(2));
     let error = stderr(&output);
     assert!(
-        error.contains("does not match its name: expected a .reg export"),
+        error.contains("the content does not match the file name: expected a .reg export"),
         "{error}"
     );
     let bomb = file(

@@ -79,8 +79,8 @@ pub enum SearchError {
     NotFinite,
     /// A round of the log differs from the round that the search requires at this point.
     #[error(
-        "round {round} of the log does not follow from the rounds before it: another version of the program wrote \
-         it, or it was edited"
+        "the log is inconsistent: round {round} is not the round that must follow the earlier rounds; another \
+         version of laglab wrote the log, or the log was edited"
     )]
     Foreign {
         /// Number of the round, counted from 1.

@@ -57,7 +57,7 @@ pub enum ExportError {
         found: usize,
     },
     /// The bytes are not text.
-    #[error("not text at byte {at}: expected UTF-8, or UTF-16 with a byte order mark")]
+    #[error("byte {at} is not text: expected UTF-8, or UTF-16 with a byte order mark")]
     Encoding {
         /// Line number of the target, counted from 1.
         at: usize,
@@ -72,10 +72,10 @@ pub enum ExportError {
         found: String,
     },
     /// The root has no path of its namespace.
-    #[error("the Root has no Name such as \\\\domain\\namespace")]
+    #[error("the element Root has no Name such as \\\\domain\\namespace")]
     Nameless,
     /// A target has no server.
-    #[error("line {line}: a Target has neither a Server nor a path that begins with \\\\")]
+    #[error("line {line}: an element Target has neither a Server nor a path that begins with \\\\")]
     NoServer {
         /// Line number of the server name, counted from 1.
         line: u32,

@@ -12,7 +12,7 @@ pub struct ServerName(String);
 /// Error for a text that is not a server name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "invalid server name `{}`: give labels of 1 to 63 letters, digits, `-` or `_`, separated by dots, at most 253 in all",
+    "invalid server name `{}`: give labels of 1 to 63 letters, digits, `-` or `_`, separated by dots; at most 253 characters in total",
     .0.escape_debug()
 )]
 pub struct NameError(String);

@@ -60,7 +60,7 @@ pub enum ReferralsError {
     },
     /// A target is before the first referral.
     #[error(
-        "line {line}: a target before the first `Entry:`: the beginning of the output is missing"
+        "line {line}: found a target before the first `Entry:`; the beginning of the output is missing"
     )]
     Headless {
         /// Line number of the target, counted from 1.

@@ -96,7 +96,9 @@ pub enum RewriteError {
     #[error("cannot read the rewritten export; do not use it")]
     Read(#[from] ExportError),
     /// The result differs from the export in more than server names.
-    #[error("the rewritten export differs in more than names; do not use it")]
+    #[error(
+        "not only server names differ between the export and the rewritten export; do not use it"
+    )]
     Different,
 }
 

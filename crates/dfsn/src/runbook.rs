@@ -224,7 +224,7 @@ impl<'a> Book<'a> {
             commands,
             before_going_on: vec![
                 format!("`dfsutil root \"{}\"` lists {targets} targets.", self.path),
-                "One day has passed. A client that has files of the namespace open keeps its list of servers, even if it has expired.".to_owned(),
+                "One day has passed. A client that has files of the namespace open keeps its list of servers, even if the list has expired.".to_owned(),
             ],
             undo: Some(format!(
                 "dfsutil target remove \"\\\\SERVER\\{}\" for each new server",

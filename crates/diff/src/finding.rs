@@ -277,15 +277,15 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
             "more"
         };
         let total = match (after.ns / before.ns - 1.0).abs() < SAME {
-            true => "so the time in total is about the same".to_owned(),
+            true => "so the total time is about the same".to_owned(),
             false => format!(
-                "and chance may explain the change of the time in total, {} before and {} after",
+                "and chance may explain the change of the total time, {} before and {} after",
                 time_text(before.ns),
                 time_text(after.ns)
             ),
         };
         return format!(
-            "{}: each {} takes {} instead of {}, in the mean. There are {counts} ({} instead of {} \
+            "{}: each {} takes {} instead of {}, on average. There are {counts} ({} instead of {} \
              {per}), {total}.",
             row_name(change),
             change.kind.one(),
@@ -376,8 +376,8 @@ fn doubts(diff: &Diff, change: &Change, work: Option<&PerWork>) -> Vec<String> {
         && unmatched.before.max(unmatched.after) > UNMATCHED
     {
         doubts.push(format!(
-            "{:.0} % of the time before and {:.0} % of that after the change is in rows that the other side \
-             lacks",
+            "{:.0} % of the time before and {:.0} % of the time after the change is in rows that only one \
+             side has",
             unmatched.before * 100.0,
             unmatched.after * 100.0
         ));
@@ -405,8 +405,8 @@ impl Diff {
         let mut doubts = Vec::new();
         if self.unit == Unit::Block {
             doubts.push(
-                "One trace on each side shows that the traces differ. Whether the change is the reason, only \
-                 more traces tell"
+                "One trace on each side shows only that the traces differ. More traces are needed to show \
+                 whether the change is the reason"
                     .to_owned(),
             );
         } else if self.besides != Besides::default() {
@@ -444,7 +444,7 @@ impl Diff {
             };
             let found = wording::counted(units as u64, one, several);
             return format!(
-                "Unknown: {found} cannot tell a change from chance; {least} on each side can."
+                "Unknown: {found} cannot distinguish a change from chance; at least {least} on each side are needed."
             );
         }
         let is_chance = |it: &&Change| it.conclusion == Conclusion::Chance;
@@ -452,7 +452,7 @@ impl Diff {
         let least_p = self.per_second.iter().filter_map(|it| it.adjusted_p);
         let least_p = least_p.fold(1.0, f64::min);
         let answer = format!(
-            "No difference that matters per second: {} compared, {} perhaps by chance, least p {least_p:.3}.",
+            "No difference that matters per second: {} compared, {} perhaps by chance, smallest p {least_p:.3}.",
             wording::counted(self.per_second.len() as u64, "row", "rows"),
             wording::counted(chance, "change", "changes")
         );

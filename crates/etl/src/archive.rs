@@ -85,8 +85,8 @@ pub enum ArchiveError {
     },
     /// The archive expands to more bytes than real traces do.
     #[error(
-        "the archive expands to more than {} MiB with {name:?}, which only damaged or hostile archives \
-         do; if you trust it, unpack it and give the .etl inside", limit >> 20
+        "the archive expands to more than {} MiB; {name:?} exceeded this limit; only damaged or hostile \
+         archives expand so much; if you trust the archive, unpack it and give the .etl file", limit >> 20
     )]
     TooLarge {
         /// Name of the member that exceeds the limit.
@@ -96,8 +96,8 @@ pub enum ArchiveError {
     },
     /// A member expands to more bytes than the archive states.
     #[error(
-        "{name:?} in the archive expands to more than its {declared} bytes: the archive is damaged; \
-         copy it again"
+        "{name:?} in the archive expands to more than the {declared} bytes that the archive states: the \
+         archive is damaged; copy it again"
     )]
     Understated {
         /// Name of the member.
@@ -108,7 +108,7 @@ pub enum ArchiveError {
     /// The disk of temporary files has too little space for a member.
     #[error(
         "{name:?} in the archive needs {} MiB for a temporary file in {}, where {} MiB are free and {} \
-         MiB must stay free; free some space, or set {TEMPORARY} to a folder with more",
+         MiB must stay free; free some space, or set {TEMPORARY} to a folder with more free space",
         needed.div_ceil(1 << 20), folder.display(), free >> 20, RESERVE >> 20
     )]
     NoSpace {
@@ -261,7 +261,7 @@ pub fn cabinet_files(
             let gap = start.saturating_sub(at);
             let needed = gap.saturating_add(size);
             budget = budget.checked_sub(needed).ok_or_else(|| {
-                let what = format!("with {name:?} it expands to more than {limit} bytes");
+                let what = format!("it expands to more than {limit} bytes at the member {name:?}");
                 io::Error::new(io::ErrorKind::InvalidData, what)
             })?;
             io::copy(&mut (&mut data).take(gap), &mut io::sink())?;

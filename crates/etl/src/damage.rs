@@ -219,7 +219,7 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::ImplausibleSequence { sequence } => write!(
                 f,
-                "sequence number {sequence} is far from those of the other buffers; the number of \
+                "sequence number {sequence} is far from the numbers of the other buffers; the number of \
                  missing buffers is unknown"
             ),
             FaultKind::Decompress(e) => write!(f, "compressed block is malformed: {e}"),

@@ -19,7 +19,9 @@ pub enum OpenError {
     #[error("a trace has at most 65,535 files; give fewer")]
     TooManyFiles,
     /// The earlier files already have the maximum number of sessions.
-    #[error("{name} cannot be added: the files before it have 65,535 sessions; open it separately")]
+    #[error(
+        "cannot add {name}: the files before it already have 65,535 sessions, the maximum; open {name} separately"
+    )]
     TooManySessions {
         /// Name of the file.
         name: String,

@@ -288,9 +288,9 @@ impl TableDef {
                 name: "doubtful".to_owned(),
                 title: "Doubtful runs".to_owned(),
                 about:
-                    "Context switches within the run are missing: the thread that ended it is not \
-                        the one that was announced, or events are lost and samples confirm less \
-                        than half of a long run. Which threads really ran is unknown."
+                    "Context switches within the run are missing: the thread that ended the run is not \
+                        the thread that the previous switch named, or events are lost and samples confirm \
+                        less than half of a long run. Which threads really ran is unknown."
                         .to_owned(),
                 kind: ColumnKind::Test,
                 unit: "",

@@ -114,6 +114,21 @@ impl Data {
         }
     }
 
+    /// Returns the name of the events that record this kind of data. "No DPCs" could mean that no DPC ran, so
+    /// the name is "events of DPCs".
+    fn events(self) -> String {
+        let name = self.name(0);
+        match self {
+            Data::ContextSwitches
+            | Data::ReadyThreads
+            | Data::Dpcs
+            | Data::Isrs
+            | Data::FileIo
+            | Data::HardFaults => format!("events of {name}"),
+            _ => name.to_owned(),
+        }
+    }
+
     fn is_of_the_kernel(self) -> bool {
         !matches!(
             self,
@@ -318,7 +333,7 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
         .filter(|question| !has(question.needs))
         .map(|question| Missing {
             question: question.question,
-            reason: format!("the trace has no {}", question.needs.name(0)),
+            reason: format!("the trace has no {}", question.needs.events()),
             advice: match question.record {
                 Record::Kinds(kinds) => format!("record {}", record::advice(kinds)),
                 Record::Other(advice) => advice.to_owned(),

@@ -48,7 +48,7 @@ pub enum Error {
         in_flight: usize,
     },
     /// No registered file or buffer has this index.
-    #[error("{what} {index} is not registered; the ring has {count}")]
+    #[error("there is no registered {what} {index}; the number of registered entries is {count}")]
     NotRegistered {
         /// Kind of entry that is missing: "file" or "buffer".
         what: &'static str,

@@ -278,9 +278,9 @@ impl MeasurePlan {
         // not text.
         let text = toml::to_string(self).expect("a plan is plain data");
         format!(
-            "# What to measure before and after the changes of this plan. Run the commands in this folder: those of\n\
-             # `before` now, and those of `after` when the changes are in effect. `laglab prove verdict DIR` compares\n\
-             # the files in before/ and after/.\n\n{text}"
+            "# What to measure before and after the changes of this plan. Run the commands in this folder: the\n\
+             # commands of `before` now, and the commands of `after` when the changes are in effect.\n\
+             # `laglab prove verdict DIR` compares the files in before/ and after/.\n\n{text}"
         )
     }
 }

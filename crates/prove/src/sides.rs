@@ -54,7 +54,7 @@ pub fn within(
             Some(several) => {
                 let several: Vec<String> = several.iter().map(|at| names[*at].clone()).collect();
                 Err(Error::Sides(format!(
-                    "`{part}` is a part of several names; give more of one of them: {}",
+                    "`{part}` is a part of several names; give a longer part of one of these names: {}",
                     listed(&several)
                 )))
             }

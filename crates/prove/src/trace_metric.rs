@@ -154,7 +154,7 @@ fn disk(of: Option<&str>) -> Result<TraceMetric, UnknownMetric> {
             (None, Ok(number)) if disk.is_none() => disk = Some(number),
             _ => {
                 return Err(UnknownMetric(format!(
-                    "`{part}` is no kind of disk request and no number of a disk; expected \
+                    "`{part}` is neither a kind of disk request nor the number of a disk; expected \
                      disk[:read|write|flush][:NUMBER]"
                 )));
             }
@@ -225,8 +225,8 @@ mod tests {
             ("ready:", "a name is missing"),
             ("dpc:ndis.sys!ndisInterruptDpc", "needs symbols"),
             ("dpc:ndis.sys+0xg", "not a hexadecimal offset"),
-            ("disk:read:write", "no kind of disk request"),
-            ("disk:99999999999", "no kind of disk request"),
+            ("disk:read:write", "neither a kind of disk request"),
+            ("disk:99999999999", "neither a kind of disk request"),
         ] {
             let error = text.parse::<TraceMetric>().unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -61,7 +61,7 @@ impl Budget {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum HiveError {
     /// The file does not start with a base block.
-    #[error("it does not begin with \"regf\" and a block of 4096 bytes")]
+    #[error("not a registry hive: it does not begin with \"regf\" and a block of 4096 bytes")]
     NotAHive,
     /// A cell is outside the file or has the wrong type.
     #[error("damaged at byte {at:#x}: expected a {expected}")]

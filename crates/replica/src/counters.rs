@@ -14,14 +14,15 @@ pub enum CountersError {
     Csv(#[from] csv::Error),
     /// The counter is missing.
     #[error(
-        "no column `LogicalDisk({volume})\\Disk Write Bytes/sec` or `PhysicalDisk(…)` of it: record this counter"
+        "no column `LogicalDisk({volume})\\Disk Write Bytes/sec`, or the same counter of the `PhysicalDisk` with \
+         this volume: record one of these counters"
     )]
     NoCounter {
         /// Name of the volume, such as `C:`.
         volume: String,
     },
     /// A time cannot be parsed.
-    #[error("line {line}: not a time such as 10/08/2026 13:45:30.123: `{}`", .found.escape_debug())]
+    #[error("line {line}: `{}` is not a time such as 10/08/2026 13:45:30.123", .found.escape_debug())]
     Time {
         /// Number of the line with the time, counted from 1.
         line: u64,

@@ -14,8 +14,8 @@ pub enum Error {
     TooLarge(#[from] views::TooLarge),
     /// The program has no script for pages of comparisons.
     #[error(
-        "this laglab was built without the pictures of comparisons; build them with `cargo xtask page`, then \
-         build laglab again"
+        "cannot write comparison pages: this laglab was built without the chart script; run `cargo xtask page`, \
+         then build laglab again"
     )]
     NoScript,
     /// The data of the page cannot be written as JSON.

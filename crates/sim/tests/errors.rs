@@ -193,7 +193,7 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "processors = 4",
         "processors = 5",
         14,
-        "5 processors do not form 1 equal NUMA nodes of cores with 2 threads",
+        "cannot divide 5 processors into NUMA nodes of equal size: the number of nodes is 1, and each core has 2 threads",
     ),
     (
         "clock_hz = 10000000",
@@ -220,7 +220,7 @@ const WRONG: [(&str, &str, usize, &str); 51] = [
         "rss = { base_processor = 1 }",
         "rss = { base_processor = 7 }",
         7,
-        "adapter `net`: the RSS settings leave no processor of 4",
+        "adapter `net`: no processor for RSS: the settings exclude all 4 processors",
     ),
     (
         "skew = [{ cpu = 1",

@@ -69,8 +69,8 @@ pub enum SqlError {
     },
     /// The tables that statements of the session created need more memory than the limit.
     #[error(
-        "the tables of this session need more than {limit_mib} MiB; select fewer rows, use CREATE VIEW, or DROP \
-         TABLE those that are not needed"
+        "the tables of this session need more than {limit_mib} MiB; select fewer rows, use CREATE VIEW, or remove \
+         tables that are not needed (DROP TABLE)"
     )]
     Tables {
         /// Memory limit, in MiB.
@@ -84,8 +84,9 @@ pub enum SqlError {
     },
     /// A statement is too complex.
     #[error(
-        "the statement is too complex: {complexity} of at most 4,000 points, with the session's views; use IN (…) \
-         in place of OR, join with VALUES, or split it (docs/sql.md explains the points)"
+        "the statement is too complex: the statement and the session's views in it have {complexity} points; the \
+         maximum is 4,000; use IN (…) instead of OR, join with VALUES, or split the statement (docs/sql.md \
+         explains the points)"
     )]
     TooComplex {
         /// Complexity of the statement: the weighted number of its operators.
@@ -108,8 +109,8 @@ pub enum SqlError {
     /// An expression would be too large after the engine has replaced columns by the expressions of inner
     /// queries.
     #[error(
-        "an expression has more than 10,000 parts if each column is replaced by the expression of the inner query \
-         or view that computes it; store an inner result with CREATE TABLE … AS"
+        "an expression has more than 10,000 parts, including the parts of the inner queries and views that compute \
+         its columns; store an inner result with CREATE TABLE … AS"
     )]
     TooNested,
     /// A constant is too large.

@@ -71,7 +71,7 @@ impl Provider {
             }
             if u32::try_from(first_row).map_or(true, |rows| rows > self.traces.stride()) {
                 return Err(DataFusionError::Execution(format!(
-                    "`{}` of {} has {first_row} rows, too many to number together with those of {} \
+                    "`{}` of {} has {first_row} rows, too many to number together with the rows of {} \
                      other traces; query fewer traces at once",
                     self.table,
                     trace.name,

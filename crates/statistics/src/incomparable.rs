@@ -12,7 +12,9 @@ pub enum Incomparable {
         needed: usize,
     },
     /// The runs are unpaired, and there are too few of them.
-    #[error("too few runs: {before} before and {after} after; 95 % confidence needs 4 and 4")]
+    #[error(
+        "too few runs: {before} before and {after} after; 95 % confidence needs 4 on each side"
+    )]
     TooFewRuns {
         /// Number of runs before the change.
         before: usize,
@@ -28,7 +30,7 @@ pub enum Incomparable {
         most: usize,
     },
     /// The numbers of runs before and after the change differ, so the runs cannot be paired.
-    #[error("{before} runs before and {after} after make no pairs")]
+    #[error("the runs cannot form pairs: {before} before and {after} after")]
     Unequal {
         /// Number of runs before the change.
         before: usize,

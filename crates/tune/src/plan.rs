@@ -54,7 +54,7 @@ pub enum PlanError {
     #[error("unknown setting {0}: laglab tune explain lists all settings")]
     UnknownSetting(String),
     /// Several settings match the name in the request.
-    #[error("several settings are named {name}: give one of {}", ids.join(", "))]
+    #[error("several settings are named {name}: give one of these ids: {}", ids.join(", "))]
     Several {
         /// Name in the request.
         name: String,
@@ -101,7 +101,7 @@ pub enum PlanError {
     /// No command can restore the current value.
     #[error(
         "cannot plan the undo of {place}: no command accepts its current value {found}; give --from with the \
-         PowerShell output as JSON (ConvertTo-Json), which is not translated"
+         PowerShell output as JSON (ConvertTo-Json), because JSON is not translated"
     )]
     NotUndoable {
         /// Place of the setting.

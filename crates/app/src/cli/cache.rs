@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     output::paragraph(
         &mut out,
         &format!(
-            "tables of {of}: {} of the limit of {}",
+            "tables of {of}: {} (limit {})",
             output::size(usage.bytes),
             output::size(cache.limit_bytes())
         ),

@@ -56,7 +56,7 @@ pub(super) struct ScopeArgs {
 }
 
 fn thread_id(text: &str) -> Result<u32, String> {
-    let expected = "expected a thread id, a whole number such as 4711";
+    let expected = "expected a thread id: an integer such as 4711";
     text.parse().map_err(|_| expected.to_owned())
 }
 

@@ -10,7 +10,7 @@ pub(super) fn whole<N: TryFrom<i64> + 'static>(
         let within = number.filter(|number| (least..=most).contains(number));
         within
             .and_then(|number| N::try_from(number).ok())
-            .ok_or_else(|| format!("give a whole number from {least} to {most}"))
+            .ok_or_else(|| format!("give an integer from {least} to {most}"))
     }
 }
 
@@ -23,7 +23,7 @@ mod tests {
         let parse = whole::<i8>(-20, 19);
         assert_eq!(parse("-20"), Ok(-20));
         assert_eq!(parse("19"), Ok(19));
-        let refused = Err("give a whole number from -20 to 19".to_owned());
+        let refused = Err("give an integer from -20 to 19".to_owned());
         for text in ["-21", "20", "1.5", "", "99999999999999999999"] {
             assert_eq!(parse(text), refused, "{text}");
         }

@@ -138,7 +138,7 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     if missed > 0 {
         let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();
         remarks.push(format!(
-            "{} began at least one interval late, at most {} late; {}.",
+            "{} began at least one interval late; the maximum is {}; {}.",
             counted(missed, "sample", "samples"),
             duration(worst.unwrap_or(0)),
             if missed == 1 {

@@ -191,8 +191,8 @@ fn stops_at_archives_that_expand_too_far() {
     let error = read(&mut limited, "b.etl", &zeros, size).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the archive expands to more than 15 MiB with \"b.etl\", which only damaged or hostile \
-         archives do; if you trust it, unpack it and give the .etl inside"
+        "the archive expands to more than 15 MiB; \"b.etl\" exceeded this limit; only damaged or hostile \
+         archives expand so much; if you trust the archive, unpack it and give the .etl file"
     );
 
     // If a member's data is longer than its stated size, the expansion stops, both in memory and in a file.

@@ -33,9 +33,9 @@ pub enum WriteError {
         last: i64,
     },
     /// The session's settings are invalid.
-    #[error("session: {0}")]
+    #[error("invalid session: {0}")]
     BadSession(&'static str),
     /// Writing to the output failed.
-    #[error("writing the trace: {0}")]
+    #[error("cannot write the trace: {0}")]
     Io(#[from] io::Error),
 }

@@ -94,8 +94,8 @@ impl Doubtful {
         };
         finding.with(evidence).doubt(format!(
             "{left_out}, so the owners of the CPUs are unknown. Tables contain such runs as \
-             recorded, and so do graphs of `laglab open` without the filter “without doubtful \
-             runs”"
+             recorded. Graphs of `laglab open` also contain them if the filter “without doubtful \
+             runs” is off"
         ))
     }
 }

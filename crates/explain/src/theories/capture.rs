@@ -91,7 +91,7 @@ impl Theory for Capture {
             ));
             let selection =
                 Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
-            let title = "Runs of other threads than the previous context switch named";
+            let title = "Runs of threads that the previous context switch did not name";
             finding_evidence.push(
                 Evidence::of(title, selection)
                     .column("runs", "runs", Unit::Count, Expression::Count)

@@ -208,7 +208,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
              Commit size). A faster disk for the page file makes the waits shorter"
         }
         false => {
-            "Find the files that they came from (`laglab hardfault`): the first start of a program \
+            "Find the files that the pages came from (`laglab hardfault`): the first start of a program \
              reads its own files; reads of the page file mean that memory is short"
         }
     };

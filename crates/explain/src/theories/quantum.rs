@@ -228,7 +228,7 @@ fn found(
     let finding = match (focus.is_empty(), with) {
         (true, Some(_)) => finding.doubt(
             "The trace does not record the focus: if there are two lengths, the longer one is \
-             assumed to be that of the program with the focus",
+             assumed to be the quantum of the program with the focus",
         ),
         (true, None) => finding.doubt(
             "The trace does not record the focus: it is unknown whether one of these programs had \

@@ -217,10 +217,13 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
         let finding = Finding::new(&ABOUT, severity, sentence)
             .subjects(subjects(case, thread))
             .during(during)
-            .delay(ns, format!("of {}: its late wakes together", named(case, thread)))
+            .delay(
+                ns,
+                format!("of {}: the sum of its late wakes", named(case, thread)),
+            )
             .doubt(
-                "The period is that of the thread's own wakes: the trace does not say when its work \
-                 had to be done",
+                "The period was computed from the times when the thread was woken. The trace does \
+                 not contain the deadlines of its work",
             );
         findings.push(routines.blamed(case, finding));
     }

@@ -90,7 +90,7 @@ fn a_wait_for_a_cpu_that_began_before_the_recording_is_told() {
                 &[
                     "LockApp.exe",
                     "at least",
-                    "since before the recording",
+                    "from before the recording began",
                     "its rank was 2",
                 ],
             );
@@ -158,7 +158,7 @@ fn a_hang_from_before_the_recording_answers_a_question() {
         &[
             "viewer.exe",
             "at least",
-            "since before the recording",
+            "from before the recording began",
             "printer.exe",
         ],
     );

@@ -316,12 +316,12 @@ impl Rounds<'_> {
         let cache = self.cache;
         if *most == 0 && all > 0 && cache != CacheState::Warm {
             return Some(format!(
-                "{cache}: the device delivered 0 bytes in every run, so the times are those of memory, not of \
+                "{cache}: the device delivered 0 bytes in every run, so the reads came from memory, not from \
                  a device: the file system has no device (tmpfs), or a lower layer cached the files"
             ));
         }
         Some(format!(
-            "{cache}: the device delivered {median} bytes in the median run ({least} to {most}), with \
+            "{cache}: the device delivered {median} bytes in the median run ({least} to {most}), including \
              metadata; the files have {all} bytes"
         ))
     }

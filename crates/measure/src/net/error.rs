@@ -40,8 +40,8 @@ pub enum NetError {
     /// Two ends of PGM on one machine need different addresses, but the machine has only one address for
     /// them.
     #[error(
-        "two ends of PGM need two addresses, but the loopback interface has one IPv6 address; use \
-         IPv4, or network namespaces (--self-test)"
+        "two ends of PGM need two addresses, but the loopback interface has only one IPv6 address; \
+         use IPv4, or network namespaces (--self-test)"
     )]
     OneAddress,
     /// The carrier cannot distinguish two ends that share the loopback interface.
@@ -61,7 +61,7 @@ pub enum NetError {
         said: String,
     },
     /// The counter refuses a run.
-    #[error("the counter at {to} refuses: {why}")]
+    #[error("the counter at {to} refuses the run: {why}")]
     CounterRefuses {
         /// Address of the counter.
         to: SocketAddr,
@@ -186,7 +186,7 @@ pub enum LibraryError {
     #[error("it was built without epgm")]
     NoEpgm,
     /// The library aborts a program that sends a message longer than this number of bytes.
-    #[error("it aborts programs that send more than a packet at once; use at most {0} bytes")]
+    #[error("it aborts a program whose message needs more than one packet; use at most {0} bytes")]
     TooLong(usize),
 }
 

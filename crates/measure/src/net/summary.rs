@@ -50,8 +50,8 @@ impl RoundTripReport {
                         "no significant difference of the medians (ratio {low:.2} to {high:.2})"
                     ),
                     false => format!(
-                        "laglab's medians under the first setting are {low:.2} to {high:.2} times those of \
-                         sockperf (95 % confidence)"
+                        "laglab's medians under the first setting are {low:.2} to {high:.2} times the medians \
+                         of sockperf (95 % confidence)"
                     ),
                 }
             }

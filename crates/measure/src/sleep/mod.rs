@@ -280,8 +280,8 @@ impl SleepPlan {
         if samples < self.samples {
             notes.push(format!(
                 "This machine cannot keep an interval of {:?}: to end in time, a run has {} \
-                 instead of {}. The lateness of absolute sleeps is mostly caused by that; use a longer \
-                 --interval.",
+                 instead of {}. Absolute sleeps are late mostly because the interval is too short; use a \
+                 longer --interval.",
                 self.interval,
                 wording::counted(samples.into(), "sleep", "sleeps"),
                 wording::grouped(self.samples.into())

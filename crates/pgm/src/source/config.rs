@@ -140,7 +140,7 @@ pub enum ConfigError {
     /// Shortened groups are configured together with congestion control. Shortened groups leave
     /// sequence numbers unused, and congestion control would count these as lost.
     #[error(
-        "groups cannot be shortened with congestion control, which would count unused numbers as lost"
+        "cannot shorten groups together with congestion control: it would count the unused sequence numbers as lost"
     )]
     ShortenGroups,
     /// The configured rate is zero.

@@ -22,7 +22,7 @@ pub enum WireError {
     #[error("unknown packet type {0:#04x}")]
     Type(u8),
     /// The checksum is wrong.
-    #[error("wrong checksum {found:#06x}; the bytes have {computed:#06x}")]
+    #[error("wrong checksum {found:#06x}; the checksum of the bytes is {computed:#06x}")]
     Checksum {
         /// Checksum in the packet.
         found: u16,

@@ -105,7 +105,10 @@ fn compared(
     );
     let mut doubts = same_machine(plan, &old, &new).map_err(again)?;
     if before.size_bytes != after.size_bytes {
-        return Err(again("The sides read files of different sizes".to_owned()).into());
+        return Err(again(
+            "The files that were read before and after the change have different sizes".to_owned(),
+        )
+        .into());
     }
     if are_equal(&before.group, &after.group)? {
         return Err(again("Both sides have the same measurement".to_owned()).into());
@@ -294,8 +297,8 @@ fn conclude(
     let more = judgement::more(&comparison, margin, comparison.runs as u64);
     let settle = (answer == Answer::Unknown).then(|| match more {
         Some(more) => format!(
-            "Plan {} instead of {}, and measure both sides again: this number tells a change of {} % with a \
-             probability of 90 %",
+            "Plan {} instead of {}, and measure both sides again: this number detects a change of {} % with \
+             a probability of 90 %",
             counted(comparison.runs as u64 + more, "run", "runs"),
             comparison.runs,
             plan.margin * 100.0

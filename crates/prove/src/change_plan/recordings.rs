@@ -162,7 +162,7 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
         doubts: doubts(differences),
         settle: (answer == Answer::Unknown).then(|| {
             format!(
-                "Record more traces than {} on each side: {} may have changed by more than matters",
+                "Record more than {} traces on each side: {} may have changed by an amount that matters",
                 asked.traces, shown.name
             )
         }),
@@ -206,7 +206,7 @@ fn doubts(differences: &Diff) -> Vec<String> {
     let lost = differences.before.lost_events + differences.after.lost_events;
     if lost > 0 {
         doubts.push(format!(
-            "{lost} events were lost, so that times may be too small"
+            "{lost} events were lost, so times may be too small"
         ));
     }
     doubts

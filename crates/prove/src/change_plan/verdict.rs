@@ -109,8 +109,8 @@ pub fn verdict(plan: &MeasurePlan, evidence: &Evidence) -> Result<Verdict, Error
     let unchanged = unchanged(evidence);
     if unchanged.is_none() && evidence.after.places.is_empty() {
         doubts.push(
-            "Nothing here shows that the settings were changed between both sides; check.ps1 does, or exports of \
-             the registry keys (.reg) in the folders before and after"
+            "Nothing here shows that the settings were changed between both sides: run check.ps1, or put exports \
+             of the registry keys (.reg) into the folders before and after"
                 .to_owned(),
         );
     }
@@ -161,7 +161,7 @@ fn correct(checks: &mut [Check]) {
         if p > ALPHA && matches!(check.answer, Answer::Helped | Answer::Harmed) {
             check.answer = Answer::Unknown;
             let step = format!(
-                "Measure more runs, or fewer things, than for {}",
+                "Measure more runs than for {}, or compare fewer measurements",
                 check.name
             );
             check.settle.get_or_insert(step);

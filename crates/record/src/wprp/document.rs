@@ -10,7 +10,7 @@ use super::{MAX_REMARKS, Remark, Severity};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// The text is longer than any real profile.
-    #[error("the file has more than 1 MiB; a profile has some tens of KiB")]
+    #[error("the file is larger than 1 MiB; a WPR profile has only some tens of KiB")]
     TooLarge,
     /// The text is neither UTF-8 nor UTF-16 with a byte order mark.
     #[error("the file is neither UTF-8 nor UTF-16 with a byte order mark; save it as UTF-8")]

@@ -255,8 +255,8 @@ fn check_providers(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) {
             remarks.on(node, Severity::Error, what);
         }
         if node.attribute("Strict") == Some("true") {
-            let what = "if this provider cannot be started, WPR records nothing at all; is it \
-                        that important?";
+            let what = "if this provider cannot be started, WPR records nothing at all; remove \
+                        `Strict` unless every recording needs the provider";
             remarks.on_attribute(node, "Strict", Severity::Advice, what);
         }
     }

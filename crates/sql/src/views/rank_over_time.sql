@@ -1,5 +1,5 @@
 -- Ranks of threads when they were switched out, per second and process. Rank 0 runs before higher
--- ranks, regardless of priorities. Excludes runs of unknown rank: those of idle threads, and all runs
+-- ranks, regardless of priorities. Excludes runs of unknown rank: runs of idle threads, and all runs
 -- before Windows 10 1709.
 SELECT
     from_ns,

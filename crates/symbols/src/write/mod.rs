@@ -53,8 +53,8 @@ pub enum WriteError {
     /// The function is empty, is in the headers of the image, exceeds the address space, or overlaps the
     /// previous function.
     #[error(
-        "the function `{name}` cannot have {size} bytes at {rva:#x}: functions must not be empty, \
-         start before 0x1000 or overlap"
+        "the function `{name}` cannot have {size} bytes at {rva:#x}: a function must have at least one \
+         byte, start at 0x1000 or later, and not overlap another function"
     )]
     Place {
         /// Name of the function.

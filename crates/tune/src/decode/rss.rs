@@ -64,8 +64,8 @@ impl Default for Rss {
 /// Error: the settings exclude all CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the RSS settings leave no processor of {processors}; check the base and maximum processor, the NUMA \
-     node, and that no count of queues or processors is 0"
+    "no processor for RSS: the settings exclude all {processors} processors; check the base processor, the \
+     maximum processor and the NUMA node, and set the number of queues and of processors to at least 1"
 )]
 pub struct NoProcessor {
     processors: usize,

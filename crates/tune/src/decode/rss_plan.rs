@@ -40,7 +40,7 @@ impl Assignment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// The NUMA node does not exist.
-    #[error("no NUMA node {0}: nodes count from 0")]
+    #[error("there is no NUMA node {0}: the first node is node 0")]
     NoNode(u16),
     /// The NUMA node has fewer cores than adapters.
     #[error(

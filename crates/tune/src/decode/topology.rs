@@ -38,7 +38,8 @@ pub enum TopologyError {
     Processors(u32),
     /// The processors cannot be divided into equal NUMA nodes of whole cores.
     #[error(
-        "{processors} processors do not form {nodes} equal NUMA nodes of cores with {threads_per_core} threads"
+        "cannot divide {processors} processors into NUMA nodes of equal size: the number of nodes is {nodes}, and \
+         each core has {threads_per_core} threads"
     )]
     Uneven {
         /// Number of logical processors.
@@ -50,8 +51,8 @@ pub enum TopologyError {
     },
     /// The group size is out of range or would split a core.
     #[error(
-        "invalid group size {size}: a processor group has up to {MAX_GROUP_SIZE} processors and whole cores \
-         (of {threads_per_core} threads)"
+        "invalid group size {size}: give at most {MAX_GROUP_SIZE} processors, and a multiple of \
+         {threads_per_core}, the number of threads per core"
     )]
     GroupSize {
         /// Number of processors per group.
@@ -203,7 +204,8 @@ mod tests {
         );
         assert_eq!(
             Topology::new(6, 4, 1, 64).unwrap_err().to_string(),
-            "6 processors do not form 1 equal NUMA nodes of cores with 4 threads"
+            "cannot divide 6 processors into NUMA nodes of equal size: the number of nodes is 1, and each core \
+             has 4 threads"
         );
         assert!(Topology::new(8, 2, 0, 64).is_err());
         assert!(Topology::new(8, 2, 1, 65).is_err());

@@ -127,7 +127,7 @@ impl Extracted {
 fn too_large() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("its files expand to more than {MAX_EXTRACTED} bytes, more than any baseline"),
+        format!("its files expand to more than {MAX_EXTRACTED} bytes; no baseline is that large"),
     )
 }
 

@@ -66,7 +66,10 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
             "DELETE" => reading.registry(&key, value_name, None, line(at)),
             "DELETEALLVALUES" => reading.complain(
                 line(at),
-                format!("deletes all values of {key} before it sets others; not applied"),
+                format!(
+                    "the policy deletes all values of {key} before it sets new ones; laglab did not apply \
+                     this deletion"
+                ),
             ),
             "DELETEKEYS" => reading.deleted(key, line(at)),
             "CREATEKEY" => {}

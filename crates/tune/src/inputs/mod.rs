@@ -190,7 +190,10 @@ pub enum InputError {
         found: String,
     },
     /// The file name belongs to another format than the content.
-    #[error("{name} does not match its name: expected {claimed}, found {found}")]
+    #[error(
+        "cannot read {name}: the content does not match the file name: expected {claimed}, found {found}; rename \
+         the file or give the right one"
+    )]
     NotWhatItClaims {
         /// File name.
         name: String,
@@ -233,8 +236,8 @@ pub enum InputError {
     },
     /// The file is the transaction log of a hive, and the hive is missing.
     #[error(
-        "{name} is the transaction log of a hive and has no settings on its own: give the hive; its logs are \
-         found next to it"
+        "{name} is the transaction log of a hive and has no settings on its own: give the hive; laglab finds \
+         the logs in the folder of the hive"
     )]
     LogOfHive {
         /// File name.
@@ -474,7 +477,7 @@ fn read_policy(name: &str, bytes: &[u8]) -> Reading {
     if folder != "user" && folder != "machine" {
         reading.complain(
             At::Whole,
-            "read as a policy of the machine: policies of users are in a folder User",
+            "this file was read as a policy of the machine; policies of users must be in a folder User",
         );
     }
     reading
@@ -530,7 +533,7 @@ fn read_text(name: &str, bytes: Vec<u8>) -> Result<Localized, InputError> {
     if text.guessed {
         reading.complain(
             At::Whole,
-            "neither UTF-8 nor UTF-16: letters other than ASCII are guessed",
+            "the text is neither UTF-8 nor UTF-16: characters other than ASCII are guessed and may be wrong",
         );
     }
     Ok(Localized {

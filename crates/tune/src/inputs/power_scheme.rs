@@ -72,7 +72,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
                 };
                 reading.found(place, Some(Value::Dword(number)), line(index));
             }
-            Ok(_) => reading.complain(line(index), "a third number of a setting"),
+            Ok(_) => reading.complain(line(index), "a setting has a third number, expected two"),
             Err(_) => reading.complain(line(index), format!("not a hexadecimal number: {digits}")),
         }
         numbers += 1;

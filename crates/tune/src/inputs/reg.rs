@@ -25,7 +25,7 @@ enum RegError {
     OpenText,
     #[error("the name has no closing quotation mark: {0}")]
     OpenName(String),
-    #[error("a name without = : {0}")]
+    #[error("no = after the name: {0}")]
     NoEquals(String),
     #[error("unexpected text after the value: {0}")]
     AfterText(String),
@@ -33,7 +33,7 @@ enum RegError {
     Form(String),
     #[error("unknown type: {0}")]
     Type(String),
-    #[error("dword: needs up to eight hexadecimal digits, found {0}")]
+    #[error("expected one to eight hexadecimal digits after dword:, found {0}")]
     Dword(String),
     #[error("not a hexadecimal byte: {0}")]
     Byte(String),

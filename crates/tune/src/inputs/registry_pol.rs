@@ -79,7 +79,10 @@ fn add(reading: &mut Reading, key: &Key, entry: &Entry<'_>, at: At) {
     } else if lower.starts_with("**delvals") {
         reading.complain(
             at,
-            format!("deletes all values of {key} before it sets others; not applied"),
+            format!(
+                "the policy deletes all values of {key} before it sets new ones; laglab did not apply \
+                 this deletion"
+            ),
         );
     } else if lower.starts_with("**securekey") {
         // This name sets permissions of the key, not a value.

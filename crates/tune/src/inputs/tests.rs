@@ -343,12 +343,13 @@ fn archives_and_folders_are_read_file_by_file() {
 fn a_file_that_does_not_match_its_name_is_an_error() {
     assert_eq!(
         error("settings.reg", &system()),
-        "settings.reg does not match its name: expected a .reg export, found a registry hive"
+        "cannot read settings.reg: the content does not match the file name: expected a .reg export, found a \
+         registry hive; rename the file or give the right one"
     );
     assert_eq!(
         error("SYSTEM", b"MZ\x90\0\x03\0\0\0\x04\0"),
-        "SYSTEM does not match its name: expected a registry hive, found data starting with 4d 5a 90 00 03 \
-         00 00 00"
+        "cannot read SYSTEM: the content does not match the file name: expected a registry hive, found data \
+         starting with 4d 5a 90 00 03 00 00 00; rename the file or give the right one"
     );
     assert!(error("notes.txt", b"Dear diary").contains("text starting with \"Dear diary\""));
     assert!(error("empty.pol", b"").contains("found an empty file"));

@@ -134,7 +134,7 @@ fn remove(text: &mut String, key: &Key, name: &str) {
 /// Returns the script that prints the value of each place, and whether it is the old or the new value.
 pub(super) fn check(plan: &Plan) -> String {
     let mut text = String::from(
-        "# Prints whether each value of plan.md is the one before or after the change. Changes nothing.\r\n\
+        "# Prints for each setting of plan.md whether it has the value before or after the change. Changes nothing.\r\n\
          $ErrorActionPreference = 'Stop'\r\n\
          function Get-Shown($Key, $Name) {\r\n\
          \x20 $item = Get-Item -LiteralPath $Key -ErrorAction SilentlyContinue\r\n\

@@ -27,13 +27,13 @@ pub(super) fn describe(plan: &Plan) -> String {
     text.push_str(
         "\n## Steps\n\n\
          1. Run the commands for *before* in measure.toml.\n\
-         2. Run check.ps1: every value must be the one before.\n\
+         2. Run check.ps1: every value must be the value before the change.\n\
          3. Run apply.ps1 as administrator, or import apply.reg. On the machine itself, \
          `laglab tune apply DIR --apply` does the same and writes a backup first.\n\
          4. Make the changes take effect.\n\
-         5. Run check.ps1: every value must be the one after.\n\
+         5. Run check.ps1: every value must be the value after the change.\n\
          6. Run the commands for *after* in measure.toml, under the same load.\n\
-         7. `laglab prove verdict DIR` compares both and tells whether the changes helped.\n\
+         7. `laglab prove verdict DIR` compares both measurements and shows whether the changes helped.\n\
          8. To undo, run undo.ps1 or import undo.reg (`laglab tune apply DIR --undo --apply`).\n",
     );
     text

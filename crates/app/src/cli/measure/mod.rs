@@ -43,7 +43,7 @@ fn differ(settings: &[impl PartialEq + Display], option: &str) -> Result<(), Fai
     for (number, setting) in settings.iter().enumerate() {
         if settings[..number].contains(setting) {
             return Err(Failure::Input(format!(
-                "cannot compare the setting `{setting}` with itself; give another with {option}"
+                "cannot compare the setting `{setting}` with itself; give another setting with {option}"
             )));
         }
     }

@@ -37,7 +37,7 @@ use crate::watch::{self, Watch};
     laglab measure net --throughput --role source --to 10.0.0.7\n  \
     laglab measure net --role source --group 239.255.7.6 --interface eth0 --dscp EF\n  \
     laglab measure net --transport udp,pgm                 reliable multicast compared with UDP\n  \
-    laglab measure net --transport pgm,openpgm,epgm        … and with OpenPGM and ZeroMQ\n\n\
+    laglab measure net --transport pgm,openpgm,epgm        also compared with OpenPGM and ZeroMQ\n\n\
     \"Both ends here\" uses two temporary network namespaces with a virtual link. This needs Linux and \
     root; otherwise the loopback is used.")]
 pub(super) struct Args {
@@ -76,7 +76,7 @@ pub(super) struct Args {
         default_value = "udp"
     )]
     transport: Vec<Transport>,
-    /// Use IPv6 if none of the given addresses is an IPv4 or IPv6 address
+    /// Use IPv6 if the other options give no IP address (for example, only a host name)
     #[arg(long)]
     ipv6: bool,
     /// Packets per second, such as 500 or 20k (comma-separated), or ping-pong: send each packet when the

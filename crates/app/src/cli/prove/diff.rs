@@ -285,7 +285,7 @@ fn write_latency(out: &mut dyn Write, latency: &Latency, thread: &str) -> io::Re
     let (before, after) = (latency.before_ns, latency.after_ns);
     let intervals = |count: usize| counted(count as u64, "interval", "intervals");
     let text = format!(
-        "{} before ({}), {} after the change ({}), in the mean.",
+        "{} before ({}), {} after the change ({}), on average.",
         time_text(before),
         intervals(latency.intervals_before),
         time_text(after),

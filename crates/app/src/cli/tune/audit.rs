@@ -29,7 +29,7 @@ use crate::output::{self, Printable, counted, grouped};
     and the output of bcdedit /enum, netsh int tcp show global, powercfg /query and /energy,\n\
     Get-NetAdapterRss, Get-NetAdapterAdvancedProperty, Get-NetTCPSetting, Get-SmbServerConfiguration,\n\
     Get-SmbClientConfiguration (as text or ConvertTo-Json), WinDbg, LatencyMon. A trace (.etl) has the\n\
-    build. If several inputs set the same place, the last one counts.\n\n\
+    build. If several inputs have a value for the same location, the last input counts.\n\n\
     Exit codes: 0 no setting is wrong, 1 some are (never settings of low confidence), 2 wrong usage or\n\
     unreadable input.")]
 pub(super) struct Args {
@@ -158,8 +158,8 @@ impl<'a> Report<'a> {
 
     fn summary(&self, shown: usize, at_default: usize) -> String {
         format!(
-            "{} wrong, {}, {} at the default; {} to no known setting. A setting of low confidence \
-             is never counted as wrong.",
+            "{} wrong, {}, {} at the default; {} not to a known setting. A setting of low \
+             confidence is never counted as wrong.",
             grouped(self.failing as u64),
             counted(
                 (shown - self.failing.min(shown)) as u64,

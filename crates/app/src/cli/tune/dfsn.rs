@@ -351,8 +351,8 @@ fn write_clients(clients: &[Client<'_>]) -> Result<(), Failure> {
                 &mut out,
                 &format!(
                     "The blocking referrals expire at {until}: check again then. A client with open files of the \
-                     namespace keeps them longer: close the files, flush (dfsutil cache referral flush), or \
-                     restart it."
+                     namespace keeps its referrals longer: close the files, flush the referrals (dfsutil cache \
+                     referral flush), or restart the client."
                 ),
             )?;
         }

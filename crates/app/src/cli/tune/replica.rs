@@ -34,7 +34,7 @@ pub(super) struct Args {
     /// Volume, such as D:
     #[arg(long, value_name = "LETTER", value_parser = volume, required_unless_present = "disk")]
     volume: Option<String>,
-    /// Number of a whole disk, for a trace
+    /// Number of a whole disk, instead of a volume; only for a trace
     #[arg(long, value_name = "NUMBER", conflicts_with = "volume")]
     disk: Option<u32>,
     /// Round trip time to the other server, such as 2ms

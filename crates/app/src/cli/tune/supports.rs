@@ -140,7 +140,7 @@ fn names(word: &str) -> Result<Vec<String>, Failure> {
 enum SearchError {
     #[error("cannot read the file")]
     Io(#[from] std::io::Error),
-    #[error("file too large: {0} bytes, more than any kernel")]
+    #[error("the file is too large: {0} bytes; no kernel is that large")]
     TooLarge(u64),
     #[error(transparent)]
     Image(#[from] ImageError),

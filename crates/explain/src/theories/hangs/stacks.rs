@@ -43,7 +43,7 @@ const KNOWN: [Known; 8] = [
         ],
         waited: "for the loader lock, which a thread holds while a DLL is loaded, unloaded or initialized",
         remedy: "Find the DLL that did long work in DllMain or was read slowly: the thread that held the \
-            lock is in the chain above, and its stack has the name",
+            lock is in the chain above, and its stack contains the name of the DLL",
         source: Source {
             title: "Microsoft: Dynamic-Link Library Best Practices (loader lock)",
             url: Some(

@@ -37,7 +37,12 @@ impl Told<'_, '_> {
         };
         let when = match worst.of.edge {
             Edge::Both => format!("{} to {}", moment(range.start), moment(range.end)),
-            Edge::End(_) => format!("since before the recording, until {}", moment(range.end)),
+            Edge::End(_) => {
+                format!(
+                    "from before the recording began until {}",
+                    moment(range.end)
+                )
+            }
             Edge::Start => format!("from {}, and still at the trace's end", moment(range.start)),
         };
         let at_least = match worst.of.edge {
@@ -176,7 +181,8 @@ impl Told<'_, '_> {
         let priorities = match own.zip(theirs) {
             Some((own, theirs)) if theirs < own => {
                 format!(
-                    " Its priority was {theirs}, that of the waiting thread {own}: priority inversion."
+                    " Its priority was {theirs}, and the priority of the waiting thread was {own}: \
+                     priority inversion."
                 )
             }
             _ => String::new(),
@@ -387,7 +393,8 @@ impl Told<'_, '_> {
         if let Edge::End(ticks) = worst.of.edge {
             doubts.push(format!(
                 "The wait began before the recording: its reason is not recorded, and only the time \
-                 since then counts. The kernel counted {} before the thread ran (about {})",
+                 since the recording began counts. The kernel counted {} before the thread ran \
+                 (about {})",
                 counted(u64::from(ticks), "clock tick", "clock ticks"),
                 duration(i64::from(ticks).saturating_mul(TICK_NS))
             ));

@@ -78,7 +78,7 @@ impl Victims {
         };
         let threads = match self.0.len() {
             1 => String::new(),
-            n => format!("{} threads, most of all ", grouped(n as u64)),
+            n => format!("{} threads, mainly ", grouped(n as u64)),
         };
         format!(
             " Threads had to wait for these CPUs: {threads}thread {id} of {} {}, {} in total and \

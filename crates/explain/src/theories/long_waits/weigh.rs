@@ -465,7 +465,8 @@ fn interrupts(
         return scales.cpu_time(&INTERRUPTS, &by, had);
     };
     let because = format!(
-        "{had} It waited in the queue of its ideal processor, CPU {}, where they used {} of the time.",
+        "{had} It waited in the queue of its ideal processor, CPU {}, where DPCs and ISRs used {} of \
+         the time.",
         ideal.cpu,
         percent(ideal.interrupts_ns(), ideal.held.all_ns)
     );
@@ -699,8 +700,8 @@ fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) 
     let (explains_ns, because) = match (waiter.ran_unseen, is_doubtful) {
         (true, _) => (
             scales.ready_ns,
-            "switches contradict each other during the wait, or those of a CPU are missing: it may \
-             have run unseen",
+            "switches contradict each other during the wait, or the switches of a CPU are missing: \
+             it may have run unseen",
         ),
         (false, true) if facts.may_be_of_run_before(waiter) => (
             scales.ready_ns,

@@ -31,7 +31,7 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
     };
     let until = match waiter.wait {
         Some(_) if waiter.ticks_before.is_some() => format!(
-            "since before the recording, which began at {}, until {}",
+            "from before the recording began at {} until {}",
             moment(waiter.range.start),
             moment(waiter.range.end)
         ),
@@ -480,11 +480,11 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         )),
         Some(Cause::Interrupts) if argued.weighed.locked_ideal.is_some() => remedies.push(
             "See the finding about CPUs locked by DPCs and ISRs: threads whose ideal \
-             processor is one of them wait like this one."
+             processor is one of these CPUs wait like this thread."
                 .to_owned(),
         ),
         Some(Cause::Interrupts) => remedies.push(
-            "Find the driver whose DPCs and ISRs had the CPUs (laglab dpcisr). Update \
+            "Find the driver whose DPCs and ISRs used the CPUs (laglab dpcisr). Update \
              it, or distribute its interrupts over more CPUs."
                 .to_owned(),
         ),
@@ -546,9 +546,9 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     }
     if let Some(ticks) = waiter.ticks_before {
         doubts.push(format!(
-            "It was ready before the recording began, and only the time since then counts. The kernel \
-             counted {} before it ran (about {}): since it became ready or since it began to wait, which \
-             Microsoft does not document.",
+            "It was ready before the recording began, and only the time since the recording began \
+             counts. The kernel counted {} before it ran (about {}). Microsoft does not document \
+             whether this count begins when a thread becomes ready or when it begins to wait.",
             counted(u64::from(ticks), "clock tick", "clock ticks"),
             duration(i64::from(ticks).saturating_mul(TICK_NS))
         ));
@@ -565,8 +565,8 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     }
     if argued.weighed.locked_ideal.is_some() {
         doubts.push(
-            "A trace contains a thread's ideal processor only when it leaves its CPU: the one of \
-             the wait is taken from the end of the run after it."
+            "A trace contains a thread's ideal processor only when it leaves its CPU: the ideal \
+             processor during the wait is taken from the end of the run after the wait."
                 .to_owned(),
         );
     }

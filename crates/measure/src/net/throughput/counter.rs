@@ -198,13 +198,13 @@ enum RefusedRun {
     #[error("{0}")]
     Line(#[from] io::Error),
     #[error(
-        "version {0} of the protocol is not supported, only {VERSION}; use the same laglab version at both \
+        "version {0} of the protocol is not supported, only version {VERSION}; use the same laglab version at both \
          ends"
     )]
     Version(u32),
-    #[error("a run takes at most {} s", MAX_TIME.as_secs())]
+    #[error("the run is too long: a run takes at most {} s", MAX_TIME.as_secs())]
     TooLong,
-    #[error("this system has no such method")]
+    #[error("the system of the counter does not support this method")]
     NoMethod,
     #[error(transparent)]
     Net(#[from] NetError),

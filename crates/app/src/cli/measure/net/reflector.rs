@@ -59,7 +59,7 @@ pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let counts = format!(
-        "counted {}, {}, of {}; {} without packets",
+        "counted {} ({}) of {}; {} without a complete run",
         wording::counted(counted.packets, "packet", "packets"),
         output::size(counted.bytes),
         wording::counted(counted.runs, "run", "runs"),

@@ -71,7 +71,7 @@ impl Metric {
         };
         let advice = similar.map(|name| format!("; the traces have `{name}`"));
         Ok(Failure::Input(format!(
-            "cannot compare {name}: no trace has any{}",
+            "cannot compare {name}: no trace has samples of it{}",
             advice.unwrap_or_default()
         )))
     }

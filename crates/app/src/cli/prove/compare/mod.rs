@@ -348,13 +348,13 @@ fn order_text(judgement: &Judgement) -> Option<String> {
 fn stall_text(stalls: &Stalls, unit: Unit) -> String {
     let rate = match (stalls.rates.ratio, stalls.rates.high) {
         (Some(ratio), Some(high)) => format!(
-            "{ratio:.2} times as many per sample ({:.2} to {high:.2})",
+            "×{ratio:.2} (95 % interval {:.2} to {high:.2})",
             stalls.rates.low
         ),
-        _ => format!("at least {:.2} times as many per sample", stalls.rates.low),
+        _ => format!("at least ×{:.2}", stalls.rates.low),
     };
     format!(
-        "Stalls above {} (p{} before the change): {} with {} before, {} with {} after it; {rate}.",
+        "Stalls above {} (the p{} before the change): {} before ({}), {} after ({}). Rate per sample: {rate}.",
         value_text(stalls.above, unit),
         (stalls.share * 1_000.0).round() / 10.0,
         grouped(stalls.before),

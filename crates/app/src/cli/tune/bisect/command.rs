@@ -27,7 +27,7 @@ pub(super) fn measure(
 ) -> Result<f64, Failure> {
     let failed = |what: String| {
         Failure::Input(format!(
-            "`{command}` {what}; earlier measurements are kept, and the same laglab command continues"
+            "`{command}` {what}; earlier measurements are kept; to continue, run the same laglab command again"
         ))
     };
     let system = |error: std::io::Error| failed(format!("cannot run: {error}"));

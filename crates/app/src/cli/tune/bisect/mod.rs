@@ -173,7 +173,7 @@ fn list(path: &Path) -> Result<Vec<String>, Failure> {
     if length > MAX_BYTES {
         return Err(Failure::input(
             path,
-            format!("file too large: {length} bytes, more than any list of settings"),
+            format!("the file is too large for a list of settings: {length} bytes"),
         ));
     }
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;

@@ -265,9 +265,9 @@ pub(super) fn table(json: bool) -> Result<(), Failure> {
     output::paragraph(
         &mut out,
         "These values mean the same on clients and servers. Every other value has the same effect \
-         as one of these values; on servers it may be another one than on clients. Only the boost \
-         after a wait can differ: 0x19 and 0x1a, and also 0x29 and 0x2a, differ in the boost \
-         alone.",
+         as one of these values, but clients and servers may match it to different ones. Only the \
+         boost after a wait can differ: 0x19 and 0x1a, and also 0x29 and 0x2a, differ only in the \
+         boost.",
     )?;
     output::paragraph(
         &mut out,
