@@ -170,7 +170,7 @@ fn options_limit_the_scope() {
     assert_eq!(during["end"], focus[to]["at_ns"]);
 }
 
-/// Trims a trace to a part of the time from 30.4 s to 49.8 s, when all processors are busy. Checks that the
+/// All processors are busy from 30.4 s to 49.8 s. Trims the trace to a part of this time, and checks that the
 /// explanation of the part also reports busy processors.
 #[test]
 fn a_part_of_a_trace_is_as_busy_as_it_was() {

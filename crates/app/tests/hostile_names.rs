@@ -208,7 +208,8 @@ fn exports_keep_the_names() {
 
         export("p.pftrace");
         let written = fs::read(path("p.pftrace")).unwrap();
-        // Trace.packet, TracePacket.process_tree, ProcessTree.processes, Process.cmdline.
+        // The path of fields is Trace.packet, TracePacket.process_tree, ProcessTree.processes,
+        // Process.cmdline.
         for name in below(&written, &[1, 2, 1, 3]) {
             perfetto.insert(String::from_utf8(name.to_vec()).unwrap());
         }

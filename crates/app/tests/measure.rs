@@ -366,7 +366,8 @@ fn results_are_printed_before_a_file_error() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Stops the program in its third run. The first run is the warm-up, and the second one counts.
+/// Stops the program in its third run. The first run is the warm-up. The second run counts, so its results
+/// must be kept.
 #[cfg(target_os = "linux")]
 #[test]
 fn results_before_ctrl_c_are_kept() {

@@ -99,7 +99,8 @@ fn two_sleeps_of_a_measurement_are_compared_by_their_runs() {
     );
 }
 
-/// Checks that the page has the table, the pictures and nothing from elsewhere.
+/// Checks that the page has the table and the pictures, escapes the names from the file, and contains no
+/// scripts.
 #[test]
 fn a_page_shows_the_comparison_in_pictures() {
     let folder = tempfile::tempdir().unwrap();

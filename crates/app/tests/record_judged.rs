@@ -31,8 +31,8 @@ fn judged(folder: &Path, options: &[&str]) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// Returns for each theory, by the theory's id, true if the table of needs states that the capture has the
-/// data for the theory.
+/// Returns an entry for each theory, by the id of the theory. The entry is true if the table of needs states
+/// that the capture has the data for the theory.
 fn promised(capture: &Capture) -> BTreeMap<String, bool> {
     let all = needs::THEORIES.iter();
     all.map(|needs| (needs.theory.to_owned(), needs.are_met_by(capture)))

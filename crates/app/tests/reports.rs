@@ -161,7 +161,8 @@ fn the_long_wait_of_a_ready_thread_is_one_line() {
     assert_eq!(row["process_name"], "LockApp.exe");
     assert!(!row["old_state"].is_null());
 
-    // The report of wakes must show the start of the same wait, and the thread that ended the previous wait.
+    // The report of wakes must contain the wake with which this wait began. The wake must show the thread
+    // that ended the previous wait.
     let ready = rows(&["readythread", "--thread", &id], &stall.trace);
     let at = |row: &&Value| row["time_ns"] == wait["readied_ns"];
     let readied = ready.iter().find(at).expect("the event is reported");

@@ -4,7 +4,7 @@ mod program;
 
 use program::{json, laglab, text};
 
-/// Compares rows with the table of Win32PrioritySeparation that PC-Tuning publishes.
+/// Compares rows of the printed table with the table of Win32PrioritySeparation that PC-Tuning publishes.
 #[test]
 fn the_table_of_quanta_matches_the_published_one() {
     let shown = text(&["tune", "explain", "--table"]);
@@ -50,7 +50,8 @@ fn a_value_is_decoded_for_client_and_server() {
     assert!(decoded(&["2", "--build", "26100"])["doubt"].is_string());
 }
 
-/// Decodes debugger output that PC-Tuning publishes, for the default value and for the value 0xffff3f91.
+/// Checks the values that are decoded from debugger output. PC-Tuning publishes this output for the default
+/// value and for the value 0xffff3f91.
 #[test]
 fn debugger_output_is_decoded() {
     for (shown, ratio, units) in [("2:060c12", 3, 18), ("1:0c 18 24", 2, 24)] {
@@ -159,7 +160,8 @@ fn without_a_name_every_setting_is_listed() {
     assert!(shown.contains("Receive side scaling") && shown.contains("*NumRssQueues"));
 }
 
-/// Compares with the durations of Sleep(1) that PC-Tuning publishes: 1.496 ms, 15.62 ms and about 15.5 ms.
+/// Compares the computed durations of Sleep(1) with the durations that PC-Tuning publishes: 1.496 ms, 15.62
+/// ms and about 15.5 ms.
 #[test]
 fn sleeps_match_published_durations() {
     let takes = |args: &[&str]| {

@@ -130,8 +130,8 @@ impl Explanation {
         Some(record::merged(&needs))
     }
 
-    /// Returns an explanation without findings, for files of different systems or from before and
-    /// after a boot.
+    /// Returns an explanation without findings. It is used if the files are from different systems, or from
+    /// before and after a boot.
     fn of_several_systems(store: &Store, options: Options<'_>) -> Result<Explanation, StoreError> {
         let because = "the files are of different systems, or from before and after a boot: they \
             cannot be explained together";

@@ -17,10 +17,10 @@ pub(crate) struct Within {
     pub(crate) inside_ns: i64,
 }
 
-/// Calls `each` for every run of a thread that overlaps the range. The arguments are the view, the row, and
-/// the times within the range. Skips idle threads and doubtful runs. Returns the time for which DPCs and
-/// service routines interrupted idle threads within the range, in nanoseconds.
-/// [`crate::survey::interrupted_runs`] and [`crate::survey::totals`] compute the same times in SQL.
+/// Calls `each` for every run of a thread that overlaps the range. `each` receives the view, the row, and the
+/// times within the range. Skips idle threads and doubtful runs. Returns the time for which DPCs and service
+/// routines interrupted idle threads within the range, in nanoseconds. [`crate::survey::interrupted_runs`]
+/// and [`crate::survey::totals`] compute the same times in SQL.
 ///
 /// The columns must include `start_ns`, `end_ns`, `cpu_ns`, `cpu`, `thread_id` and `planned_thread_id`.
 ///

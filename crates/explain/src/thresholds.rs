@@ -142,8 +142,8 @@ thresholds! {
     CONVOY_THREADS: usize = 4 Number, OWN;
     /// Minimum number of handovers of the lock in a convoy.
     CONVOY_HANDOVERS: u64 = 8 Number, OWN;
-    /// The report says that the holders of a lock got no CPU if this explains at least this share of a
-    /// thread's waits.
+    /// The report says that the holders of a lock got no CPU if the lack of CPU time explains at least this
+    /// share of a thread's waits.
     STARVED_HOLDER_PERCENT: i64 = 10 Percent, OWN;
 
     /// Minimum total of a thread's waits for hard faults that is reported.

@@ -232,8 +232,8 @@ mod tests {
         (clock.expiry(woken, 10_000, GAME) - woken) as f64 / 10_000.0
     }
 
-    /// Compares with durations computed by hand: ceil((d + 1 ms) / T) · T − d. T is the period, and
-    /// d = 4 µs is the time from the last interrupt to the call of `Sleep(1)`.
+    /// Compares durations of `Sleep(1)` in the model with durations computed by hand: ceil((d + 1 ms) / T) ·
+    /// T − d. T is the period, and d = 4 µs is the time from the last interrupt to the call of `Sleep(1)`.
     #[test]
     fn sleep_lengths_follow_from_the_period() {
         for (period, expected) in [
@@ -248,8 +248,8 @@ mod tests {
         }
     }
 
-    /// Compares with the durations of `Sleep(1)` that PC-Tuning measured: 1.4953 to 1.4968 ms if a
-    /// request counts, about 15.5 ms on Windows 10 if only another process has a request, and
+    /// Compares durations of `Sleep(1)` in the model with the durations that PC-Tuning measured: 1.4953 to
+    /// 1.4968 ms if a request counts, about 15.5 ms on Windows 10 if only another process has a request, and
     /// 15.616 to 15.6245 ms if a request is ignored because the process's windows are hidden.
     #[test]
     fn sleep_lengths_follow_from_whose_request_counts() {

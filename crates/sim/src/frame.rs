@@ -68,7 +68,7 @@ pub(crate) enum FrameError {
 
 impl Frame {
     /// Replaces the contents of `out` with the frame, cut to its first `snap_length` bytes. Captures often
-    /// cut frames in this way. Lengths and checksums in the headers are those of the whole frame.
+    /// cut frames in this way. Lengths and checksums in the headers describe the whole frame.
     ///
     /// # Errors
     /// Returns an error if the payload, the DSCP or the ECN does not fit into a packet; `out` is then empty.

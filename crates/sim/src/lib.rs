@@ -1,7 +1,7 @@
 //! A deterministic model of the parts of Windows that affect latency: the dispatcher, interrupts and DPCs,
 //! timers, disks and network adapters. It runs a [scenario] and writes an `.etl` trace as Windows would have
-//! logged it. It also returns the truth: exact numbers about what happened in the model, with which analyses
-//! of the trace can be compared.
+//! logged it. It also returns the truth: exact numbers about what happened in the model. Analyses of the
+//! trace can be compared with these numbers.
 //!
 //! Times are integer numbers of ticks of the trace's clock, counted from the trace's start. So logged times
 //! need no rounding. The same scenario and seed give the same bytes on every system.

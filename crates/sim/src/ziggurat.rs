@@ -78,7 +78,8 @@ mod tests {
         assert!((last * (1.0 - bell(last)) - AREA).abs() < 1e-9);
     }
 
-    /// The share of drawn values above each point must be that of the normal distribution.
+    /// Checks the share of drawn values above each point. It must be the share that the normal distribution
+    /// has above this point.
     #[test]
     fn draws_are_normal_up_to_the_tails() {
         let count = 2_000_000;

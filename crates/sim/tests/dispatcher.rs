@@ -187,8 +187,8 @@ fn a_capped_group_waits_for_the_next_generation() {
           { name = "job 1", affinity = [1], program = [ { run = "1s" } ] },
         ]
     "#);
-    // The cap is a quarter of the 200 ms of processor time in a generation: 50 ms. Two threads use
-    // it at the same time, so each runs for 25 ms.
+    // The cap is a quarter of the 200 ms of processor time in a generation: 50 ms. Two threads use this time
+    // in parallel, so each runs for 25 ms.
     for cpu in [0, 1] {
         let name = format!("job {cpu}");
         let expected = [

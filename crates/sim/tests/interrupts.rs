@@ -135,8 +135,8 @@ fn a_queue_is_masked_while_its_dpc_runs() {
     assert_eq!(packets, 5_000);
 }
 
-/// Checks a DPC of low importance on a busy processor. It waits for the next clock tick, or until more than
-/// four DPCs are queued.
+/// Checks a DPC of low importance on a busy processor. The DPC must wait for the next clock tick, or until
+/// more than four DPCs are queued.
 #[test]
 fn low_importance_waits_for_the_clock() {
     let device = "
@@ -183,8 +183,8 @@ fn low_importance_waits_for_the_clock() {
     );
 }
 
-/// Checks a DPC that is queued on another processor. It waits for the clock interrupt of that processor,
-/// unless its importance causes an inter-processor interrupt.
+/// Checks a DPC that is queued on another processor. The DPC must wait for the clock interrupt of that
+/// processor, unless its importance causes an inter-processor interrupt.
 #[test]
 fn importance_decides_when_another_processor_looks() {
     let device = "
@@ -249,8 +249,8 @@ fn threaded_dpcs_run_in_a_thread() {
     assert_eq!(threaded.len(), 49);
     for (isr, dpc) in isrs.iter().zip(&threaded) {
         assert_eq!(dpc.start, isr.end);
-        // The routines of the other device (12 µs) run inside the threaded DPC. The kernel's
-        // unlogged work at a clock interrupt can add to its exclusive time.
+        // The routines of the other device (12 µs) run inside the threaded DPC. The kernel's unlogged work at
+        // a clock interrupt can add to the exclusive time of the threaded DPC.
         assert_eq!(dpc.end - dpc.start - dpc.exclusive, 12_000);
         assert!(
             (1_000_000..=1_002_000).contains(&dpc.exclusive),

@@ -1,5 +1,5 @@
-//! Tests of invariants that hold for every trace that the model writes. They read the traces of
-//! random scenarios and compare them with the truth.
+//! Tests of invariants that hold for every trace that the model writes. The tests read the traces of random
+//! scenarios and compare these traces with the truth.
 
 mod random_scenario;
 
@@ -333,8 +333,8 @@ impl<'m> Run<'m> {
 
     /// Checks that the time of each processor is the sum of the time of threads, of interrupts, and of
     /// idleness (including the time while the machine is suspended). Turns and interrupts in the trace must
-    /// be equal to those in the truth, except for the unlogged work of clock interrupts. If a tick is not an
-    /// integer number of ns, each interval may differ by 1 ns.
+    /// be equal to the turns and interrupts in the truth, except for the unlogged work of clock interrupts.
+    /// If a tick is not an integer number of ns, each interval may differ by 1 ns.
     fn processor_time_is_conserved(&self) {
         let whole = 1_000_000_000 % self.made.clock_hz == 0;
         let processors = self.truth["processors"].as_array().expect("a list");
@@ -450,9 +450,9 @@ impl<'m> Run<'m> {
         assert_eq!(self.truth["hard_faults"], faults);
     }
 
-    /// Returns the waits of each thread as a ready thread. Checks three conditions: the runs of a thread do
-    /// not overlap; they are on processors of the thread's affinity; and the thread became ready before each
-    /// run.
+    /// Returns for each thread the waits during which it was ready without a processor. Checks three
+    /// conditions: the runs of a thread do not overlap; they are on processors of the thread's affinity; and
+    /// the thread became ready before each run.
     fn waits(&self) -> BTreeMap<String, Vec<Wait>> {
         let mut runs: BTreeMap<u32, Vec<Turn>> = BTreeMap::new();
         for turn in self

@@ -50,7 +50,7 @@ fn keys_and_focus_of_a_stall() {
 
     let changes = moments(&run, "focus");
     let focus = &run.tables.focus;
-    // The process that has the focus at the trace's start has had it since time 0.
+    // A process has the focus at the trace's start. In the table, this focus starts at time 0.
     assert!(!focus.starts_at_event[0] && focus.start_ns[0] == 0);
     assert!(is_at(focus.end_ns[0], changes[0].0));
     // A focus change to the idle process means that no process has the focus.

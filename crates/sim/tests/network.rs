@@ -1,5 +1,5 @@
-//! Tests with scenarios of DPC floods, file copies, USB, RSS and DSCP. The truth must have the
-//! published figures, and the trace must agree with it.
+//! Tests with scenarios of DPC floods, file copies, USB, RSS and DSCP. The truth must have the published
+//! figures, and the trace must agree with the truth.
 
 mod read_back;
 mod routines;

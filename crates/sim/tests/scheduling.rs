@@ -1,5 +1,5 @@
-//! Tests with scenarios about scheduling. The model must behave as they describe, and the trace
-//! must show it.
+//! Tests with scenarios about scheduling. The model must behave as the scenarios describe, and the trace must
+//! show this behaviour.
 
 mod read_back;
 
@@ -22,8 +22,8 @@ fn near(found: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Returns the length of the longest wait as a ready thread of a watched thread, in seconds, and the share of
-/// each cause.
+/// Returns the longest time in seconds for which a watched thread was ready without a processor, and the
+/// share of each cause in this time.
 fn longest_wait(run: &Run, process: &str) -> (f64, BTreeMap<String, f64>) {
     let wait = &run.watched(process)["longest_ready_waits"][0];
     let held: BTreeMap<String, f64> = (wait["held_by_cpu_ns"].as_object().unwrap().iter())
@@ -45,7 +45,7 @@ fn two_seeds(name: &str) -> [Run; 2] {
     runs
 }
 
-/// Compares with the published figures of "What Outranks Thread Priority?".
+/// Compares the scenario `rank-stall` with the published figures of "What Outranks Thread Priority?".
 #[test]
 fn rank_stall() {
     for (run, spread) in two_seeds("rank-stall").iter().zip([1.0, 3.0]) {

@@ -33,7 +33,8 @@ pub(super) struct Args {
     /// File or folder to write; its name selects the format
     #[arg(long, value_name = "FILE|DIR")]
     to: PathBuf,
-    /// Start at this time: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC (ISO 8601)
+    /// Start at this time: a time since the trace's start (for example 1.5, 1.5s, 20ms or 7us), or UTC (ISO
+    /// 8601)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<Moment>,
     /// End before this time

@@ -13,8 +13,8 @@ pub(super) struct FilterArgs {
     /// Select events of this provider: its GUID or a part of its name (case-insensitive)
     #[arg(long, value_name = "NAME|GUID")]
     provider: Vec<ProviderPattern>,
-    /// Select events of this kind: id (for kernel and classic events, the opcode), name, or the part of the
-    /// name before or after the / (case-insensitive); * matches any text
+    /// Select events with this name or id. For kernel and classic events, the id is the opcode. The part of
+    /// the name before or after the / is enough; * matches any text (case-insensitive)
     #[arg(long, value_name = "NAME|ID")]
     event: Vec<EventPattern>,
     /// Select events logged by, or about, the process with this id
@@ -29,7 +29,8 @@ pub(super) struct FilterArgs {
     /// Select events logged on this CPU
     #[arg(long)]
     cpu: Vec<u16>,
-    /// Start at this time: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC (ISO 8601)
+    /// Start at this time: a time since the trace's start (for example 1.5, 1.5s, 20ms or 7us), or UTC (ISO
+    /// 8601)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<Moment>,
     /// End at this time, inclusive

@@ -26,7 +26,7 @@ pub(super) struct ScopeArgs {
     /// Explain the waits of this process's threads, by name or id (repeatable)
     #[arg(long, value_name = "PROCESS", help_heading = "Scope")]
     process: Vec<String>,
-    /// Explain waits at this time: since the trace's start (1.5, 20ms) or UTC
+    /// Explain waits at this time: a time since the trace's start (for example 1.5 or 20ms), or UTC
     #[arg(
         long,
         value_name = "TIME",

@@ -9,10 +9,13 @@ use measure::{HeatScale, Measurement, density};
 use super::maps;
 use crate::output::{self, duration};
 
-/// Sizes in characters: height and width of a map, width of the labels, gap between maps.
+/// Height of a map in lines.
 const ROWS: usize = 10;
+/// Width of a map in characters.
 const WIDTH: usize = 36;
+/// Width of the labels in characters.
 const LABEL: usize = 10;
+/// Gap between two maps in characters.
 const GAP: usize = 2;
 
 /// Maximum number of maps in the terminal.
@@ -20,6 +23,7 @@ const MAX_MAPS: usize = 12;
 
 /// Characters for cells, from few samples to many samples. A cell without samples is drawn as a space.
 const LETTERS: [char; 7] = ['.', ':', '-', '=', '+', '#', '@'];
+/// Colour of each character in `LETTERS`.
 const COLOURS: [AnsiColor; 7] = [
     AnsiColor::Blue,
     AnsiColor::Blue,

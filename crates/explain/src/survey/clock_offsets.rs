@@ -21,15 +21,16 @@ use rustc_hash::FxHashMap;
 use super::wakes::{Moment, Wakes};
 use crate::thresholds::{CLOCK_PAIRS, CLOCKS_AGREE_NS, CLOCKS_APART_MAX_NS, PROMPT_NS};
 
-/// An unpaired event may belong to an unpaired run near it. This is the number of runs that are examined
-/// before the event, and the number of runs that are examined after it.
+/// Number of runs that are examined before an unpaired event, and number of runs that are examined after it.
+/// One of these runs may belong to the event.
 const NEAR: usize = 16;
 
 /// Maximum number of possible pairs that are examined for one change of a clock.
 const VOTES: usize = 1 << 20;
 
-/// Maximum number of changes of clocks, and maximum number of candidates (CPU and offset) for each change.
+/// Maximum number of changes of clocks.
 const CHANGES: usize = 128;
+/// Maximum number of candidates (CPU and offset) that are tried for each change of a clock.
 const TRIED: usize = 4;
 
 /// Offsets of the CPUs' clocks. Clocks without an entry agree with each other.
@@ -113,8 +114,9 @@ impl Offsets {
         pairs
     }
 
-    /// Returns for each pair its event, together with the thread's run before the pair's run. The earlier run
-    /// must have ended before the event; otherwise a clock is wrong.
+    /// Returns an entry for each pair: the pair's event, and the thread's run before the pair's run. This
+    /// earlier run must have ended before the event; otherwise a clock is wrong. Pairs without an earlier run
+    /// have no entry.
     pub(super) fn runs_before(&self, wakes: &Wakes, pairs: &[Places]) -> Vec<Places> {
         let order = self.in_order(&wakes.ran);
         let mut before = vec![None; order.len()];

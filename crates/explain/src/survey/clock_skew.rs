@@ -170,8 +170,9 @@ mod tests {
     const MS: i64 = 1_000_000;
     const S: i64 = 1_000_000_000;
 
-    /// Time from the event that readies a thread to its run, and length of a run.
+    /// Time from the event that readies a thread to the run of the thread.
     const AFTER_NS: i64 = 5 * US;
+    /// Length of a run.
     const LONG_NS: i64 = 20 * US;
 
     /// Simulates CPUs that wake threads on each other for ten seconds. Most threads wake at random

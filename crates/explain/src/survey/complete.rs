@@ -63,8 +63,8 @@ impl Complete {
         self.range.start <= from && to <= self.range.end
     }
 
-    /// Returns an SQL condition that is true if all CPUs are recorded from `from` to `to`. These are columns
-    /// or expressions. The condition starts with `AND`, because it follows other conditions.
+    /// Returns an SQL condition that is true if all CPUs are recorded from `from` to `to`. Both arguments are
+    /// columns or expressions. The condition starts with `AND`, because it follows other conditions.
     pub(super) fn condition(&self, from: &str, to: &str) -> String {
         let mut condition = String::new();
         if self.range.start != i64::MIN {

@@ -31,8 +31,7 @@ const COLUMNS: [&str; 4] = ["end_ns", "cpu", "kind", "exclusive_ns"];
 const KINDS: &str = "'dpc', 'timer_dpc', 'io_timer', 'isr', 'msi'";
 
 impl<'c> Interrupted<'c> {
-    /// Creates a reader of the routines that ended after the start of the range `during`, and at its end or
-    /// before.
+    /// Creates a reader of the routines that ended after `during.start`, but not after `during.end`.
     ///
     /// # Errors
     /// Returns an error if the table cannot be read.

@@ -15,7 +15,7 @@ use crate::thresholds::NOTICED_NS;
 /// Maximum number of waits kept for a process.
 const KEPT: usize = 64;
 
-/// Waits for a CPU of the ready threads of a process. Each wait lasted at least `NOTICED_NS`.
+/// Waits of a process's ready threads for a CPU. Each wait lasted at least `NOTICED_NS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoticedWaits {
     /// Row of the process in the table `processes`.

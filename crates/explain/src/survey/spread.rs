@@ -2,8 +2,8 @@
 
 use tables::CpuRunsView;
 
-/// Distribution of the waits of ready threads for a CPU. The bounds of the lengths are powers of
-/// two.
+/// Distribution of the lengths of the waits of ready threads for a CPU. The bounds of the buckets are powers
+/// of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// Number of waits in each bucket. The upper bounds of the buckets are 1 µs, 2 µs, 4 µs, and so

@@ -12,8 +12,8 @@ use crate::Scope;
 use crate::ranges::overlap;
 use crate::thresholds::{LOST_PERCENT, NOTICED_NS, REAL_TIME_PRIORITY};
 
-/// Number of wait reasons with a separate counter. Windows has fewer; the rest is reserved for new
-/// reasons.
+/// Number of wait reasons with a separate counter. Windows has fewer wait reasons; the other counters are
+/// reserved for new reasons.
 const REASONS: usize = 48;
 /// Maximum number of blocks that are kept for a thread.
 const BLOCKS: usize = 64;
@@ -57,7 +57,7 @@ pub struct ThreadWaits {
     pub first: Option<Box<(Wait, u32)>>,
     /// Seconds of the trace in which the thread lost much time, in order.
     pub lost: Vec<LostSecond>,
-    /// Longest waits for a CPU below `NOTICED_NS`, the longest first.
+    /// Longest waits for a CPU that are shorter than `NOTICED_NS`, the longest first.
     pub short: Vec<Wait>,
     /// Wakes of a real-time thread, in order. Each entry has the time when the thread was readied, and the
     /// length of the wait for a CPU that followed, in nanoseconds.
@@ -69,7 +69,7 @@ pub struct ThreadWaits {
 pub struct LostSecond {
     /// Number of the second, from the trace's start.
     pub second: i64,
-    /// Time in waits for a CPU, each below `NOTICED_NS`, in nanoseconds.
+    /// Time in waits for a CPU that are shorter than `NOTICED_NS`, in nanoseconds.
     pub ready_ns: i64,
     /// Time in DPCs and service routines that interrupted the thread, in nanoseconds.
     pub inside_ns: i64,

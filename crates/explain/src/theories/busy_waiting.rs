@@ -282,9 +282,9 @@ impl Kernel {
         }
     }
 
-    /// Returns the drivers that wait in a loop, and true if functions of the kernel have names. If they have
-    /// names, a driver is found by the name of the stalling function. Otherwise it is found by the driver's
-    /// loop.
+    /// Returns the drivers that wait in a loop, and true if functions of the kernel have names. If these
+    /// functions have names, a driver is found by the name of the stalling function. Otherwise, a driver is
+    /// found by its loop.
     fn spins(&self, case: &Case<'_>) -> Result<(Vec<Spin>, bool), StoreError> {
         let tracker = ImageTracker::new(&case.names.images);
         let (named, stalls) = self.stalls(case);
@@ -376,8 +376,8 @@ fn gap_ns(interval_ns: i64) -> i64 {
     interval_ns.saturating_mul(5) / 2
 }
 
-/// Returns the maximum time that a sample represents, in nanoseconds. After a gap (because of suspension or
-/// lost samples), the time of one sample is therefore at most the time of two samples.
+/// Returns the maximum time that one sample represents, in nanoseconds: two sampling intervals. The time
+/// since the previous sample can be longer, because the machine was suspended or samples were lost.
 fn cap_ns(interval_ns: i64) -> i64 {
     interval_ns.saturating_mul(2)
 }
@@ -520,7 +520,7 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
     finding
 }
 
-/// Returns the driver, its threads and the CPU of the longest wait as subjects.
+/// Returns the subjects: the driver, its threads, and the CPU of the longest wait.
 fn subjects(driver: &str, spin: &Spin, cpu: u16) -> Vec<Subject> {
     let name = driver.to_owned();
     let mut threads: Vec<_> = spin.threads.keys().collect();

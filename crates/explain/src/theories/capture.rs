@@ -86,8 +86,10 @@ impl Theory for Capture {
         if contradictions > 0 {
             told.push(counted(
                 contradictions,
-                "context switch contradicts the previous one on its CPU",
-                "context switches contradict the previous ones on their CPUs",
+                "context switch at which the thread that stopped is not the thread that the CPU's \
+                 previous switch started",
+                "context switches at which the thread that stopped is not the thread that the CPU's \
+                 previous switch started",
             ));
             let selection =
                 Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));

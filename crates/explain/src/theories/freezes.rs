@@ -63,8 +63,8 @@ impl Theory for Freezes {
     }
 }
 
-/// Describes a freeze of a process. `focus_ns` is the time since when the frozen process had the focus;
-/// `None` if it did not have the focus.
+/// Describes a freeze of a process. `focus_ns` is the first time during the freeze at which the process had
+/// the focus. It is `None` if the process did not have the focus.
 fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Finding, StoreError> {
     let Range { start, end } = freeze.range;
     let process = case.process(freeze.process_row, Some(freeze.process_id));
@@ -191,7 +191,7 @@ struct Woken {
     start_ns: i64,
     end_ns: i64,
     /// True if a DPC woke the thread. A timer that expires wakes threads by a DPC. Such a timer also wakes
-    /// threads of suspended apps for which no user and no program waits.
+    /// threads of a suspended app, even if no user and no program waits for the app.
     by_dpc: bool,
 }
 

@@ -440,8 +440,9 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     Ok(finding)
 }
 
-/// Returns the time during which at least one thread of the convoy waited for a page from disk, in
-/// nanoseconds, and evidence with the hard faults of its process in this time.
+/// Returns two values about the time range of a convoy. The first value is the time in nanoseconds during
+/// which at least one thread of the convoy waited for a page from disk. The second value is evidence with the
+/// hard faults of the convoy's process.
 fn pages(case: &Case<'_>, convoy: &Convoy) -> Result<(i64, Evidence), StoreError> {
     let within = convoy.during.start..convoy.during.end.saturating_add(1);
     let (mut waits, mut sums) = (Vec::new(), (0_u64, None::<i64>));

@@ -311,8 +311,8 @@ fn units_left(mhz: u32) -> Expression {
 }
 
 /// Returns the length of a quantum, computed from the units that were left at the end of turns. If at least
-/// half of the turns have the most frequent value, it is this value, because Windows refills an expired
-/// quantum at once. If turns end earlier, it is the largest value.
+/// half of the turns have the same value, this value is the length, because Windows refills an expired
+/// quantum at once. If turns end earlier, the largest value is the length.
 fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     let mut of: FxHashMap<i64, u64> = FxHashMap::default();
     for (units, turns) in turns {

@@ -124,7 +124,7 @@ impl<'c> Missed<'c> {
     }
 }
 
-/// Returns findings about the real-time threads that missed most.
+/// Returns findings about the real-time threads that missed most periods.
 fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
     let all = threads.iter().filter_map(|thread| Missed::of(thread));
     let mut all: Vec<Missed<'_>> = all.collect();
@@ -367,7 +367,7 @@ fn with_cause(
 /// and the total time of these runs in nanoseconds.
 type Routine = (u16, Option<u32>, u64, u64, i64);
 
-/// DPCs and service routines in time ranges, by CPU. Most CPU time comes first.
+/// DPCs and service routines in time ranges, by CPU. The routine with most CPU time comes first.
 struct Routines {
     ranges: Vec<Range<i64>>,
     rows: Vec<Routine>,

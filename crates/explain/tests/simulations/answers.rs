@@ -26,13 +26,13 @@ struct Answer {
     theory: String,
     /// Minimum severity of the first finding.
     severity: String,
-    /// Texts that the first finding contains.
+    /// Texts that the first finding must contain.
     says: Vec<String>,
     /// Further warnings or problems that must exist.
     also: Vec<Told>,
-    /// Theories that may also have warnings and problems, because these are true.
+    /// Theories that may also have warnings and problems, because these findings are true.
     may: Vec<String>,
-    /// Texts that no warning and no problem contains.
+    /// Texts that must not be in any warning or problem.
     never: Vec<String>,
     /// Answers to questions about a program or a time.
     ask: Vec<Asked>,
@@ -352,7 +352,8 @@ fn a_missing_part_of_the_recording_makes_no_other_answer() {
     });
 }
 
-/// `healthy` on machines of all sizes: 20 runs, or 500 in the long run.
+/// Checks that the scenario `healthy` gives no warning and no problem on machines of all sizes. There are 20
+/// runs, or 500 runs if `LAGLAB_ANSWERS` is set.
 #[test]
 fn healthy_machines_of_all_sizes_give_no_alarm() {
     const SIZES: [u32; 10] = [1, 2, 3, 4, 6, 8, 16, 32, 64, 256];

@@ -117,7 +117,8 @@ fn a_part_of_a_healthy_desktop_has_no_wait_from_before() {
 }
 
 /// Tests a thread of a window that waits for an answer. The wait begins at 1 s, and the answer comes 4 s
-/// later. The trace is cut before the answer.
+/// later. The trace is cut 2 s after the start of the wait. The wait must be reported as a hang of at least 2
+/// s.
 #[test]
 fn a_hang_at_the_end_of_the_trace_is_told() {
     let simulated = simulated("open", &call("4s"));

@@ -1,5 +1,5 @@
-//! Tests of the named causes: interrupts, busy waiting, timers and the network. They are compared with the
-//! truth files of simulations.
+//! Tests of the named causes: interrupts, busy waiting, timers and the network. The reported causes are
+//! compared with the truth files of simulations.
 
 use std::collections::BTreeMap;
 

@@ -31,10 +31,13 @@ const ROOM_NS: i64 = 10_000_000_000;
 /// Offset of the first event's payload, which is the log-file header.
 const PAYLOAD: usize = 72 + 32;
 
-/// Offsets of numbers in the log-file header.
+/// Offset of the number of processors, in the log-file header.
 const PROCESSORS: usize = PAYLOAD + 0xC;
+/// Offset of the end time, in the log-file header.
 const END: usize = PAYLOAD + 0x10;
+/// Offset of the clock's frequency, in the log-file header.
 const FREQUENCY: usize = PAYLOAD + 0x100;
+/// Offset of the kind of clock, in the log-file header.
 const CLOCK_KIND: usize = PAYLOAD + 0x110;
 
 /// Numbers of the header. Each has values that no session writes, or that do not belong to this session.

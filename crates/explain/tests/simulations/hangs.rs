@@ -183,7 +183,8 @@ program = [ { repeat = 3, steps = [ { sleep = "1s" }, { acquire = "document" }, 
     );
 }
 
-/// Tests two workers that each hold a lock for 150 ms. The painting thread waits for this lock.
+/// Tests three threads that share a lock. Two workers take the lock in turn and hold it for 150 ms each. The
+/// painting thread waits for the lock.
 #[test]
 fn a_lock_of_three_threads_is_found() {
     let explained = explained(
@@ -547,7 +548,8 @@ name = "printer.exe""#,
     assert_has(&told, &["render", "codec.exe"]);
 }
 
-/// Tests that twelve disk requests that each take seconds are reported, although they are few.
+/// Checks that four disk requests of 2 s each are reported, although there are only a few requests. Four
+/// requests of 900 ms each are not reported.
 #[test]
 fn few_requests_of_a_dying_disk_are_found() {
     let disk = |service: &str| {

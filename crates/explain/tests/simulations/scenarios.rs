@@ -170,8 +170,8 @@ fn suspension_counts_neither_for_locks_nor_for_freezes() {
         );
         let awake = loss(&Simulated::new(scenario, &[]));
         let asleep = loss(&Simulated::of_text(scenario, &asleep, &[]));
-        // The frozen time includes two seconds of suspension, which are no loss. The rest is as long as
-        // without suspension. The threads of the lock convoy have the same work after the suspension.
+        // In `frozen`, the freeze is as long as without suspension, but two seconds of it are suspension,
+        // which is no loss. In `lock-convoy`, the threads still have the same work after the suspension.
         let expected = match scenario {
             "frozen" => awake - 2_000_000_000,
             _ => awake,

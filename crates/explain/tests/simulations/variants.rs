@@ -203,7 +203,7 @@ fn ring(trace: &[u8], bytes: usize) -> Vec<u8> {
 }
 
 /// Tests traces in which the events of one CPU begin later or end earlier than the events of another CPU.
-/// Some threads seem to wait although they ran. They must not be findings.
+/// Some threads seem to wait although they ran. These waits must not be findings.
 #[test]
 fn no_wait_is_reported_if_only_some_cpus_are_recorded() {
     for scenario in ["healthy", "load"] {
@@ -416,8 +416,7 @@ fn clocks_that_disagree_are_named() {
             for row in list(evidence, "rows") {
                 let cell = |place: usize| row[place].as_i64().unwrap();
                 let most = ahead_ns(cell(0), cell(1)) - ahead_ns(cell(2), cell(3));
-                // If the row compares with the end of the previous run, the clock of the CPU of this run is
-                // ahead.
+                // If the row shows a run that precedes the event, the clock of the run's CPU is ahead.
                 let is_before = cell(6) == cell(4) - cell(1);
                 let most = if is_before { -most } else { most };
                 assert!((1..=most).contains(&cell(6)), "{}: {row}", case.label);

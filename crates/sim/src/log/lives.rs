@@ -79,7 +79,8 @@ pub(crate) struct Thread<'a> {
     pub(crate) who: Who,
     /// Base priority, 0 to 31.
     pub(crate) base_priority: u8,
-    /// Bit mask of the processors in the thread's group on which it may run.
+    /// Bit mask of the processors on which the thread may run. The bits are the processors of the thread's
+    /// group.
     pub(crate) affinity: u64,
     /// Address of the thread's start routine.
     pub(crate) start_address: u64,

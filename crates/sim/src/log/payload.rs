@@ -102,7 +102,7 @@ impl Small {
 }
 
 impl Payload for Small {
-    // If this is inlined, the compiler turns a chain of fields into a few stores at constant
+    // If this function is inlined, the compiler turns a chain of fields into a few stores at constant
     // offsets.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) -> &mut Self {

@@ -86,8 +86,8 @@ impl<W: Write + Seek> Model<W> {
         });
     }
 
-    /// Gives a process the focus. The quanta and boosts of its threads grow, and those of the
-    /// previous process shrink.
+    /// Gives a process the focus. The quanta and boosts of its threads grow. The quanta and boosts of the
+    /// previous process's threads shrink.
     pub(crate) fn focus(&mut self, c: usize, process: ProcessId) {
         let old = std::mem::replace(&mut self.focus, process);
         if old == process {

@@ -63,8 +63,8 @@ impl CpuSet {
         })
     }
 
-    /// Returns `count` processors from index `first` on, such as those of a processor group, as a
-    /// bit mask.
+    /// Returns `count` processors from index `first` on as a bit mask. An example is the processors of a
+    /// processor group.
     pub(crate) fn mask(&self, first: usize, count: usize) -> u64 {
         (0..count.min(64))
             .filter(|i| first + i < MAX_CPUS && self.contains(first + i))

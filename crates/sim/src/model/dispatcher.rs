@@ -115,9 +115,9 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Places a ready thread on an idle processor. If no processor is idle, places it on its ideal processor
-    /// if it precedes the thread there. Otherwise, places it in a queue, at the front if `first` is true.
-    /// `here` is the processor that executes this work.
+    /// Places a ready thread on an idle processor. If no processor is idle and the thread precedes the thread
+    /// on its ideal processor, places it there. Otherwise, places it in a queue, at the front if `first` is
+    /// true. `here` is the processor that executes this work.
     pub(crate) fn place(&mut self, t: ThreadId, first: bool, here: usize) {
         if let Some(c) = self.idle_processor(t, here) {
             return self.stand_by(c, t, here);
@@ -257,7 +257,7 @@ impl<W: Write + Seek> Model<W> {
         t
     }
 
-    /// Takes the best thread from the processor's local, shared and group queues Returns `None` if the
+    /// Takes the best thread from the processor's local, shared and group queues. Returns `None` if the
     /// thread's key is greater than `key`.
     pub(crate) fn take_at_least(&mut self, c: usize, key: Key) -> Option<ThreadId> {
         let (best, queue) = self.best(c)?;
@@ -468,7 +468,8 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Handles a change of rank of the running thread's group, or the group's reached cap.
+    /// Reacts to a change of the running thread's group: the group has another rank, or it has reached its
+    /// cap.
     pub(crate) fn rank_changed(&mut self, c: usize, group: GroupId) {
         let t = self.cpus[c].thread;
         if self.groups[group].is_capped() {

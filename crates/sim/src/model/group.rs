@@ -1,11 +1,11 @@
 //! Scheduling groups. Their threads have a rank, which precedes priority.
 //!
-//! Documented is (Windows Internals, 7th edition, part 1, chapter 4): rank precedes priority, and the rank
-//! rises while a group's threads use more than their share within a generation. The formula for use beyond
-//! the budget is invented: `rank = bias + 1 + (used - budget) / step`, with
+//! Two rules are documented (Windows Internals, 7th edition, part 1, chapter 4): rank precedes priority, and
+//! the rank rises while a group's threads use more than their share within a generation. The formula for use
+//! beyond the budget is invented: `rank = bias + 1 + (used - budget) / step`, with
 //! `budget = weight / all weights × generation × processors`. The bias applies to an app in the background,
 //! because a trace of a real machine showed a constant rank of 2 for such an app, and ranks from 2 to 19 for
-//! a busy one.
+//! a busy app.
 
 use crate::time::Time;
 

@@ -1,9 +1,9 @@
 //! Interrupts and deferred procedure calls (DPCs), which precede all threads.
 //!
-//! The service routine of an interrupt runs at once unless a routine of the same or a higher level
-//! is running. It leaves longer work to a DPC, which runs after all service routines and before the
-//! processor returns to its thread. The rules of the DPC queue are those of "Organization of DPC
-//! Queues" in the Windows driver documentation.
+//! The service routine of an interrupt runs at once unless a routine of the same or a higher level is
+//! running. It leaves longer work to a DPC, which runs after all service routines and before the processor
+//! returns to its thread. The DPC queue follows the rules of "Organization of DPC Queues" in the Windows
+//! driver documentation.
 
 use std::io::{Seek, Write};
 
@@ -13,10 +13,10 @@ use crate::random::Random;
 use crate::scenario::Importance;
 use crate::time::{NEVER, Time, TimeBase};
 
-/// Interrupt request levels of DPCs and of the clock. The level of a device's interrupt is its
-/// vector / 16, the processor's priority class (Intel SDM, volume 3, "Task and Processor
-/// Priorities").
+/// Interrupt request level of DPCs. The level of a device's interrupt is its vector / 16, the
+/// processor's priority class (Intel SDM, volume 3, "Task and Processor Priorities").
 const DPC_LEVEL: u8 = 2;
+/// Interrupt request level of the clock.
 const CLOCK_LEVEL: u8 = 13;
 
 /// Maximum number of parts of a DPC's work. A part is, for example, the work of one driver that

@@ -130,7 +130,7 @@ pub(crate) struct Model<W> {
     topology: Vec<Place>,
     /// For each processor: the set of processors on the same core, including the processor itself.
     siblings: Vec<CpuSet>,
-    /// For each processor: all processors, sorted by their distance from it.
+    /// For each processor: all processors, sorted by their distance from this processor.
     near: Vec<Vec<u16>>,
     cpus: Vec<Processor>,
     /// Set of processors that have nothing to run.

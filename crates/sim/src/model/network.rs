@@ -36,7 +36,8 @@ pub(crate) struct Nic {
     pub(crate) random: Random,
 }
 
-/// A receive queue of a network adapter. It receives the packets whose RSS hash selects its processor.
+/// A receive queue of a network adapter. The RSS hash of a packet selects a processor, and the packet arrives
+/// in the queue of this processor.
 #[derive(Debug)]
 pub(crate) struct NicQueue {
     pub(crate) cpu: usize,

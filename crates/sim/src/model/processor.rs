@@ -86,7 +86,7 @@ impl Processor {
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// Charges the time since the last call to the processor's current work.
+    /// Charges time to the processor's current work: the time since this function was last called.
     pub(crate) fn advance(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         let elapsed = self.now - cpu.since;
@@ -223,8 +223,8 @@ impl<W: Write + Seek> Model<W> {
             }
             if let Some(group) = self.processes[thread.process].group {
                 // All processors that run threads of the group use the remaining time of the group together.
-                // A processor counts the processors that run such threads when it is scheduled. The last one
-                // that was scheduled counts all of them, so it computes the exact time.
+                // When a processor is scheduled, it counts the processors that run such threads. The
+                // processor that is scheduled last counts all of them, so it computes the exact time.
                 let users = self.users_of(group).count().max(1) as Time;
                 next = next.min(now + self.groups[group].room().div_ceil(users));
             }

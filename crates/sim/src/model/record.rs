@@ -551,8 +551,9 @@ impl<W: Write + Seek> Model<W> {
         self.truth.watched.entry(t).or_default().add(wait);
     }
 
-    /// Attributes the time from the last call to `time` to causes: for each watched ready thread, the cause
-    /// that keeps it from running on each of its processors.
+    /// Adds the time since the last call, up to `time`, to sums by cause. For each watched ready thread and
+    /// each processor of its affinity, the time belongs to the cause that keeps the thread from running on
+    /// this processor.
     pub(crate) fn account(&mut self, time: Time) {
         let from = std::mem::replace(&mut self.accounted, time);
         if self.truth.waiting.is_empty() {

@@ -49,7 +49,7 @@ pub(crate) struct Fault {
 enum Place {
     /// Byte range in the text.
     Span(Range<usize>),
-    /// Path of keys to a value, in reverse order: the key in the document comes last.
+    /// Path of keys to a value, in reverse order: the key at the top level of the document comes last.
     Way(Vec<Key>),
 }
 

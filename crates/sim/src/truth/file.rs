@@ -206,7 +206,7 @@ impl WindowSums {
 
     fn truth(&self, names: &Names<'_>) -> WindowTruth {
         let ns = |time| names.base.ns(time);
-        // The sums over all processors precede those of single processors.
+        // The sums over all processors precede the sums of single processors.
         let mut all: BTreeMap<(&'static str, usize), RoutineSums> = BTreeMap::new();
         for (key, sums) in &self.routines {
             all.entry((key.kind, key.routine)).or_default().merge(sums);

@@ -1,4 +1,4 @@
-//! The truth: sums of the events in the model, which an analysis of the trace should reproduce.
+//! The truth: sums of the events in the model. An analysis of the trace should give the same sums.
 //! `docs/truth.md` describes the file.
 
 mod file;
@@ -102,7 +102,7 @@ impl WindowSums {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HeldBy {
-    /// A thread with a smaller rank (0 is the best) whose priority is not higher.
+    /// A thread with a better rank (0 is the best) and with the same or a lower priority.
     Rank,
     /// A thread of higher priority.
     Priority,
@@ -254,7 +254,7 @@ impl Measure {
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) processors: Vec<ProcessorTime>,
-    /// Sums over the whole trace, followed by those over the scenario's time ranges.
+    /// Sums over the whole trace, followed by the sums over the scenario's time ranges.
     pub(crate) windows: Vec<WindowSums>,
     pub(crate) watched: BTreeMap<usize, Watched>,
     pub(crate) gaps: BTreeMap<usize, Gap>,
@@ -268,7 +268,7 @@ pub(crate) struct Truth {
     pub(crate) idle_samples: u64,
     pub(crate) hard_faults: u64,
     pub(crate) moments: Vec<Moment>,
-    /// Number of moments that are not in `moments`, because it has reached its maximum length.
+    /// Number of moments that are not in `moments`, because `moments` has reached its maximum length.
     pub(crate) moments_left_out: u64,
 }
 

@@ -212,8 +212,8 @@ impl Run {
             .expect("a window")
     }
 
-    /// Returns the processor time in ns that threads used in a time range of the truth. `None`
-    /// means all processes.
+    /// Returns the processor time in ns that threads used in a time range of the truth. If `process` is
+    /// `None`, all processes count.
     pub(crate) fn window_cpu(&self, window: &str, process: Option<&str>) -> i64 {
         list(&self.window(window)["process_cpu_ns"])
             .iter()

@@ -97,7 +97,8 @@ fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
         .map_or(String::new(), |s| format!(" from {s}"));
     match &explained.instead {
         Some(instead) => writeln!(out, "{instead}.")?,
-        // The sessions may be years apart, so a duration from the first to the last event would mislead.
+        // The sessions of the trace may be years apart, so the duration from the first to the last event
+        // would mislead.
         None if !info.one_system => writeln!(
             out,
             "{} in {}.",

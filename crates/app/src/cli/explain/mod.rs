@@ -36,8 +36,8 @@ pub(super) struct Args {
     /// Show all findings in full, and the answer to each question
     #[arg(long)]
     all: bool,
-    /// Show the rows behind each finding, and the query that returns them; without --why, for all findings (like
-    /// --all)
+    /// Show the rows behind each finding, and the query that returns these rows; without --why, for all
+    /// findings (like --all)
     #[arg(long)]
     evidence: bool,
     #[command(flatten)]

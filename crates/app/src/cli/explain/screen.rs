@@ -16,11 +16,13 @@ const LINES: usize = 24;
 const COLUMNS: usize = 100;
 /// Number of columns before the text of a line.
 const INDENT: usize = 12;
-/// Maximum number of lines for each part of a finding: the sentence, the cause, the remedies and the
-/// certainty.
+/// Maximum number of lines for the sentence of a finding.
 const SENTENCE: usize = 3;
+/// Maximum number of lines for the cause of a finding.
 const WHY: usize = 4;
+/// Maximum number of lines for the remedies of a finding.
 const REMEDIES: usize = 3;
+/// Maximum number of lines for the certainty of a finding.
 const CERTAINTY: usize = 3;
 /// Maximum number of lines that are kept free for one-line findings when complete findings are added.
 const SHORT: usize = 4;

@@ -119,7 +119,8 @@ pub(super) struct Args {
     /// with the other runs
     #[arg(long, conflicts_with = "role")]
     peers: bool,
-    /// Measure throughput, for each method of sending and receiving; a reflector counts the packets
+    /// Measure the throughput of each method of sending and receiving. The reflector counts the packets that
+    /// arrive
     #[arg(long, conflicts_with_all = ["group", "rate", "vs", "dscp", "busy_poll", "spin", "until_sure"])]
     throughput: bool,
     /// Use only these methods (comma-separated) [default: all on this system]
@@ -167,8 +168,9 @@ impl Transport {
     }
 }
 
-/// Default multicast groups for PGM. Their addresses are for local use (RFC 2365, RFC 4291).
+/// Default multicast group for PGM over IPv4. The address is for local use (RFC 2365).
 const GROUP_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 76, 76));
+/// Default multicast group for PGM over IPv6. The address is for local use (RFC 4291).
 const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 0x7676));
 
 /// Default duration of a run.

@@ -42,11 +42,11 @@ pub(super) struct Args {
     /// Traces after the change: one, or at least three
     #[arg(value_name = "AFTER", last = true, required = true)]
     after: Vec<PathBuf>,
-    /// Compare only this time range of the traces before the change: since the trace's start (1.5, 20ms) or
-    /// UTC
+    /// In the traces before the change, compare only the time from T1 to T2. Each is a time since the trace's
+    /// start (for example 1.5 or 20ms) or in UTC
     #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
     before_between: Vec<Moment>,
-    /// Compare only this time range of the traces after the change
+    /// In the traces after the change, compare only the time from T1 to T2
     #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
     after_between: Vec<Moment>,
     /// Also follow the critical path of this thread, and divide its time into parts. NAME is the name of a
@@ -125,7 +125,8 @@ struct Read {
 }
 
 /// Sums the traces of one side. If `between` has two times, only the time between them counts; `option` is
-/// the option that gave them. Also follows the critical paths of the thread that `--thread` names.
+/// the name of the option with these two times. Also follows the critical paths of the thread that `--thread`
+/// names.
 fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Result<Read, Failure> {
     let mut misplaced = files.iter();
     if let Some(misplaced) = misplaced.find(|file| file.to_string_lossy().starts_with("--")) {
@@ -319,8 +320,8 @@ fn write_latency(out: &mut dyn Write, latency: &Latency, thread: &str) -> io::Re
     table.write(out)
 }
 
-/// Writes the share of the time in rows that the other trace does not have. Writes only the kinds of rows for
-/// which this share is at least 1 %.
+/// Writes the share of the time, before and after the change, in rows that the other side does not have.
+/// Writes only the kinds of rows for which one of the shares is at least 1 %.
 fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     let kinds = diff.unmatched.iter();
     let kinds = kinds

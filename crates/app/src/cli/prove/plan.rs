@@ -12,8 +12,8 @@ use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
 use crate::output::{self, Columns as Aligned, Side, counted, duration, percent};
 
-/// Plans a comparison from a pilot: the number of pairs of runs that show a change, the width of the
-/// interval, and the duration.
+/// Plans a comparison from a pilot: the number of pairs of runs that are needed to detect a change, the width
+/// of the interval, and the duration.
 #[derive(clap::Args)]
 #[command(
     override_usage = "laglab prove plan [OPTIONS] PILOT",
@@ -137,7 +137,7 @@ fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the answer in one sentence: the number of pairs for the first metric that has one.
+/// Returns the answer in one sentence: the number of pairs for each metric for which this number is known.
 fn headline(answer: &Answer) -> String {
     let planned = answer.plan.lines.iter();
     let planned = planned.filter_map(|line| Some((metric_name(line.metric), line.pairs?)));

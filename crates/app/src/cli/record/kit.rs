@@ -29,7 +29,7 @@ pub(super) struct KitOptions {
     /// Folder for the kit [default: laglab-INVESTIGATION]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// List the investigations, and the theories that `laglab explain` can judge with each
+    /// List the investigations, and for each of them the theories that `laglab explain` can judge
     #[arg(long, conflicts_with_all = ["investigation", "run", "dry_run"])]
     list: bool,
     /// Print the commands of the recording, and write nothing

@@ -59,7 +59,7 @@ fn in_folder<T>(folder: &Path, task: impl FnOnce() -> Result<T, Failure>) -> Res
     fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
     let done = task();
     if done.is_err() && is_new {
-        // It fails if the folder has files, which are kept.
+        // `remove_dir` fails if the folder has files. These files are kept.
         let _ = fs::remove_dir(folder);
     }
     done

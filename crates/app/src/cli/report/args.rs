@@ -22,7 +22,8 @@ pub(in crate::cli) trait ReportArgs: clap::Args {
 /// Time range of a report, like `-range T1 T2` of xperf.
 #[derive(clap::Args, Clone, Debug)]
 pub(in crate::cli) struct TimeRange {
-    /// Limit the report to times from T1 to before T2, in µs since the trace's start (or 1.5s, 20ms)
+    /// Limit the report to times from T1 to before T2. Each is a time since the trace's start, in µs or with
+    /// a unit (for example 1.5s or 20ms)
     #[arg(
         long,
         num_args = 2,

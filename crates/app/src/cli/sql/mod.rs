@@ -49,7 +49,7 @@ pub(super) struct Args {
     /// Read each file as a separate trace; the column `trace` names the trace of a row
     #[arg(long)]
     separate: bool,
-    /// Start at this time: since the trace's start (1.5, 1.5s, 20ms, 7us) or UTC
+    /// Start at this time: a time since the trace's start (for example 1.5, 1.5s, 20ms or 7us), or UTC
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<Moment>,
     /// End at this time, inclusive

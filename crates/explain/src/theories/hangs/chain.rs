@@ -70,8 +70,8 @@ fn who(run: &Run) -> Who {
 }
 
 /// Divides the time range of a path into parts, the longest first. The sum of their lengths is the length of
-/// the range. The path may not reach the start of the range; the time before the path is a part of the thread
-/// `own`.
+/// the range. The path may not reach the start of the range; the time before the path counts as unknown time
+/// of the thread `own`.
 pub(super) fn parts(
     legs: &[Leg],
     details: &Details,

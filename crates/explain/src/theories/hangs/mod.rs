@@ -221,8 +221,8 @@ impl<'c> Group<'c> {
         }
     }
 
-    /// Returns the number of other threads that waited at the same time, until the same thread also readied
-    /// them.
+    /// Returns the number of other threads that waited at the same time and for the same reason. The thread
+    /// that ended the longest wait of this group also ended the waits of these other threads.
     fn fellows(&self, case: &Case<'_>) -> usize {
         let worst = self.worst();
         let Some(by) = worst.ended_by() else {

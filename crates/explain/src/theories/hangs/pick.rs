@@ -36,8 +36,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a wait with this reason; `None` if the thread has nothing to do while it
-    /// waits, or the reason is no wait.
+    /// Returns the kind of a wait with this reason. Returns `None` if the thread has nothing to do while it
+    /// waits, or if this reason does not mean a wait.
     pub(super) fn of(reason: u8) -> Option<Kind> {
         Some(match reason {
             0 | 7 => Kind::Device,
@@ -58,7 +58,8 @@ impl Kind {
 pub(super) enum Edge {
     Both,
     /// The end of the wait is recorded. The wait began before the recording, and only the time since the
-    /// start of the recording counts. The number is the number of clock ticks that the kernel counted.
+    /// start of the recording counts. The number is the number of clock ticks that the kernel counted before
+    /// the wait ended.
     End(u32),
     /// The start of the wait is recorded. The wait lasts until the trace ends.
     Start,
@@ -88,7 +89,7 @@ impl Candidate<'_> {
     }
 }
 
-/// Facts that show which threads' waits users notice.
+/// Facts that show whether users notice the waits of a thread.
 pub(in crate::theories) struct Noticed {
     /// Time ranges in which processes had the focus, by row of the process.
     focus: Vec<(u32, Range<i64>)>,

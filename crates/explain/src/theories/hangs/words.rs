@@ -17,8 +17,8 @@ pub(super) struct Told<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
     pub(super) facts: &'t Facts,
-    /// Threads of the chain that were ready without a CPU. It is set if they were ready for a large part of
-    /// the wait.
+    /// Threads of the chain that were ready without a CPU. The field is set if these threads were ready for a
+    /// large part of the wait.
     pub(super) starved: Option<&'t Starved>,
 }
 
@@ -164,7 +164,8 @@ impl Told<'_, '_> {
         why
     }
 
-    /// Returns a sentence about a thread that got no CPU while the first thread waited for it.
+    /// Returns a sentence about a thread of the chain that was ready and got no CPU. The waiting thread
+    /// waited for this thread.
     fn inversion(&self, starved: &Starved) -> String {
         let worst = self.group.worst();
         let own = worst.of.wait.priority;

@@ -60,9 +60,9 @@ pub(in crate::theories) struct Flood {
     pub(in crate::theories) cpus: Vec<u16>,
 }
 
-/// Finds the times during which CPUs were locked. CPUs that were locked at the same time form one
-/// flood. If the time range in scope is shorter than a second, the whole flood around it is
-/// examined. If it is longer and CPUs were locked for most of it, the whole time range in scope is
+/// Finds the times during which CPUs were locked. CPUs that were locked at the same time form one flood. If
+/// the time range in scope is shorter than a second, the whole flood around this time range is examined. If
+/// the time range in scope is longer and CPUs were locked for most of it, the whole time range in scope is
 /// examined.
 pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
     let locked = &case.survey.interrupts.locked;

@@ -184,8 +184,8 @@ impl<'c> Group<'c> {
         self.worst().weighed.cause
     }
 
-    /// Returns true if two processes waited because of the same cause. If the cause is the priority
-    /// of other threads, the same process must also have had the CPUs.
+    /// Returns true if the processes of two groups waited because of the same cause. If the cause is threads
+    /// of higher or equal priority, the same other process must also have used most CPU time.
     fn is_like(&self, other: &Group<'_>) -> bool {
         let are_whole = [self, other].map(|group| group.worst().waiter.is_whole());
         let who = |group: &Group<'_>| {

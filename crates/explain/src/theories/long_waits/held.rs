@@ -23,7 +23,7 @@ pub(super) enum By {
     Isr,
     /// A thread of higher priority and no worse rank.
     Priority,
-    /// A thread with a smaller rank (0 is the best) whose priority is not higher.
+    /// A thread with a better rank (0 is the best) and with the same or a lower priority.
     Rank,
     Suspended,
     /// A thread of unknown priority.

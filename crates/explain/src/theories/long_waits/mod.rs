@@ -284,7 +284,7 @@ pub(super) struct Examined {
     /// Clause that names the cause.
     pub(super) because: String,
     pub(super) is_of_interrupts: bool,
-    /// True if threads of the same program had the CPUs, or if the wait may be wrong.
+    /// True if threads of the waiting program itself used the CPUs, or if the wait may be wrong.
     pub(super) is_among_its_own: bool,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) evidence: [Evidence; 2],

@@ -18,8 +18,8 @@ const LEGS: usize = 1000;
 pub(in crate::theories) struct Starved {
     /// Time for which the other threads were ready without a CPU, in nanoseconds.
     pub(in crate::theories) ns: i64,
-    /// Two pieces of evidence: the sums of the ready times of these threads, and the processes that ran
-    /// instead.
+    /// Two pieces of evidence: the summed times of these threads, and the processes that ran while these
+    /// threads were ready.
     pub(in crate::theories) evidence: [Evidence; 2],
     most: Option<Most>,
 }
@@ -58,20 +58,21 @@ impl Starved {
         })
     }
 
-    /// Returns the process that used most CPU time instead.
+    /// Returns the process that used most CPU time while these threads were ready.
     pub(in crate::theories) fn who_ran(&self, case: &Case<'_>) -> Option<String> {
         let most = self.most.as_ref()?;
         Some(case.processes(most.process_row, most.process_id))
     }
 
-    /// Returns a sentence about the time and the process that ran instead.
+    /// Returns a sentence about the time for which these threads were ready, and about the process that used
+    /// most CPU time in this time.
     pub(in crate::theories) fn sentence(&self, case: &Case<'_>) -> String {
         let who = self.who_ran(case).map_or(String::new(), |process| {
             format!(", while {process} used most CPU time")
         });
         format!(
-            " For {} of this, the threads that it waited for were ready and got no CPU{who}: the \
-             lock did not cause that.",
+            " For {} of this waiting time, the threads that it waited for were ready and got no \
+             CPU{who}. The lock did not cause this part of the wait.",
             duration(self.ns)
         )
     }

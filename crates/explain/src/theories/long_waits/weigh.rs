@@ -228,8 +228,8 @@ pub(super) struct Weighed {
     /// nanoseconds. It is set if DPCs and service routines used most of the processor's time.
     pub(super) locked_ideal: Option<(u16, i64)>,
     pub(super) idle_beyond_ns: Option<i64>,
-    /// True if threads of the same process took turns with this thread. In this case, its program continued
-    /// to run.
+    /// True if threads of the same process took turns with this thread. In this case, the program of this
+    /// thread continued to run.
     pub(super) is_among_its_own: bool,
     /// True if the CPUs were idle for half of the wait or more. No event explains such a wait, because a
     /// ready thread takes an idle CPU at once.
@@ -251,8 +251,8 @@ pub(super) fn weigh(
     let awake_ns = waiter.ready_ns() - asleep_ns;
     let scales = Scales {
         ready_ns: waiter.ready_ns(),
-        // Suspension is no delay. So causes are compared with the part of the wait without suspension, if
-        // this part is noticeable.
+        // Suspension is no delay. So causes are compared with the wait without its suspended part. If the
+        // rest is shorter than `NOTICED_NS`, causes are compared with the whole wait.
         lost_ns: match awake_ns {
             NOTICED_NS.. => awake_ns,
             _ => waiter.ready_ns(),
@@ -518,7 +518,8 @@ fn rank(
 }
 
 /// Returns the verdict on threads of lower precedence that ran during the wait. Idle CPUs do not count,
-/// because a ready thread takes an idle CPU first. If a CPU was idle, another cause kept it from the thread.
+/// because a ready thread takes an idle CPU first. If a CPU was idle, another cause kept the thread from this
+/// CPU.
 fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_time: &str) -> Verdict {
     let had = format!(
         "Threads of lower precedence used {} of {its_time}",

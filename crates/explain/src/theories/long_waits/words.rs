@@ -24,7 +24,7 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
         Some(priority) => format!(", priority {priority},"),
         None => String::new(),
     };
-    // The moments of short waits are shown with microseconds.
+    // If the wait is short, its start and end are shown to the microsecond.
     let moment = |ns: i64| match waiter.ready_ns() {
         ..10_000_000 => format!("{:.6} s", ns as f64 / 1e9),
         _ => moment(ns),
@@ -77,7 +77,7 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
     sentence + &more(case, group) + &others(case, group)
 }
 
-/// Returns the threads that waited, their processes, and the process that ran as subjects.
+/// Returns the subjects: the threads that waited, their processes, and the process that ran.
 pub(super) fn subjects(case: &Case<'_>, group: &Group<'_>) -> Vec<Subject> {
     let threads = group.argued.iter().map(|one| Subject::Thread {
         id: one.waiter.thread_id,
@@ -332,8 +332,8 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
     clause + &partly(argued, its_time)
 }
 
-/// Returns the end of a clause about a cause that is a kind of threads: the other kinds of threads that also
-/// used CPU time.
+/// Returns the end of a clause if the cause is one kind of threads, for example threads of higher priority.
+/// The end names the other kinds of threads that also used CPU time.
 fn partly(argued: &Argued, its_time: &str) -> String {
     let of_kind = match argued.weighed.cause {
         Some(Cause::Rank) => By::Rank,
@@ -527,8 +527,8 @@ pub(super) fn with_threaded(finding: Finding, threaded: Threaded) -> Finding {
         .subjects([Subject::Module { name: module.clone() }])
         .with(evidence)
         .remedy(format!(
-            "Update {module}, or the firmware of its device: its DPCs take too long. Other drivers and \
-             threads of this CPU wait as well"
+            "The DPCs of {module} take too long: update {module} or the firmware of its device. Other \
+             drivers and threads of this CPU wait as well"
         ))
 }
 

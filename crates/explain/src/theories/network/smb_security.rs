@@ -93,7 +93,7 @@ impl Theory for SmbSecurity {
                 .map_or_else(String::new, |bits| format!(", {}", rate(bits)))
         );
         if cost.samples == 0 {
-            let because = format!("{speed}, and no sample is in its signing or encryption");
+            let because = format!("{speed}, and no CPU sample was in SMB signing or encryption");
             return Ok(Outcome::Against(because, evidence));
         }
         evidence.push(cost.by_function(case, &copied.during));

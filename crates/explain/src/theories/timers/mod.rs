@@ -43,9 +43,9 @@ static ABOUT: About = About {
     ],
 };
 
-/// Length in nanoseconds that tests the sleeps of a process. If nine of ten sleeps are shorter, a finer
-/// resolution than the default must be in effect. With the default period, half of the sleeps that end at
-/// clock interrupts would be longer.
+/// Length in nanoseconds with which the sleeps of a process are compared. If nine of ten sleeps are shorter
+/// than this length, a finer resolution than the default must be in effect. With the default period, half of
+/// the sleeps that end at clock interrupts would be longer.
 const SHORTEST_NS: i64 = CLOCK_PERIOD_NS / 2;
 
 /// First build of Windows on which a request counts only for the process that made it (Windows 10
@@ -163,7 +163,8 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
             None => sleepers.extend(of_other(requests, process_row, &sleeps, build)),
         }
     }
-    // If a request counts for all processes, sleeps of 15 ms are intended.
+    // If a request counts for all processes, a program whose sleeps still take 15 ms sleeps so long on
+    // purpose.
     if sleepers.iter().any(|(cause, _)| *cause == Cause::Shared) {
         sleepers.retain(|(cause, _)| *cause != Cause::Foreign);
     }
@@ -195,8 +196,8 @@ fn ends_at(period_ns: i64, sleep: &Sleep) -> bool {
     (period_ns - SLEEP_BELOW_NS..period_ns + SLEEP_ABOVE_NS).contains(&sleep.ns)
 }
 
-/// Returns the reason for the sleeps of a process while its request is active. The request may be
-/// refused for only a part of the time.
+/// Returns the reason for the length of a process's sleeps while a request of the process is active. Windows
+/// may refuse the request for only a part of the time.
 fn of_asker(
     requests: &Requests,
     own: &Asker,
@@ -242,8 +243,8 @@ fn of_asker(
     found
 }
 
-/// Returns the reason for the sleeps of a process without a request, while requests of other
-/// processes are active.
+/// Returns the reason for the length of a process's sleeps while requests of other processes are active. The
+/// process itself has no request.
 fn of_other(
     requests: &Requests,
     process_row: u32,

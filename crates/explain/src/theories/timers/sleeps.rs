@@ -86,8 +86,8 @@ pub(super) fn read(
 #[derive(Clone, Debug)]
 pub(super) struct Sleeper {
     pub(super) process_row: u32,
-    /// Id of the thread if the sleeps are an unbroken series of one thread; `None` if they are sleeps of the
-    /// whole process.
+    /// Id of the thread if the sleeps are consecutive sleeps of one thread. It is `None` if the sleeps belong
+    /// to the whole process.
     thread_id: Option<u32>,
     within: Vec<Range<i64>>,
     pub(super) sleeps: usize,
@@ -115,7 +115,7 @@ pub(super) fn within(sleeps: &[Sleep], stretches: &mut Vec<Range<i64>>) -> Vec<S
     sleeps.iter().filter(is_within).copied().collect()
 }
 
-/// Returns the longest unbroken series of one thread's sleeps for which the condition holds.
+/// Returns the longest series of consecutive sleeps of one thread for which the condition holds.
 pub(super) fn longest_row(sleeps: &[Sleep], holds: impl Fn(&Sleep) -> bool) -> Vec<Sleep> {
     let mut open: FxHashMap<u32, Vec<Sleep>> = FxHashMap::default();
     let mut longest: Vec<Sleep> = Vec::new();
@@ -154,7 +154,7 @@ impl Sleeper {
         }
     }
 
-    /// Sums up an unbroken series of one thread's sleeps.
+    /// Sums up consecutive sleeps of one thread.
     pub(super) fn of_row(process_row: u32, row: &[Sleep]) -> Sleeper {
         let (first, last) = (row[0], row[row.len() - 1]);
         let within = first.began_ns..last.began_ns.saturating_add(1);
@@ -164,7 +164,7 @@ impl Sleeper {
         }
     }
 
-    /// Returns true if the sleeps are an unbroken series of one thread.
+    /// Returns true if the sleeps are consecutive sleeps of one thread.
     pub(super) fn is_row(&self) -> bool {
         self.thread_id.is_some()
     }

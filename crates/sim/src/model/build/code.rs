@@ -45,8 +45,8 @@ impl Builder<'_> {
         Ok(self.routines.len() - 1)
     }
 
-    /// Returns a routine of the scenario with its stack and cost. The kernel function `caller`
-    /// calls its outermost frame.
+    /// Returns a routine of the scenario with its stack and cost. The kernel function `caller` calls the
+    /// outermost frame of this stack.
     pub(super) fn source(&mut self, routine: &Routine, caller: &str) -> Result<Source, Fault> {
         let outermost = routine.frames.0.last();
         let name =

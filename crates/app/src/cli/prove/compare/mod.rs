@@ -189,7 +189,7 @@ fn headings(judgement: &Judgement) -> [&'static str; 6] {
     ["", "before", "after", change, "95 % interval", "verdict"]
 }
 
-/// Returns the answer in one sentence: the metrics of each verdict.
+/// Returns the answer in one sentence: for each verdict, the metrics that have this verdict.
 fn headline(judgement: &Judgement, question: Question) -> String {
     let mut verdicts: Vec<(String, Vec<&'static str>)> = Vec::new();
     for line in &judgement.lines {
@@ -312,7 +312,7 @@ fn remarks(judgement: &Judgement) -> Vec<String> {
     remarks
 }
 
-/// Describes those effects of the order within a pair that matter.
+/// Describes the effects of the order of the two runs in a pair. Only effects that matter are described.
 fn order_text(judgement: &Judgement) -> Option<String> {
     let effects = judgement.lines.iter().filter_map(|line| {
         let effect = line.order.filter(|effect| effect.matters)?;

@@ -57,8 +57,9 @@ fn table(judgement: &Judgement, question: Question) -> Markup {
     }
 }
 
-/// Size of a picture, and of the margins around its plot: left, top, right, bottom.
+/// Width and height of a picture.
 const SIZE: (f64, f64) = (560.0, 260.0);
+/// Margins around the plot of a picture: left, top, right, bottom.
 const MARGINS: [f64; 4] = [66.0, 12.0, 12.0, 34.0];
 
 /// Vertical axis: linear or logarithmic, upwards.

@@ -80,7 +80,7 @@ pub(super) struct Args {
     /// 50]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     effect: Option<f64>,
-    /// Minimum probability of the result, in percent [default: 99.5]
+    /// Draw a conclusion only if it is correct with at least this probability, in percent [default: 99.5]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
     confidence: Option<f64>,
     /// Number of reference measurements without any setting, and number of reference measurements with all
@@ -95,7 +95,7 @@ pub(super) struct Args {
     rounds: Option<u32>,
 }
 
-/// Judgement of the user about the speed with some settings.
+/// User's answer for the settings of one step: the machine is fast or slow with these settings.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     /// Fast, as without any setting
