@@ -1,5 +1,5 @@
-//! `laglab prove compare` of many long runs: time and memory, compared with only reading and sorting the same
-//! samples.
+//! Measures the time and the memory of `laglab prove compare` for many long runs. They are compared with the
+//! time and the memory of programs that only read and sort the same samples.
 //!
 //! Each task is a separate process, so that its peak memory is known.
 
@@ -21,8 +21,10 @@ use testdata::Rng;
 
 use crate::{Outcome, process};
 
-/// Number of pairs of runs, and samples of each run.
+/// Number of pairs of runs.
 const PAIRS: u32 = 64;
+
+/// Number of samples of each run.
 const SAMPLES: usize = 1_000_000;
 
 /// Measures the comparison of the runs in a generated file. Each measured program is a whole process.
@@ -106,7 +108,7 @@ pub(crate) fn make(path: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Compares both methods of the file.
+/// Compares the two methods in the file with each other.
 pub(crate) fn compare(path: &Path) -> Outcome<()> {
     let both = sides::within(measured::read(path)?, None, None)?;
     let summary = Summary::read(&both)?;

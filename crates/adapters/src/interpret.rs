@@ -8,7 +8,8 @@ use super::{
     RecordedAdapter, Scope, Status,
 };
 
-/// IANA interface types (ipifcons.h).
+// IANA interface types (ipifcons.h).
+
 const ETHERNET: u32 = 6;
 const PPP: u32 = 23;
 const LOOPBACK: u32 = 24;

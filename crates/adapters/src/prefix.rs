@@ -326,8 +326,8 @@ mod tests {
         assert_eq!(of("10.0.0.7"), (Some(32), PrefixSource::HostOnly));
     }
 
-    /// Checks adapters without cable. Their prefix lists still have multicast groups and broadcast
-    /// addresses.
+    /// Checks that masks give the prefix lengths of adapters without cable. The prefix lists of such adapters
+    /// still have multicast groups and broadcast addresses.
     #[test]
     fn masks_give_prefixes_of_adapters_that_are_not_up() {
         let list = list(&["224.0.0.0/4", "255.255.255.255/32"]);

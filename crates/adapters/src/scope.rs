@@ -37,7 +37,7 @@ impl Scope {
 mod tests {
     use super::*;
 
-    /// Checks example addresses of the ranges that RFCs reserve.
+    /// Checks the scopes of example addresses from ranges that RFCs reserve.
     #[test]
     fn scopes_match_the_registries() {
         for (address, scope) in [

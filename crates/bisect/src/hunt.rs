@@ -380,8 +380,8 @@ mod tests {
         settings
     }
 
-    /// Checks searches in which one answer in 100 is wrong. The numbers of rounds do not include the two
-    /// rounds of reference measurements.
+    /// Checks that at least 97.5 % of the searches find exactly the right causes if one answer in 100 is
+    /// wrong. The numbers of rounds do not include the two rounds of reference measurements.
     #[test]
     fn culprits_are_found_whether_one_or_several_alone_or_together() {
         let alone = |count| {
@@ -404,10 +404,10 @@ mod tests {
         }
     }
 
-    /// Checks searches in which one answer in 20 is wrong. No strategy can find 99 % of the causes with 19
-    /// answers per search: at most 3 wrong answers can be corrected, but in 1.3 % of the searches 4 or more
-    /// answers are wrong. Correcting 3 errors needs all 19 answers: 19 bits can encode 234 settings with up
-    /// to 3 errors, but 18 bits cannot.
+    /// Checks that at least 99 % of the searches find the cause if one answer in 20 is wrong. No strategy can
+    /// find 99 % of the causes with 19 answers per search: at most 3 wrong answers can be corrected, but in
+    /// 1.3 % of the searches 4 or more answers are wrong. Correcting 3 errors needs all 19 answers: 19 bits
+    /// can encode 234 settings with up to 3 errors, but 18 bits cannot.
     #[test]
     fn with_one_answer_in_20_wrong_it_takes_longer_and_is_as_right() {
         let runs = runs(20, 6, |rng| vec![different(1, rng)]);

@@ -31,9 +31,9 @@ pub struct References {
     pub slow: f64,
     /// Pooled standard deviation of measurements in the same state.
     pub deviation: f64,
-    /// One-sided probability that chance alone makes the measurements with all settings so much worse
-    /// (Mann-Whitney test). The test assumes no particular distribution of the measurements. The probability
-    /// is 1 if there are too few measurements.
+    /// One-sided probability that chance alone makes the measurements with all settings at least as much
+    /// worse as they are (Mann-Whitney test). The test assumes no particular distribution of the
+    /// measurements. The probability is 1 if there are too few measurements.
     pub chance: f64,
     /// Number of measurements for each mean.
     pub count: usize,
@@ -147,8 +147,8 @@ impl SequentialTest {
             return (self.count > 1).then(|| answer(self.rates));
         }
         (self.count >= self.at_most).then(|| {
-            // The maximum number of measurements forces an answer here. Its error rate is computed from the
-            // measurements.
+            // After the maximum number of measurements, the test must give an answer. The error rate of this
+            // answer is computed from the measurements.
             let open = 1.0 / (1.0 + evidence.abs().exp());
             answer(ErrorRates {
                 false_alarm: false_alarm.max(open),
@@ -198,8 +198,8 @@ pub(super) mod tests {
         (f64::from(wrong) / 4_000.0, f64::from(measured) / 4_000.0)
     }
 
-    /// Checks two standard deviations: 1/20 and 1/5 of the fast speed, which is 400. A speed of 240 counts as
-    /// slow, because it is half of the total slowdown.
+    /// Checks that at most 5 % of the answers are wrong, for two standard deviations: 1/20 and 1/5 of the
+    /// fast speed, which is 400. A speed of 240 counts as slow, because it is half of the total slowdown.
     #[test]
     fn answers_keep_the_error_rates() {
         let mut rng = Rng(1);
@@ -269,8 +269,9 @@ pub(super) mod tests {
         assert!(!References::new(&[1.0; 7], &[1.0; 7], true).differ());
     }
 
-    /// Checks two kinds of measurements: some are rounded to whole seconds, and of the others one in ten is
-    /// disturbed. For rounded measurements, a comparison of means would find too many differences.
+    /// Checks two kinds of measurements: measurements that are rounded to whole seconds, and measurements of
+    /// which one in ten is disturbed. For rounded measurements, a comparison of means would find too many
+    /// differences.
     #[test]
     fn equal_states_differ_as_rarely_as_stated() {
         let mut rng = Rng(3);

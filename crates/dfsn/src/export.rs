@@ -59,13 +59,14 @@ pub enum ExportError {
     /// The bytes are not text.
     #[error("byte {at} is not text: expected UTF-8, or UTF-16 with a byte order mark")]
     Encoding {
-        /// Line number of the target, counted from 1.
+        /// Offset of the fault in the file, in bytes. It is 0 for invalid UTF-16, because the position of the
+        /// fault is then unknown.
         at: usize,
     },
     /// The XML is invalid, or has a DTD. DTDs are refused.
     #[error("invalid XML")]
     Xml(#[from] xml::Error),
-    /// The XML is not an export.
+    /// The root element of the XML is not `Root`, so the XML is not an export.
     #[error("not an export of `dfsutil root export`: the root element is `{found}`, not `Root`")]
     NotRoot {
         /// Name of the root element.
@@ -77,13 +78,13 @@ pub enum ExportError {
     /// A target has no server.
     #[error("line {line}: an element Target has neither a Server nor a path that begins with \\\\")]
     NoServer {
-        /// Line number of the server name, counted from 1.
+        /// Line number of the target, counted from 1.
         line: u32,
     },
     /// A server name is invalid, or is written with character references such as `&#65;`.
     #[error("line {line}: cannot read a server name")]
     Name {
-        /// Line number, counted from 1.
+        /// Line number of the target, counted from 1.
         line: u32,
         /// Reason why the name is invalid.
         source: NameError,

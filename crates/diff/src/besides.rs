@@ -83,8 +83,8 @@ impl Drivers {
     }
 }
 
-/// Minimum ratio of the lengths of both recordings. From this ratio on, the difference of the lengths is
-/// listed.
+/// Minimum ratio of the longer recording to the shorter recording. The lengths are listed as a difference
+/// only if their ratio is at least `LENGTHS`.
 const LENGTHS: f64 = 1.1;
 
 impl Besides {

@@ -6,7 +6,8 @@ use std::ops::Range;
 /// long enough to be nearly independent of each other.
 const BLOCK_NS: Range<i64> = 500_000_000..2_000_000_000;
 
-/// Number of blocks of a recording, if blocks of that length are within `BLOCK_NS`.
+/// Usual number of blocks of a recording. The number is different if blocks would otherwise be shorter or
+/// longer than `BLOCK_NS` allows.
 const BLOCKS: i64 = 40;
 
 /// Maximum number of blocks. It limits the memory that long recordings or wrong clocks need. If the compared

@@ -148,8 +148,7 @@ pub struct Change {
 pub enum Conclusion {
     /// The sides differ in the time of this row.
     Differs,
-    /// The total time is about the same, but the mean time of one event differs, and so does the number of
-    /// events.
+    /// The total time is about the same, but the mean time of one event and the number of events differ.
     MeanDiffers,
     /// The change is too small to matter.
     TooSmall,

@@ -70,8 +70,8 @@ impl<'r> Matching<'r> {
         });
         let (before, after) = before.zip(after)?;
         let amounts = |of: &Recording| of.work.get(work).cloned().unwrap_or_default();
-        // Minimum change per unit of work. It is computed at the smaller amount of work, because a change
-        // matters if it matters there.
+        // Minimum change per unit of work. A change matters if it matters on the side with less work. So the
+        // smaller amount of work is used here.
         let least_ns = LEAST_NS / before.min(after);
         let is_asked = |kind: Kind| asked.is_some() || kind.is_in_interrupts();
         Some(PerWork {
@@ -240,7 +240,8 @@ fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> 
         welch::compare(before, after, unit.neighbours()).filter(|_| are_enough)
     };
     let tested = test(&before.units, &after.units);
-    // The mean time of a CPU has no meaning, because it mixes long DPCs and short service routines.
+    // For the row of a CPU, the mean time has no meaning, because it mixes long DPCs and short service
+    // routines.
     let is_mixed = kind.is_sampled() || kind == Kind::Cpu;
     let has_mean = !is_mixed && before.count.min(after.count) >= LEAST_COUNT;
     let mean = test(&before.means, &after.means).filter(|_| has_mean);
@@ -301,9 +302,11 @@ fn order(a: &Change, b: &Change) -> Ordering {
 
 /// Returns the rank of a change for sorting. The most important rank is 0.
 /// - Changes of the time come before changes of the mean time.
-/// - Among changes of the time, used resources come first, then the sums of CPUs and of waits, then rows that
-///   divide other rows.
-/// - Among changes of the mean time, rows that divide other rows come last.
+/// - Among changes of the time, used resources come first. Sums by CPU and sums of waits follow. Details come
+///   last.
+/// - Among changes of the mean time, details come last.
+///
+/// A detail is a row that divides another row, such as a thread of a program.
 pub(crate) fn class(of: &Change) -> u8 {
     match of.conclusion {
         Conclusion::Differs if of.kind.is_detail() => 2,

@@ -13,9 +13,9 @@ pub struct Parts {
     pub mean_ns: f64,
 }
 
-/// Divides a change of time into the part of the count and the part of the mean time. The count and the mean
-/// time could have changed in two orders. Each part is its mean over both orders (Shapley value). If one side
-/// has no events, there is no mean to compare. The whole change is then part of the count.
+/// Divides a change of time into the part of the count and the part of the mean time. The size of each part
+/// depends on which of the two changes first. So each part is the mean over both orders (Shapley value). If
+/// one side has no events, there is no mean to compare. The whole change is then part of the count.
 pub fn decompose(before: Sum, after: Sum) -> Parts {
     let whole = after.ns - before.ns;
     match (before.mean_ns(), after.mean_ns()) {
@@ -37,7 +37,8 @@ pub fn decompose(before: Sum, after: Sum) -> Parts {
 mod tests {
     use super::*;
 
-    /// Checks the published parts of three recordings of a DPC flood. Each recording has a length of 10 s.
+    /// Compares the parts with the published parts for three recordings of a DPC flood. Each recording has a
+    /// length of 10 s.
     #[test]
     fn fewer_but_longer_dpcs_are_told_apart() {
         let of = |count, seconds: f64| Sum {

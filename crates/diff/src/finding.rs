@@ -106,8 +106,8 @@ pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
         of_changes(diff, &work.changes, Some(work), sides)
     });
     let rank = |change: &Change, of: Option<&PerWork>| {
-        // If the work differs, more or less time for the work is no answer. The time per unit of work is the
-        // answer.
+        // If the work differs, the change of the time per second only follows the change of the work. Then
+        // the change of the time per unit of work is the answer.
         let is_of_work = change.kind.is_in_interrupts() && work.is_some_and(PerWork::differs);
         let is_asked = of.is_some_and(|work| work.is_asked);
         // Changes per unit of work are compared by their size at the smaller amount of work per second.
@@ -133,8 +133,8 @@ pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
 }
 
 /// Returns findings about the rows that differ, each with its row. `work` is the work to which the times are
-/// related. If `work` is `None`, times are per second. If a change explains another change, it has no
-/// separate finding: it is part of the finding about the other change.
+/// related. If `work` is `None`, times are per second. A change that explains another change has no separate
+/// finding: it is part of the finding about the other change.
 fn of_changes<'d>(
     diff: &Diff,
     changes: &'d [Change],

@@ -16,7 +16,7 @@ pub(crate) const ISRS: [&str; 3] = ["isr", "msi", "passive_isr"];
 /// Kinds of routines that run in threads, in the column `kind`.
 pub(crate) const IN_THREADS: [&str; 2] = ["threaded_dpc", "passive_isr"];
 
-/// Sums of DPCs and service routines that do not belong to a row.
+/// Sums over DPCs and service routines, in addition to the sums of the compared rows.
 pub(crate) struct Interrupts {
     /// Recorded kinds of rows.
     pub(crate) recorded: BTreeSet<Kind>,

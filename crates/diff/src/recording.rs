@@ -40,8 +40,8 @@ const TIMED: [Table; 6] = [
     Table::Network,
 ];
 
-/// Maximum share of time without a name. If a kind exceeds this share, it does not count as recorded: names
-/// that only the other recording knows would seem to be gone.
+/// Maximum share of time without a name. If a kind of rows exceeds this share, the kind counts as not
+/// recorded. Otherwise, a row that has a name only in the other recording would seem to be missing here.
 const MOST_UNNAMED: f64 = 0.2;
 
 /// Part of a trace, and unit of work, for which the sums are computed.

@@ -30,7 +30,7 @@ const COLUMNS: [&str; 14] = [
     "readied_by_dpc",
 ];
 
-/// Facts about the runs that are not sums.
+/// Facts about the runs of threads, in addition to the sums of the compared rows.
 pub(crate) struct Runs {
     /// True if the trace has context switches. Without context switches, each CPU has only one run, which has
     /// no information.

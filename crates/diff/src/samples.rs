@@ -10,12 +10,13 @@ use crate::Kind;
 use crate::functions::FunctionNames;
 use crate::sums::{Key, Slot, Sums};
 
-/// Sums of samples that do not belong to a row.
+/// Sums over samples, in addition to the sums of the compared rows.
 #[derive(Default)]
 pub(crate) struct Samples {
     /// Recorded kinds of rows.
     pub(crate) recorded: BTreeSet<Kind>,
-    /// Time of each sampled stack, in nanoseconds. The key is the stack's id and its place.
+    /// Time of each sampled stack, in nanoseconds. The key is the id of the stack and the `Place` in which it
+    /// was sampled.
     pub(crate) stacks: FxHashMap<(u32, Place), f64>,
 }
 

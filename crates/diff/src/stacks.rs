@@ -253,7 +253,7 @@ impl Tree {
         path
     }
 
-    /// Returns the stacks of a recording that reach a call. A stack is identified by its id and its place.
+    /// Returns the stacks of a recording that reach a call. A stack is identified by its id and its `Place`.
     pub(crate) fn reaching(
         &self,
         call: usize,
@@ -337,9 +337,9 @@ mod tests {
         tree
     }
 
-    /// Checks the deepest call with the change. PerfView's columns "responsibility" and "overweight" are not
-    /// used. Responsibility is the share of the change. Overweight compares the growth of a row with the
-    /// growth of all rows, which shows nothing about chance.
+    /// Checks that the deepest call that has most of the change is blamed. PerfView's columns
+    /// "responsibility" and "overweight" are not used. Responsibility is the share of the change. Overweight
+    /// compares the growth of a row with the growth of all rows, which shows nothing about chance.
     #[test]
     fn the_deepest_call_with_the_change_is_blamed() {
         let tree = perfview();

@@ -44,7 +44,8 @@ pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
     if busy(cpu, limited) < SATURATED {
         return None;
     }
-    // Sampled code separates the layers. Without samples, the routines are the components.
+    // The components of the cost are modules. With samples, they are the modules of the sampled code. Without
+    // samples, they are the modules of the DPCs and ISRs.
     let is_of = |kinds: &[Kind]| {
         let of = work.changes.iter().filter(|it| kinds.contains(&it.kind));
         of.collect::<Vec<&Change>>()

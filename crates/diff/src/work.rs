@@ -85,8 +85,8 @@ impl Serialize for Work {
     }
 }
 
-/// Providers of events about presented frames. Then the name and the opcode of the event at the start of a
-/// present.
+/// Three values: the providers of events about presented frames, the name of the event at the start of a
+/// present, and the opcode of this event.
 const PRESENTS: (&[&str], &str, u8) = (
     &["Microsoft-Windows-DXGI", "Microsoft-Windows-D3D9"],
     "Present",
@@ -94,9 +94,9 @@ const PRESENTS: (&[&str], &str, u8) = (
 );
 
 impl Work {
-    /// Returns the selected rows that are the work, and the expression for the amount of work. The amount is
-    /// a count, or a number of bytes if the unit is KiB. `threads` are the rows of the threads whose waits
-    /// are the work.
+    /// Returns the selection of the rows that count as work, and the expression for the amount of work. The
+    /// amount is a count, or a number of bytes if the unit is KiB. `threads` are the rows of the threads
+    /// whose waits count as work.
     pub(crate) fn selection(&self, blocks: &Blocks, threads: &[u32]) -> (Selection, Expression) {
         let (selection, time, amount) = match self {
             Work::NetworkKib | Work::Packets => {

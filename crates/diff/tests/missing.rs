@@ -5,7 +5,8 @@ mod recorded;
 use diff::{Conclusion, Diff, Kind, Recording};
 use recorded::{diff, per_work, recording};
 
-/// Keywords of the kernel. With each keyword, the kinds of rows that both sides must have recorded with it.
+/// Keywords of the kernel, each with kinds of rows. These kinds can be compared only if both sides recorded
+/// with the keyword.
 const KEYWORDS: [(&str, &[Kind]); 15] = [
     (
         "PROC_THREAD",
@@ -95,7 +96,8 @@ fn a_missing_kind_of_event_is_no_difference() {
     }
 }
 
-/// Compares two different machines. One of the recordings lacks a kind of events.
+/// Compares two different machines. One of the recordings lacks a kind of events. Kinds of rows that need
+/// these events must not be compared.
 #[test]
 fn no_claim_rests_on_a_missing_kind_of_event() {
     for (one, other) in [

@@ -160,7 +160,8 @@ fn an_idle_cpu_limits_nothing() {
     );
 }
 
-/// Checks the flood of a backup server against the true values of the scenarios, in µs of CPU per KiB.
+/// Compares the changes of the flood of a backup server with the true values of the scenarios, in µs of CPU
+/// per KiB.
 #[test]
 fn a_change_that_looks_worse_by_dpc_is_better_by_work() {
     let of = |scenario| with_seed(scenario, 1);

@@ -1,5 +1,5 @@
-//! Catalogue of the tables and their columns. By some columns, views can group rows. Other columns contain
-//! numbers that views can sum up.
+//! Catalogue of the tables and their columns. Views can group rows by some of the columns, and can sum up the
+//! numbers in others.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -23,7 +23,7 @@ impl Classes {
         let edges = |steps: u32| {
             let edge = |step: i64| {
                 let edge = 10f64.powf(step as f64 / f64::from(steps)).round();
-                // The conversion saturates.
+                // The conversion limits the number to the range of `i64`.
                 edge as i64
             };
             // Find the last edge below `least`, and the first edge that is at least `greatest`.

@@ -61,7 +61,9 @@ pub struct FlameAnswer {
     pub cut: i64,
     /// Unit of the weights.
     pub unit: String,
-    /// SQL query that returns the weight of each stack. No query returns the tree itself.
+    /// SQL query that returns the weight of each stack. SQL cannot return the tree itself, which is built
+    /// from these weights. In a joined flame graph, it is the query of the first trace, and `None` if there
+    /// is no trace.
     pub sql: Option<String>,
 }
 

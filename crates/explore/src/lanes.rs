@@ -266,7 +266,8 @@ fn not_idle() -> Condition {
     }
 }
 
-/// Returns the condition that the run is doubtful, or that it is not, depending on `wanted`.
+/// Returns the condition that the run is doubtful if `wanted` is true. Otherwise, returns the condition that
+/// the run is not doubtful.
 fn doubtful(wanted: bool) -> Condition {
     let passes = vec!["true".to_owned()];
     let (is, is_not) = match wanted {

@@ -35,8 +35,8 @@ pub struct PivotRequest {
     #[ts(optional = nullable)]
     pub path: Vec<Id>,
     /// Aggregates of each group: `rows`, or `COLUMN:` followed by `sum`, `count`, `mean`, `min`, `max`,
-    /// `p50`, `p90`, `p95`, `p99` or `p999`. The name of a key requests the value that all rows of the group
-    /// have in common.
+    /// `p50`, `p90`, `p95`, `p99` or `p999`. An aggregate can also be the name of a key. Its cell contains
+    /// the value of this key, if all rows of the group have the same value.
     #[serde(default)]
     #[ts(optional = nullable)]
     pub aggregates: Vec<String>,
@@ -82,7 +82,8 @@ pub struct PivotAnswer {
     pub totals: Vec<Value>,
     /// Groups that were requested with `offset` and `first`.
     pub groups: Vec<PivotGroup>,
-    /// True if percentiles are exact. In groups of more than some thousand rows, their error is up to 1 %.
+    /// True if percentiles are exact. If false, percentiles of groups with more than some thousand rows have
+    /// an error of up to 1 %.
     pub exact: bool,
     /// SQL query that returns the same numbers.
     pub sql: String,

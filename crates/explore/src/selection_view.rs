@@ -11,7 +11,7 @@ use crate::{Condition, Graph, GraphKind, Id, View};
 /// Maximum number of aggregates right of the golden bar in such a view.
 const MAX_AGGREGATES: usize = 4;
 
-/// Keys for a selection without grouping: they are the subjects of the rows.
+/// Keys that group the rows if the selection has no grouping. Each key is a possible subject of the rows.
 const SUBJECTS: [&str; 7] = [
     "process",
     "thread_id",

@@ -546,9 +546,9 @@ fn exact_lanes_contain_the_runs_and_their_wakes() {
     }
 }
 
-/// Checks the filter for doubtful runs. The scenario loses the events of two CPUs from 4 s to 5 s. A thread that
-/// ran on one of these CPUs before and after this time has a single run over the whole time. Samples do not
-/// confirm this run.
+/// Checks that the filter for doubtful runs selects or excludes exactly these runs. The scenario loses the
+/// events of two CPUs from 4 s to 5 s. A thread that ran on one of these CPUs before and after this time has
+/// a single run over the whole time. Samples do not confirm this run.
 #[test]
 fn doubtful_runs_are_filtered_out_on_request() {
     let explored = Explored::new("lost-events", &[], Explorer::MEMORY_BYTES);

@@ -148,8 +148,8 @@ fn invalid_fields_are_refused_with_a_message() {
                     assert!(error.is_of_request(), "{kind} {field} {value}: {error}");
                     assert!(error.to_string().len() < 400, "{error}");
                 }
-                // The value is valid for these requests, because the bounds of fields with the same name
-                // differ between requests.
+                // Requests of different kinds have fields with the same name but other valid values. This
+                // value is valid for the field of this kind of request.
                 Ok(_) => assert!(
                     matches!((kind, *field), ("rows", "sort") | ("butterfly", "first")),
                     "{kind} {field} {value}"

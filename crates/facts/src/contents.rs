@@ -114,8 +114,8 @@ impl Data {
         }
     }
 
-    /// Returns the name of the events that record this kind of data. "No DPCs" could mean that no DPC ran, so
-    /// the name is "events of DPCs".
+    /// Returns the name of the events that record this kind of data. For DPCs, the name is "events of DPCs",
+    /// because "no DPCs" could mean that no DPC ran.
     fn events(self) -> String {
         let name = self.name(0);
         match self {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use statistics::looks::{Looks, Spending};
 use statistics::{CONFIDENCE, Incomparable, Interval, Margin, Scale, Verdict, paired};
 
-/// Comparison of a method with another one.
+/// Comparison of a method with another method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Number of pairs of runs.
@@ -20,12 +20,11 @@ impl Comparison {
     /// Minimum number of pairs.
     pub const MIN_PAIRS: usize = paired::LEAST;
 
-    /// Returns the verdict for a margin. Changes up to the margin do not matter. The margin is a share of the
-    /// latency of the other method.
+    /// Maximum number of pairs.
     pub const MAX_PAIRS: usize = paired::MOST;
 
-    /// Returns the verdict for a margin, which is a share of the latency of the other method.
-    /// Changes up to the margin do not matter.
+    /// Returns the verdict for a margin. Changes up to the margin do not matter. The margin is a share of the
+    /// latency of the other method.
     pub fn verdict(&self, margin: f64) -> Verdict {
         Verdict::of(self.ratio, Scale::Ratio, Margin::Share(margin))
     }
@@ -66,8 +65,8 @@ pub(crate) fn references<L: PartialEq, M: PartialEq, S: PartialEq>(
         .collect()
 }
 
-/// Compares two methods by the medians of paired runs. Each pair contains the median of the method, and then
-/// the median of the other method, with which the first method is compared.
+/// Compares a method with another method by the medians of paired runs. Each pair contains the median of the
+/// method, and then the median of the other method.
 ///
 /// # Errors
 /// Returns an error if there are too few or too many pairs, or if a median is not positive.

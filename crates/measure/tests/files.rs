@@ -221,7 +221,8 @@ fn a_generated_set_is_measured_and_removed() {
     assert!(!inner.exists());
 }
 
-/// Uses a small separate disk. Only root can mount this disk.
+/// Checks that a full disk is reported, and that all files are removed. The test uses a small separate disk,
+/// which only root can mount.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported_and_cleaned_up() {

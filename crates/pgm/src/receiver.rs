@@ -44,8 +44,7 @@ pub struct Receiver {
     ignored: u64,
 }
 
-/// Handles a packet like [`Receiver::handle`]. If messages may share the memory of the packet, `room` is this
-/// memory.
+/// Error in a receiver's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiverError {
     /// The group is not a multicast address.
@@ -116,8 +115,8 @@ impl Receiver {
         self.handle_from(now, from, packet, None);
     }
 
-    /// Handles a packet like [`Receiver::handle`]. `room` is the memory that contains the packet,
-    /// if messages may share it.
+    /// Handles a packet like [`Receiver::handle`]. If messages may share the memory of the packet, `room` is
+    /// this memory.
     pub(crate) fn handle_from(
         &mut self,
         now: Time,

@@ -161,7 +161,7 @@ fn a_hundred_simultaneous_requests_get_one_confirmation() {
     assert_eq!(source.statistics().ncfs, 2);
 }
 
-/// Checks the reported loss of a receiver that loses a tenth of the packets.
+/// Checks that a receiver that loses a tenth of the packets reports this loss.
 #[test]
 fn receivers_report_their_loss() {
     for shorten_groups in [false, true] {
@@ -192,7 +192,8 @@ fn receivers_report_their_loss() {
     }
 }
 
-/// Sends bursts of three packets. The last group of a burst is therefore rarely complete.
+/// Checks that shortened groups need far fewer requests. The source sends bursts of three packets, so the
+/// last group of a burst is rarely complete.
 #[test]
 fn parity_of_shortened_groups_repairs_without_requests() {
     let requests = |shorten_groups| {

@@ -69,7 +69,8 @@ fn a_receiver_shares_its_thread() {
         };
         let mut socket = Socket::open(&at, Some(source), None).unwrap();
         for number in 0..MESSAGES {
-            // The receiver joins with the first packet that it gets.
+            // The receiver does not need to be ready before the first message. It joins with the first packet
+            // that it gets.
             socket.send_blocking(&number.to_be_bytes()).unwrap();
             thread::sleep(Duration::from_micros(200));
         }

@@ -365,8 +365,9 @@ fn only_data_needs_a_checksum() {
     }
 }
 
-/// Parses the parity option of an on-demand session of OpenPGM. In RFC 3208, the bit 0x02 of this option
-/// means proactive parity.
+/// Checks the two bits in which OpenPGM differs from RFC 3208. In the parity option, the bit 0x02 means
+/// proactive parity in RFC 3208, but parity on demand in OpenPGM. The bit that marks an option as FEC-encoded
+/// is 0x04 in RFC 3208, but 0x08 in OpenPGM.
 #[test]
 fn openpgm_differs_in_two_bits() {
     let spm = hex("abcd 1d4c 00 03 0000 010203040506 0000

@@ -37,7 +37,7 @@ pub struct MeasurePlan {
     /// Traces to record.
     #[serde(default, rename = "recording", skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<Recording>,
-    /// Changes of settings for which no measurement or trace is known that shows the effect.
+    /// Changes of settings whose effect no known measurement or trace shows.
     #[serde(default, rename = "not_shown", skip_serializing_if = "Vec::is_empty")]
     pub not_shown: Vec<NotShown>,
 }
@@ -131,7 +131,7 @@ impl Probe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
-    /// Kind of times in the traces that is compared.
+    /// Kind of times in the traces. These times are compared.
     pub times: Times,
     /// Name of the compared program or module. `None` if all programs or modules are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ pub struct Recording {
     pub reasons: Vec<Reason>,
 }
 
-/// Kind of times in traces that is compared.
+/// Kind of times in traces. These times are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Times {
@@ -180,7 +180,7 @@ impl Times {
     }
 }
 
-/// Planned change whose effect no measurement or trace is known to show.
+/// Planned change of a setting. No known measurement or trace shows its effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotShown {

@@ -70,8 +70,8 @@ pub struct Judgement {
     /// Samples that moved from one mode to another mode. `None` if chance may explain the changes of the
     /// shares.
     pub moved: Option<Moved>,
-    /// Number of consecutive samples that count as one independent sample. It is the number of the run with
-    /// the strongest dependence. `None` if each run has one value.
+    /// Number of consecutive samples that count as one independent sample. It is computed for each run, and
+    /// this is the maximum over all runs. `None` if each run has one value.
     pub samples_per_independent: Option<f64>,
     /// Reasons to doubt the comparison, one sentence each.
     pub doubts: Vec<String>,

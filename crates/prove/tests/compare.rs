@@ -296,7 +296,8 @@ fn broken_files_are_errors_that_say_what_to_do() {
     assert!(matches!(none, Err(Error::Sides(_))));
 }
 
-/// Checks pairs of runs in which the second run takes 10 % longer. Each run also has random noise of 1 %.
+/// Checks that the effect of the order is found if the second run of each pair takes 10 % longer. Each run
+/// also has random noise of 1 %.
 #[test]
 fn an_effect_of_the_order_is_found() {
     let mut rng = Rng(14);
@@ -367,7 +368,8 @@ fn a_pilot_plans_the_pairs() {
         (found / scatter - 1.0).abs() < 0.45,
         "{found}, not {scatter}"
     );
-    // In this simulation, all of the variance is chance within the runs.
+    // In this simulation, runs differ only by chance within the runs. So the true share is 1, and the
+    // estimated share must be high.
     assert!(median.within_runs.unwrap() > 0.4, "{median:?}");
     let half = median.half_width.unwrap();
     assert!(half.low < half.centre && half.centre < half.high);
@@ -379,7 +381,7 @@ fn a_pilot_plans_the_pairs() {
     assert!(reason.starts_with("too few pairs of runs: 5"), "{reason}");
 }
 
-/// Checks a history whose values change by 10 % at the 13th point.
+/// Checks that a change of 10 % at the 13th point of a history is found.
 #[test]
 fn a_change_in_a_history_is_found() {
     let mut rng = Rng(16);

@@ -98,7 +98,8 @@ fn parts_of_a_metric_add_up() {
     assert_eq!(similar.as_deref(), Some("ndis.sys"));
 }
 
-/// Checks the longest wait of the game in the scenario `rank-stall`. Its true length is 19.493 s.
+/// Checks that the longest wait in the scenario `rank-stall` is the wait of the game. The true length of this
+/// wait is 19.493 s.
 #[test]
 fn the_longest_wait_is_that_of_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);

@@ -19,7 +19,7 @@ const TIME: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Returns an error if the body is too long, takes too long, is not JSON, or has the wrong shape. The message
-/// names the place in the body.
+/// states the position in the body.
 pub(super) async fn read<Q: DeserializeOwned>(request: Request) -> Result<Q, Refusal> {
     let bytes = timeout(TIME, axum::body::to_bytes(request.into_body(), LONGEST)).await;
     let bytes = bytes.map_err(|_| {

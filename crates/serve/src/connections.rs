@@ -82,7 +82,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router, limits: Limits)
             }
             // The client closed the connection before it was accepted.
             Err(error) if is_of_client(&error) => {}
-            // Usually the process has too many open files. The client waits during this time.
+            // Usually, the process has too many open files. The server tries again after the time `RETRY`,
+            // and the client waits until then.
             Err(_) => {
                 connections.close_stranger();
                 sleep(RETRY).await;

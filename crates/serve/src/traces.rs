@@ -106,7 +106,7 @@ pub(super) struct Findings<E> {
     /// [`Explanation`] as JSON, with a view for each evidence.
     #[serde(flatten)]
     explanation: E,
-    /// Conclusion, if there are no problems and warnings about the machine.
+    /// Conclusion. `None` if the findings contain problems or warnings about the machine.
     conclusion: Option<String>,
     /// Runs in which context switches are missing.
     doubtful: Doubtful,

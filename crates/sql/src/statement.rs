@@ -300,8 +300,8 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     })?
 }
 
-/// Returns the complexity of each statement. Returns nothing for text that is not SQL. The parser reports it
-/// later.
+/// Returns the complexity of each statement. Returns an empty list for text that is not SQL. The parser
+/// reports such text later.
 fn complexities(text: &str) -> Vec<usize> {
     let tokens = Tokenizer::new(&GenericDialect {}, text)
         .tokenize()

@@ -12,7 +12,8 @@ use given::{session, simulated};
 use sql::{Settings, SqlError};
 use tables::Options;
 
-/// Checks joins that combine rows for a long time. One join has many results, and one has none.
+/// Checks that cancelled joins end their threads, although they would combine rows for a long time. One join
+/// has many results, and one has none.
 #[test]
 fn a_cancelled_join_ends_its_threads() {
     let given = simulated("healthy", &["duration=2s"]);

@@ -219,7 +219,8 @@ fn every_view_can_be_queried() {
     }
 }
 
-/// Checks statements with thousands of nested operators. In an earlier version, they ended the process.
+/// Checks that statements with thousands of nested operators are answered or refused. In an earlier version,
+/// they ended the process.
 #[test]
 fn deep_statements_are_answered_or_refused() {
     let given = simulated("rank-stall", &["duration=1s"]);

@@ -29,7 +29,8 @@ pub struct RateRatio {
     pub p: f64,
 }
 
-/// Compares two rates. If the sum of both counts is given, each count has a binomial distribution.
+/// Compares two rates. The comparison uses this fact: for a fixed sum of both counts, each count has a
+/// binomial distribution.
 pub fn rates(before: Count, after: Count, confidence: f64) -> RateRatio {
     let (k, sum) = (after.events, before.events + after.events);
     let tail = (1.0 - confidence) / 2.0;

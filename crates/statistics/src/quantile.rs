@@ -20,8 +20,8 @@ pub struct Ranks {
 /// the quantile: it is the probability that a sample is below the quantile, with `0 < share < 1`.
 pub fn bounds(count: u64, share: f64, confidence: f64) -> Ranks {
     let tail = (1.0 - confidence) / 2.0;
-    // `low` is the largest rank with this property: fewer than `low` samples are below the quantile with a
-    // probability of at most `tail`.
+    // `low` is the largest rank for which `P(X < low) <= tail`, where `X` is the number of samples below the
+    // quantile.
     let low = first(count, |rank| at_most(rank, count, share) > tail);
     let high = first(count + 1, |rank| at_least(rank, count, share) <= tail);
     let (low, high) = ((low > 0).then_some(low), (high <= count).then_some(high));

@@ -207,7 +207,7 @@ fn dependence_of_a_series() {
     }
 }
 
-/// Checks examples of libkalibera.
+/// Compares the variances with the results in examples of libkalibera.
 #[test]
 fn variances_of_levels() {
     let values = [
@@ -324,7 +324,7 @@ fn counts_of_stalls() {
     assert_eq!((it.ratio, it.high), (None, None));
 }
 
-/// Checks the best split. `ruptures` 1.1.10 finds the same split.
+/// Checks that the change at index 10 is found. `ruptures` 1.1.10 finds the same split.
 #[test]
 fn changes_of_a_history() {
     let values = [
@@ -341,7 +341,7 @@ fn changes_of_a_history() {
     assert_eq!(change_points::changes(&odd, 0.05), [0_usize; 0]);
 }
 
-/// Checks Noether's formula. The expected numbers of pairs were confirmed by simulation.
+/// Checks the numbers of pairs from Noether's formula. The expected numbers were confirmed by simulation.
 #[test]
 fn plans() {
     let needed = [
@@ -386,8 +386,8 @@ fn plans() {
     );
 }
 
-/// Checks pairs with a change of 0.5 and an effect of the order of 0.1, in logarithms. The only noise is so
-/// small that it just avoids ties.
+/// Checks that the effect of the order is found in pairs with a change of 0.5 and an effect of 0.1, in
+/// logarithms. The only noise is so small that it just avoids ties.
 #[test]
 fn effects_of_the_order() {
     let began: Vec<bool> = (0..8).map(|pair| pair % 2 == 0).collect();
@@ -408,7 +408,7 @@ fn effects_of_the_order() {
     assert!(order(&[1.0; 8], &after, &[true; 7]).is_err());
 }
 
-/// Checks published claims that have too little evidence: a benchmark of 4 pairs.
+/// Checks that a published benchmark of 4 pairs has too little evidence for its claim.
 #[test]
 fn published_claims() {
     // Clock ticks to read 4,000 files with ReadFile and with an I/O ring: "3 % faster" is not shown.

@@ -333,8 +333,8 @@ mod tests {
         assert_eq!(case.key(), first);
     }
 
-    /// Checks a file with the same size and a restored modification time. The change time differs, because
-    /// the operating system sets it.
+    /// Checks that the key changes if a file is changed, although its size stays the same and its
+    /// modification time is restored. The change time differs, because the operating system sets it.
     #[cfg(unix)]
     #[test]
     fn a_changed_byte_changes_the_key_even_if_the_time_is_restored() {

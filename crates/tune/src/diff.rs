@@ -45,7 +45,7 @@ pub struct Difference {
 /// A setting on one machine.
 #[derive(Debug)]
 pub struct Side {
-    /// State of the place in the inputs.
+    /// State of the place according to the inputs: set, absent or unknown.
     pub state: State,
     /// Effective value: the value that is set, or the default if no value is set. `None` if the effective
     /// value is unknown.

@@ -9,7 +9,7 @@ use registry::{Key, Value};
 use crate::found::{Found, Origin, Place};
 use crate::inputs::{Format, Input};
 
-/// State of a place in the inputs.
+/// State of a place according to the inputs: set, absent or unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// An input sets or deletes the value of the place.

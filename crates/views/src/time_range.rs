@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Half-open time range, in nanoseconds. No range contains an unknown time.
+/// Half-open time range, in nanoseconds. A range never contains an unknown time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeRange {
     start: i64,

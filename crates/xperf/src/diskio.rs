@@ -125,8 +125,8 @@ impl Sum {
     }
 }
 
-/// Number of requests. Then the numbers of requests whose times are unknown, so that the sums do not include
-/// them.
+/// Number of all requests, and numbers of requests that the sums of times do not include. A request is not
+/// included if its time is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LeftOut {
     requests: u64,
@@ -152,8 +152,8 @@ impl LeftOut {
     }
 }
 
-/// Returns a warning if the times of some requests are unknown. Then the sums of the column do not include
-/// these requests.
+/// Returns a warning if the time of at least one request is unknown. The sums of the column do not include
+/// such requests.
 pub(crate) fn left_out(count: u64, requests: u64, column: &str) -> Option<String> {
     (count > 0).then(|| {
         format!(

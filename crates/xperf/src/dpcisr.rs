@@ -315,8 +315,8 @@ impl DpcIsr {
                     continue;
                 }
                 if cpus.insert(cpu) {
-                    // This fails if the CPU makes the data too large for memory. The trace header does not
-                    // list this CPU.
+                    // The trace header does not list this CPU, so the data becomes larger. This call fails if
+                    // the data is then too large for memory.
                     for length in [shown.interval, shown.bucket].into_iter().flatten() {
                         OverTime::new(span.clone(), length, cpus.len())?;
                     }

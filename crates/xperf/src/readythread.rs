@@ -118,8 +118,8 @@ struct Wait {
 struct SwitchedOut<'t> {
     tables: &'t TraceTables,
     runs: StoredTable,
-    /// Index of the current chunk of `runs`. The next fields are the rows of this chunk and the index of the
-    /// next row.
+    /// Index of the current chunk of `runs`. `batch` contains the rows of this chunk, and `row` is the index
+    /// of the next row.
     chunk: usize,
     batch: Option<RecordBatch>,
     row: usize,

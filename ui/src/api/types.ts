@@ -639,7 +639,7 @@ sources: Array<Source>, };
  */
 export type Findings = {
 /**
- * Conclusion, if there are no problems and warnings about the machine.
+ * Conclusion. `None` if the findings contain problems or warnings about the machine.
  */
 conclusion: string | null,
 /**
@@ -695,7 +695,9 @@ cut: number,
  */
 unit: string,
 /**
- * SQL query that returns the weight of each stack. No query returns the tree itself.
+ * SQL query that returns the weight of each stack. SQL cannot return the tree itself, which is built
+ * from these weights. In a joined flame graph, it is the query of the first trace, and `None` if there
+ * is no trace.
  */
 sql: string | null, };
 
@@ -1212,7 +1214,8 @@ totals: Array<Cell>,
  */
 groups: Array<PivotGroup>,
 /**
- * True if percentiles are exact. In groups of more than some thousand rows, their error is up to 1 %.
+ * True if percentiles are exact. If false, percentiles of groups with more than some thousand rows have
+ * an error of up to 1 %.
  */
 exact: boolean,
 /**
@@ -1263,8 +1266,8 @@ keys?: Array<string>,
 path?: Array<number | null>,
 /**
  * Aggregates of each group: `rows`, or `COLUMN:` followed by `sum`, `count`, `mean`, `min`, `max`,
- * `p50`, `p90`, `p95`, `p99` or `p999`. The name of a key requests the value that all rows of the group
- * have in common.
+ * `p50`, `p90`, `p95`, `p99` or `p999`. An aggregate can also be the name of a key. Its cell contains
+ * the value of this key, if all rows of the group have the same value.
  */
 aggregates?: Array<string>,
 /**

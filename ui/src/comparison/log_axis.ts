@@ -15,8 +15,8 @@ export function tens([low, high]: [number, number]): number[] {
 }
 
 /**
- * Returns the height of a bar, from 0 to 1. On a logarithmic scale, the least rate has a height, too: a single late
- * value must be visible.
+ * Returns the height of a bar, from 0 to 1. On a logarithmic scale, the rate `least` also has a height above 0, so
+ * that a single late value is visible.
  */
 export function height(rate: number, least: number, most: number, isLogarithmic: boolean): number {
   if (rate <= 0 || most <= 0) return 0;

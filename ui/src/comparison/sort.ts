@@ -13,7 +13,7 @@ export interface Order {
 const mean = (count: number, ns: number): number => (count > 0 ? ns / count : 0);
 const times = (before: number, after: number): number => (before > 0 ? after / before : after > 0 ? Infinity : 1);
 
-/** Numbers by which rows are sorted. Differences are sorted by their size, whatever their sign. */
+/** Numbers by which rows are sorted. Differences are sorted by size, regardless of their sign. */
 const KEYS: Record<Exclude<Column, "name" | "conclusion">, (row: ComparedRow) => number> = {
   before: ({ before_ns }) => before_ns,
   after: ({ after_ns }) => after_ns,
@@ -23,7 +23,7 @@ const KEYS: Record<Exclude<Column, "name" | "conclusion">, (row: ComparedRow) =>
   means: (row) => Math.max(mean(row.before_count, row.before_ns), mean(row.after_count, row.after_ns)),
 };
 
-/** Returns the rows in an order. Rows that are equal in it are sorted by name. */
+/** Returns the rows in the given order. Rows that are equal in this order are sorted by name. */
 export function sorted(rows: ComparedRow[], { column, descending }: Order): ComparedRow[] {
   const sign = descending ? -1 : 1;
   const byName = (one: ComparedRow, other: ComparedRow) => byText(one.name, other.name);

@@ -24,7 +24,7 @@ export function rowsOf(before: CpuStrips, after: CpuStrips): StripRow[] {
     );
 }
 
-/** Returns the mean of all buckets of all CPUs, on one side; `null` if it has no CPUs. */
+/** Returns the mean of all buckets of all CPUs, on one side; `null` if this side has no CPUs. */
 export function meanShare(rows: StripRow[], side: "before" | "after"): number | null {
   const shares = rows.filter((row) => row.side === side).flatMap((row) => row.shares);
   return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length;

@@ -14,7 +14,7 @@ export function signed(ns: number): string {
   return `${ns > 0 ? "▲ +" : "▼ −"}${duration(Math.abs(ns))}`;
 }
 
-/** Formats how many times a value is as large as before. A row that one side lacks is new or gone. */
+/** Formats the ratio of the values after and before the change. A row that only one side has is new or gone. */
 export function ratio(before: number, after: number): string {
   if (before === 0) return after === 0 ? "–" : "new";
   if (after === 0) return "gone";

@@ -29,7 +29,7 @@ export function sibling(nodes: Nodes, layout: FlameLayout, node: number, step: 1
   return before;
 }
 
-/** Returns the frames of the path to a call, outermost first. The last frame is that of the call. */
+/** Returns the frames of the path to a call, outermost first. The last frame is the frame of the call. */
 export function pathOf(frames: string[], nodes: Nodes, node: number): string[] {
   const path: string[] = [];
   for (let at: number | null = node; at !== null; at = nodes.parent[at]) path.unshift(frames[nodes.frame[at]]);
@@ -37,8 +37,8 @@ export function pathOf(frames: string[], nodes: Nodes, node: number): string[] {
 }
 
 /**
- * Returns the call at the end of a path. If the path does not exist completely, returns the last call of it
- * that exists, or -1.
+ * Returns the call at the end of a path. If the path does not exist completely, returns the last call of
+ * the path that exists, or -1 if none exists.
  */
 export function callOf(frames: string[], nodes: Nodes, layout: FlameLayout, path: string[]): number {
   let found = -1;

@@ -64,7 +64,7 @@ export class Tree {
     this.#open = new Set(open.map(pathName));
   }
 
-  /** Returns the number of visible rows, as far as it is known. */
+  /** Returns the number of visible rows. Levels that are not loaded yet do not count. */
   get count(): number {
     return this.#root.count();
   }

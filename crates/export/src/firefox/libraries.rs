@@ -146,8 +146,7 @@ fn debug_id(guid: &str, age: u32) -> Option<DebugId> {
 mod tests {
     use super::*;
 
-    /// Checks ids. The expected id is the name that Microsoft's symbol server uses for an `ntdll.pdb` of
-    /// Windows 7.
+    /// Compares an id with the name that Microsoft's symbol server uses for an `ntdll.pdb` of Windows 7.
     #[test]
     fn ids_are_those_of_symbol_servers() {
         let id = debug_id("{E9558E4D-2F2E-4DBB-A23E-B8CE0BBB5B22}", 2);

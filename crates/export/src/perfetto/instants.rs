@@ -27,8 +27,9 @@ impl<W: Write> Drawing<'_, W> {
             let view = InputView::new(&batch)?;
             for row in 0..batch.num_rows() {
                 let message = view.message.get(row);
-                // A window message names the process for which the input was meant. Other events name the
-                // process that received the event. The receiving process is not written.
+                // The process of a window message is the process for which the input was meant. The process
+                // of any other event is the process that received the event. Only the process of a window
+                // message is written.
                 let process_row = message.and(view.process_row.get(row));
                 let button = view.button.get(row).and_then(|n| u64::try_from(n).ok());
                 let details = [

@@ -10,8 +10,9 @@ use super::proto::{CSwitch, EtwTraceEvent, EtwTraceEventBundle, ReadyThread, Tra
 use super::{Drawing, moment};
 use crate::Error;
 
-/// States of threads, coded as `KTHREAD_STATE`. Perfetto has names for the states up to
-/// `DEFERRED_READY`.
+// States of threads follow, coded as `KTHREAD_STATE`. Perfetto has names for the states up to
+// `DEFERRED_READY`.
+
 const WAITING: i32 = 5;
 const DEFERRED_READY: i32 = 7;
 const GATE_WAIT: i32 = 8;

@@ -225,7 +225,7 @@ impl Tracks {
     }
 }
 
-/// Writes the description of a new track for a place. If the place belongs to a group of tracks,
+/// Writes the description of a new track for a `Place`. If the `Place` belongs to a group of tracks,
 /// describes the group on first use. Returns the number of the track.
 fn describe<W: Write>(
     place: Place,

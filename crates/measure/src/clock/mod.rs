@@ -66,7 +66,7 @@ pub struct ClockError {
     pub why: &'static str,
 }
 
-/// An open clock. Its times count from the moment when it was opened.
+/// Clock that is ready for use. Its times count from the moment when it was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: ClockSource,
@@ -205,14 +205,14 @@ pub struct ClockFacts {
     pub reading_ns: f64,
     /// Smallest step between two readings in nanoseconds; `None` if the clock did not advance.
     pub resolution_ns: Option<i64>,
-    /// Number of readings that were lower than the reading before.
+    /// Number of readings that were lower than the previous reading.
     pub went_back: u64,
     /// Largest step back in nanoseconds.
     pub went_back_by_ns: i64,
 }
 
 impl ClockFacts {
-    /// Number of readings that were lower than the previous reading.
+    /// Number of readings in one measurement of a clock.
     const READINGS: u32 = 20_000;
 
     /// Reads the clock 20,000 times, which takes some milliseconds.

@@ -12,11 +12,11 @@ use crate::UnknownName;
 pub enum FilesMethod {
     /// One blocking call per piece of a file (`pread`, `ReadFile`), on one or several threads.
     Positional {
-        /// Maps one file after the other and sums its bytes. If the system supports it (`MAP_POPULATE`),
-        /// mapping also loads the content.
+        /// Number of threads. Each thread reads one file at a time.
         threads: u32,
     },
-    /// Memory-mapped files.
+    /// Memory-mapped files. One file after the other is mapped, and its bytes are summed. If the system
+    /// supports it (`MAP_POPULATE`), mapping also loads the content.
     Mapped,
     /// `io_uring` of Linux.
     Uring {

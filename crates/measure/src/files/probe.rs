@@ -197,8 +197,10 @@ impl FilesProbe {
     }
 }
 
-/// Number of attempts for a method that may become available, and pause between two attempts.
+/// Number of attempts for a method that may become available.
 const ATTEMPTS: u32 = 5;
+
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Repeats an attempt that fails as unavailable. This helps because Linux releases the locked

@@ -30,9 +30,8 @@ pub(super) struct Arrival {
     pub(super) seen_class: Option<u8>,
 }
 
-/// Returns the traffic classes with which packets reached the reflector. Each class has its number of
-/// returned packets. Call [`account`] first: a packet counts only if its return is already recorded in
-/// `trips`.
+/// Returns each traffic class with which packets reached the reflector, and the number of returned packets in
+/// this class. Call [`account`] first: a packet counts only if its return is already recorded in `trips`.
 pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64)> {
     let mut classes: Vec<(u8, u64)> = Vec::new();
     for arrival in arrivals {

@@ -49,12 +49,11 @@ impl fmt::Debug for Pgm {
 }
 
 impl Pgm {
-    /// Opens an end and returns the grants of its options. Two ends on one machine need different
-    /// addresses.
+    /// Opens an end and returns the grants of its options. Two ends on one machine need different addresses.
     ///
     /// # Errors
-    /// Returns an error if the place is not a group, there is no such interface or route, or the system
-    /// refuses to open a socket.
+    /// Returns an error if `place` is not a group, there is no such interface or route, or the system refuses
+    /// to open a socket.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(Pgm, UdpGrants), NetError> {
         let (group, interface) = place.group()?;
         let own = interface.address(group.ip())?;

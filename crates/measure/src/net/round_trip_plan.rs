@@ -84,13 +84,12 @@ pub struct Fates {
     pub run: u32,
     /// Numbers of packets that were sent, lost, duplicated and so on.
     pub tally: Tally,
-    /// DSCP marks with which packets reached the reflector, each with its number of packets. The
+    /// Each DSCP mark with which packets reached the reflector, and the number of packets with this mark. The
     /// list is empty if the reflector's system does not report marks.
     pub seen_dscp: Vec<(u8, u64)>,
     /// Granted receive buffer of the source, in bytes; `None` if unknown.
     pub receive_buffer: Option<usize>,
-    /// DSCP marks with which packets reached the reflector. Each mark has its number of packets. The list is
-    /// empty if the reflector's system does not report marks.
+    /// Reason why the run ended.
     pub ended: Ended,
     /// Counts of the reflector, if it ran on this machine.
     pub reflected: Option<Reflected>,

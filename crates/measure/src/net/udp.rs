@@ -48,7 +48,7 @@ impl Place {
     /// of the system chooses it.
     ///
     /// # Errors
-    /// Returns an error if the place is not a group, or if there is no route.
+    /// Returns an error if this place is not a `Place::Group`, or if there is no route.
     pub(super) fn group(&self) -> Result<(SocketAddr, Interface), NetError> {
         let Place::Group { group, interface } = self else {
             return Err(NetError::NoGroup);

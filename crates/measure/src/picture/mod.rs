@@ -23,12 +23,22 @@ const RAMP: [Rgb; 6] = [
     [35, 12, 76],
 ];
 
-/// Width and height of a cell in pixels. The other sizes below are in pixels too.
+/// Width and height of a cell in pixels.
 const CELL: usize = 4;
+
+/// Width and height of a letter in pixels.
 const LETTER: usize = 8;
+
+/// Width of the area left of a map, in pixels.
 const LEFT: usize = 9 * LETTER;
+
+/// Height of the area above a map, in pixels.
 const TOP: usize = 3 * LETTER;
+
+/// Height of the area below a map, in pixels.
 const BOTTOM: usize = 4 * LETTER;
+
+/// Width of a gap in pixels.
 const GAP: usize = 2 * LETTER;
 
 /// Number of maps in a row. This number of maps fits on a page.

@@ -35,7 +35,7 @@ pub(super) fn resolution_ns() -> Option<i64> {
     i64::try_from(ns).ok()
 }
 
-/// An open sleep method.
+/// Sleep method that is ready for use, with its timer or other object if it has one.
 pub(super) enum Sleeper {
     Nanosleep,
     ClockNanosleep,

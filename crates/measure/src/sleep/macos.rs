@@ -23,7 +23,7 @@ pub(super) fn resolution_ns() -> Option<i64> {
     None
 }
 
-/// An open sleep method.
+/// Sleep method that is ready for use. macOS has only `nanosleep`.
 pub(super) struct Sleeper;
 
 impl Sleeper {

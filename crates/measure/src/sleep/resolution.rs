@@ -107,8 +107,8 @@ mod tests {
         assert!(held.grants.iter().all(says_why));
     }
 
-    /// Checks the current resolution after a request. Wine accepts any resolution but keeps its own
-    /// resolution, so on Wine the request counts as refused. Windows reports its actual resolution.
+    /// Checks that a granted request is in effect. Wine accepts any resolution but keeps its own resolution,
+    /// so on Wine the request counts as refused. Windows reports its actual resolution.
     #[cfg(windows)]
     #[test]
     fn the_resolution_of_windows_is_checked() {

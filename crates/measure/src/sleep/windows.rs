@@ -137,7 +137,7 @@ fn resolutions_ns() -> Option<[i64; 3]> {
         .then(|| [coarsest, finest, current].map(|units| i64::from(units) * 100))
 }
 
-/// An open sleep method.
+/// Sleep method that is ready for use, with its timer if it has one.
 pub(super) enum Sleeper {
     Sleep,
     NtDelayExecution,

@@ -91,8 +91,8 @@ mod tests {
     use super::{LossFilter, Losses};
     use crate::wire::Sqn;
 
-    /// Uses a group with the numbers 100 to 103. Number 103 is unused. Packet 100 arrives in both cases.
-    /// Packet 102 arrives only in the first case.
+    /// Checks that unused numbers do not count as lost. The group has the numbers 100 to 103, and number 103
+    /// is unused. Packet 100 arrives in both cases. Packet 102 arrives only in the first case.
     #[test]
     fn unused_numbers_are_not_lost() {
         let lost = |fates: &[bool]| {

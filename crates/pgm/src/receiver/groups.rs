@@ -73,8 +73,8 @@ pub(super) struct ParityPacket {
 }
 
 impl ReceiveWindow {
-    /// Sets the parity parameters of the session. Later calls are ignored. If the window is too small for two
-    /// groups, it ignores parity, because recovery needs whole groups in the window.
+    /// Sets the parity parameters of the session. Later calls are ignored. The parameters are also ignored if
+    /// the window is too small for two groups, because recovery needs whole groups in the window.
     pub(super) fn set_parity(&mut self, now: Time, parameters: ParityParameters) {
         let Some(code) = Code::for_group_size(parameters.group_size) else {
             return;

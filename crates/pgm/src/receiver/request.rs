@@ -13,7 +13,7 @@ pub(super) enum Target {
     Group(u32),
 }
 
-/// Time at which missing packets are given up because no SPM has reported the address for requests.
+/// Stage of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Not requested yet, because parity of the group may still arrive or is requested instead.

@@ -289,9 +289,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Marks all missing packets as lost, also packets for which the window has no room. Without this, a
-    /// forged packet with a high number would cause thousands of windows in a row, and each window would
-    /// report a loss.
+    /// Stores a packet in the slot of a missing packet.
     pub(super) fn fill(&mut self, now: Time, at: usize, piece: StoredPacket, origin: Origin) {
         let sqn = self.base.plus(at as u32);
         let part = piece.part();
@@ -343,9 +341,9 @@ impl ReceiveWindow {
         }
     }
 
-    /// Marks all missing packets as lost, including those for which the window has no room.
-    /// Otherwise, after a forged packet with a high number, thousands of windows in a row would
-    /// each report a loss.
+    /// Marks all missing packets as lost, also packets for which the window has no room. Without this, a
+    /// forged packet with a high number would cause thousands of windows in a row, and each window would
+    /// report a loss.
     pub(super) fn give_up(&mut self) {
         for at in 0..self.slots.len() {
             self.lose(at);

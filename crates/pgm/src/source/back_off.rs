@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use crate::wire::{BackOffInterval, BackOffRange, Sqn};
 
-/// Limits of the back-off interval that the source sends to receivers. Receivers wait for a random
-/// time up to this interval before they send a request.
+/// Limits of the back-off interval that the source sends to receivers. Before a receiver sends a request, it
+/// waits for a random time up to this interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOffTuning {
-    /// Limits of the back-off interval that the source sends to receivers. Before a receiver sends a request,
-    /// it waits for a random time up to this interval.
+    /// Minimum and initial back-off interval.
     pub min: Duration,
     /// Maximum back-off interval.
     pub max: Duration,

@@ -58,7 +58,9 @@ pub enum Answer {
 pub struct Verdict {
     /// Answer to the question whether the changes helped.
     pub answer: Answer,
-    /// Reason why the answer is unknown, if the reason is not the unknown answer of a single check.
+    /// Reason why the answer is unknown, although no check states the reason. For example, the answers of the
+    /// checks contradict each other. `None` if the answer is known, or if it is unknown because the answer of
+    /// a check is unknown.
     pub why: Option<String>,
     /// Checks of the planned measurements and recordings.
     pub checks: Vec<Check>,

@@ -391,7 +391,8 @@ fn write_failures(file: &mut Batch, recorder: &Recorder) {
 }
 
 impl Recorder {
-    /// Returns the names of all actions, except a number of seconds.
+    /// Returns the names of all actions. Instead of an action, the user can also give a number of seconds.
+    /// This number has no name, so the list does not contain it.
     fn actions(&self) -> Vec<&'static str> {
         let mut actions = vec!["start", "circular", "mark", "save", "stop", "cancel"];
         if self.boot.is_some() {

@@ -2,14 +2,22 @@
 
 use maud::{Markup, html};
 
-/// Width and margins of a picture in its own units. The page scales them.
+/// Width of a picture. The unit of all lengths in a picture is arbitrary, because the page scales pictures.
 pub(super) const WIDTH: f64 = 900.0;
+
+/// Left margin of a picture.
 pub(super) const LEFT: f64 = 72.0;
+
+/// Right margin of a picture.
 const RIGHT: f64 = 10.0;
+
+/// Top margin of a picture.
 const TOP: f64 = 8.0;
+
+/// Bottom margin of a picture.
 const BOTTOM: f64 = 20.0;
 
-/// Approximate width of a letter, in the same units.
+/// Approximate width of a letter, in the unit of `WIDTH`.
 const LETTER: f64 = 5.9;
 
 /// Area of a plot with the given height. Its horizontal axis spans a range of numbers, usually times.

@@ -25,10 +25,11 @@ use wording::{Printable, duration, grouped, size};
 const GROUPS: u32 = 30;
 /// Maximum number of series with a separate colour.
 const SERIES: usize = 9;
-/// Number of time buckets of a line chart. `CELLS` and `LANE_PIXELS` are the corresponding numbers
-/// for heat maps and lanes.
+/// Number of time buckets of a line chart.
 const BUCKETS: u32 = 300;
+/// Number of time buckets of a heat map.
 const CELLS: u32 = 164;
+/// Number of pixels for which lanes are requested.
 const LANE_PIXELS: u32 = 410;
 /// Maximum number of classes of values in a heat map.
 const CLASSES: u32 = 40;

@@ -104,7 +104,7 @@ impl ScalarUDFImpl for Bounded {
 }
 
 /// Returns an upper bound of the size of the result, in bytes, limited to the maximum of `i64`. Returns 0 for
-/// arguments of other types, which the function itself refuses.
+/// arguments of wrong types, because the function itself refuses them.
 fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
     let rows = arguments.first().map_or(0, |first| first.len());
     let number = |at: usize| arguments.get(at).and_then(numbers);
@@ -148,7 +148,7 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
             let (text, from, to) = (text(0), text(1), text(2));
             sum(&|row| {
                 let length = of(&text, row);
-                // A regular expression can match at every character.
+                // A regular expression can match at every character, so its shortest match counts as 1 byte.
                 let shortest = match name {
                     "replace" => of(&from, row).max(1),
                     _ => 1,

@@ -186,8 +186,8 @@ impl Policy {
         let meant_is = meant.to_lowercase();
         let file = program.rsplit(['\\', '/']).next().unwrap_or(&program);
         let is_it = match meant_is.contains('\\') {
-            // Without the environment of the machine, a variable at the start of a path cannot be
-            // expanded.
+            // Variables in the path cannot be expanded, because the environment of the machine is unknown. So
+            // only the file names are compared.
             true if meant_is.contains('%') || program == file => {
                 meant_is.rsplit('\\').next() == Some(file)
             }

@@ -53,9 +53,10 @@ pub struct Quantum {
 }
 
 impl Win32PrioritySeparation {
-    /// One value for each possible pair of foreground and background quanta. There are 2³² values. Each of
-    /// the other values selects the same quanta as one of the values in this table. The edition (client or
-    /// server) determines this value. If quanta are fixed, only the priority boost after a wait can differ.
+    /// One value for each possible pair of foreground and background quanta. There are 2³² values. All values
+    /// that are not in this table select the same quanta as a value in the table. The edition (client or
+    /// server) determines which value that is. If quanta are fixed, only the priority boost after a wait can
+    /// differ.
     pub const TABLE: [Win32PrioritySeparation; 8] = [
         Win32PrioritySeparation(0x14),
         Win32PrioritySeparation(0x15),

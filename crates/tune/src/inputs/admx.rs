@@ -12,8 +12,10 @@ use super::text::Text;
 use super::xml;
 use super::{Format, InputError};
 
-/// Root element of ADMX files (policies), and root element of ADML files (strings of a language).
+/// Root element of ADMX files, which define policies.
 pub(super) const POLICIES: &str = "policyDefinitions";
+
+/// Root element of ADML files, which contain the strings of a language.
 pub(super) const LANGUAGE: &str = "policyDefinitionResources";
 
 /// Policy that writes a registry value.

@@ -11,7 +11,7 @@ use super::{Format, InputError};
 /// Root element of the XML.
 pub(super) const ROOT: &str = "EnergyReport";
 
-/// Command in the places of the findings.
+/// Command that prints the values. It becomes the `command` of each `Place::Answer`.
 const COMMAND: &str = "powercfg /energy";
 
 /// English names of details about timers and the power plan.

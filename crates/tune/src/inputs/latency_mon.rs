@@ -7,7 +7,7 @@ use super::reading::{Reading, line};
 use super::text::Text;
 use crate::machine::Edition;
 
-/// Tool in the places of the findings.
+/// Tool that prints the values. It becomes the `command` of each `Place::Answer`.
 const TOOL: &str = "LatencyMon";
 
 /// Labels of delays without the unit. Saved reports often misspell the unit.

@@ -6,7 +6,7 @@ use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 
-/// Command in the places of the findings.
+/// Command that prints the values. It becomes the `command` of each `Place::Answer`.
 const COMMAND: &str = "netsh int tcp show global";
 
 /// Part of a label that is the same in all versions of Windows, and the full label. The last labels are
@@ -55,9 +55,9 @@ const WORDS: [&str; 13] = [
     "restricted",
 ];
 
-/// First labels in the order of the output: Windows 7 to 10 (1607), and later versions. The label RFC
-/// 1323 contains its number in every language. The number of lines before it selects one of the two
-/// lists.
+/// First labels in the order of the output: Windows 7 to 10 (1607), and later versions. The label RFC 1323
+/// contains its number in every language. The number of lines before this label shows which of the two lists
+/// applies.
 const ORDERS: [&[&str]; 2] = [
     &[
         "Receive-Side Scaling State",

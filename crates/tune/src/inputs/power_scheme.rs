@@ -10,9 +10,13 @@ use super::reading::{Reading, line};
 use super::text::Text;
 use crate::found::Place;
 
-/// Indentations of lines with the GUID of a scheme, a subgroup or a setting, in spaces.
+/// Indentation of lines with the GUID of a scheme, in spaces.
 const SCHEME: usize = 0;
+
+/// Indentation of lines with the GUID of a subgroup, in spaces.
 const SUBGROUP: usize = 2;
+
+/// Indentation of lines with the GUID of a setting, in spaces.
 const SETTING: usize = 4;
 
 pub(super) fn starts(text: &str) -> bool {

@@ -14,8 +14,10 @@ use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 
-/// First lines of the two versions of the format.
+/// First line of a file in version 5 of the format.
 const VERSION_5: &str = "Windows Registry Editor Version 5.00";
+
+/// First line of a file in version 4 of the format.
 const VERSION_4: &str = "REGEDIT4";
 
 /// Reason why a value cannot be read.
@@ -108,8 +110,8 @@ fn whole_value(first: &str, lines: &mut Enumerate<Lines<'_>>) -> Result<String, 
     let mut whole = first.to_owned();
     let mut rest = lines.clone();
     if let Some(text) = text_of(&whole) {
-        // This search to the end of the file happens only once. If one closing mark is missing, all
-        // later text lacks one too.
+        // This search may continue to the end of the file, but only once. If it finds no closing mark, no
+        // later line contains a quotation mark, so no later line starts another search.
         let mut open = is_open(text);
         while open {
             let (_, more) = rest.next().ok_or(RegError::OpenText)?;

@@ -95,7 +95,7 @@ fn floods_are_the_published_ones() {
     }
 }
 
-/// Checks a figure of "Low throughput when copying files": CPU time in cng.sys.
+/// Compares the CPU time in cng.sys with the figure of "Low throughput when copying files".
 #[test]
 fn signing_moves_the_dpcs_into_cng() {
     for scenario in ["smb-signing-off", "smb-signing-on"] {

@@ -9,7 +9,8 @@ use xperf::{PlaceOptions, Stacked};
 
 use super::reported::{by_function, open, rows_and_warnings};
 
-/// Ids of kernel events. The high byte is the group, and the low byte is the type. This is the id of stacks.
+// Ids of kernel events follow. The high byte of an id is the group, and the low byte is the type.
+
 const STACK: u16 = 0x1820;
 const IMAGE_LOAD: u16 = 0x030A;
 const IMAGE_RUNDOWN: u16 = 0x1403;

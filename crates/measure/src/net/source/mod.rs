@@ -114,8 +114,8 @@ pub struct RoundTrips {
     pub trips: Vec<Trip>,
     /// Numbers of packets that were sent, lost, duplicated and so on.
     pub tally: Tally,
-    /// Traffic classes with which packets reached the reflector. Each class has its number of returned
-    /// packets. The list is empty if the reflector's system does not report classes.
+    /// Each traffic class with which packets reached the reflector, and the number of returned packets in
+    /// this class. The list is empty if the reflector's system does not report classes.
     pub seen_classes: Vec<(u8, u64)>,
     /// Scheduling grants.
     pub grants: Vec<Grant>,
@@ -471,8 +471,9 @@ fn ping_pong(
         loop {
             let received = match transport.receive(&mut buffer) {
                 Err(error) if is_about_another_packet(&error) => {
-                    // The other end is closed, and its refusal arrives at once. Without this pause, the next
-                    // packet would be sent sooner than after a lost packet.
+                    // The other end is closed, so its refusal arrives at once. After a lost packet, the
+                    // sender waits `PING_PONG_WAIT` before it sends the next packet. This pause makes the
+                    // wait after a refusal equally long.
                     thread::sleep(PING_PONG_WAIT);
                     None
                 }
@@ -492,7 +493,7 @@ fn ping_pong(
     Ok(books)
 }
 
-/// Sends a probe and returns the send time. If the system has no buffer or no route at the moment, the inner
+/// Sends a probe and returns the send time. If the system has no buffer or no route at present, the inner
 /// result is the error, because the problem may pass.
 fn send_probe(
     transport: &mut dyn Transport,
@@ -509,7 +510,7 @@ fn send_probe(
     }
 }
 
-/// Returns true if the system has no buffer for a packet at the moment.
+/// Returns true if the system has no buffer for a packet at present.
 fn is_full(error: &io::Error) -> bool {
     const ENOBUFS: i32 = if cfg!(target_os = "linux") { 105 } else { 55 };
     const WSAENOBUFS: i32 = 10_055;

@@ -11,8 +11,10 @@ use std::io;
 use crate::net::peers::library::{Library, Once};
 use crate::net::{LibraryError, NetError};
 
-/// Types of sockets: publisher and subscriber.
+/// Type of a socket that publishes.
 pub(super) const PUB: c_int = 1;
+
+/// Type of a socket that subscribes.
 pub(super) const SUB: c_int = 2;
 
 /// Flag that makes a call return instead of waiting.

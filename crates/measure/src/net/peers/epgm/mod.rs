@@ -54,8 +54,8 @@ impl Epgm {
     /// If the requested real-time priority is granted, the library's threads run with this priority.
     ///
     /// # Errors
-    /// Returns an error if the library is not installed or lacks `epgm`, the place is not a group,
-    /// or there is no such interface or route.
+    /// Returns an error if the library is not installed or lacks `epgm`, `place` is not a group, or there is
+    /// no such interface or route.
     pub fn open(
         side: Side,
         place: &Place,

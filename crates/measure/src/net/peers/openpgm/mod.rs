@@ -53,7 +53,7 @@ impl OpenPgm {
     /// Opens an end and returns the grants of its options.
     ///
     /// # Errors
-    /// Returns an error if the library is not installed, the place is not a group, there is no such interface
+    /// Returns an error if the library is not installed, `place` is not a group, there is no such interface
     /// or route, or the library refuses to open a socket.
     pub fn open(place: &Place, options: &UdpOptions) -> Result<(OpenPgm, UdpGrants), NetError> {
         let (group, interface) = place.group()?;

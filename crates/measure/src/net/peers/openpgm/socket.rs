@@ -37,11 +37,11 @@ pub(in crate::net) enum Heard {
     Message(usize),
     /// Packets were lost. Their number is unknown.
     Lost,
-    /// Number of packets in the windows of source and receiver. It is the same number as for laglab's PGM.
+    /// No message arrived. The next action is due after this time.
     Nothing(Duration),
 }
 
-/// Number of packets in the windows of source and receiver, as for laglab's PGM.
+/// Number of packets in the windows of source and receiver. It is the same number as for laglab's PGM.
 const WINDOW: c_int = 16_384;
 
 /// Port that identifies sessions at both ends. It is the same port as for laglab's PGM.

@@ -79,8 +79,10 @@ struct Asked {
     is_committed: bool,
 }
 
-/// Indices in `Requests::queues`: the queue of receives and the queue of sends.
+/// Index of the queue of receives in `Requests::queues`.
 const RECEIVES: usize = 0;
+
+/// Index of the queue of sends in `Requests::queues`.
 const SENDS: usize = 1;
 
 static SYSTEM: LazyLock<Mutex<System>> = LazyLock::new(Mutex::default);
