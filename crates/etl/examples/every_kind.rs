@@ -1,7 +1,7 @@
 //! `every_kind FOLDER [LOG…]` writes two small logs, `plain.etl` and `compressed.etl`, to the folder. The two
-//! logs contain events of every header kind that the writer supports. `every_kind` also counts the events of
-//! each kind in the two logs and in the given logs of the folder. It writes the counts to `counts.txt`, for
-//! comparison with other programs.
+//! logs contain events of every header kind that the writer supports. After that, `every_kind` counts the
+//! events of each kind in these two logs and in the logs `LOG…` of the folder. It writes the counts to
+//! `counts.txt`, for comparison with other programs.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -32,7 +32,7 @@ const RESERVE: u64 = 256 << 20;
 /// Number of bytes that are written to a temporary file between two checks of the free space.
 const BETWEEN_CHECKS: u64 = 64 << 20;
 
-/// Number of bytes that [`looks_like_trace`] needs.
+/// Number of bytes at the start of a member that [`looks_like_trace`] needs.
 const HEAD_SIZE: usize = 0x4C;
 
 /// Maximum number of names in [`ArchiveError::NoTrace`].
@@ -60,8 +60,8 @@ pub(crate) struct Member {
 pub(crate) enum MemberData {
     /// Content in memory. All members together have at most 64 MiB in memory.
     Memory(Vec<u8>),
-    /// Content in an unnamed temporary file. The file's position is at its start. The system deletes the file
-    /// when it is closed.
+    /// Content in an unnamed temporary file. The read position is at the start of the file. The system
+    /// deletes the file when the file is closed.
     File(File),
 }
 

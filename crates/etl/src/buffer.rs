@@ -65,8 +65,8 @@ impl BufferHeader {
         })
     }
 
-    /// Reads a header of Windows 2000, XP or 2003. `stored_size` is the size of all buffers, from the
-    /// log-file header. The only public source of this format is Chappell's study.
+    /// Reads a header of Windows 2000, XP or 2003. All buffers have the size `stored_size`, which the
+    /// log-file header states. The only public source of this format is Chappell's study.
     pub(crate) fn read_pre_vista(b: &[u8], stored_size: u32) -> Option<BufferHeader> {
         let b = b.get(..HEADER_SIZE)?;
         Some(BufferHeader {
@@ -96,9 +96,10 @@ impl BufferHeader {
             && self.buffer_type <= 7
     }
 
-    /// Returns the CPU that owns the buffer. Before Windows 8, the low byte of the field is the processor
-    /// number, and the high byte is the buffer's alignment. Since Windows 8, the field is a processor index
-    /// of 11 bits. It is also an index if the flag `PROCESSOR_INDEX` is set.
+    /// Returns the CPU that owns the buffer. `wide_index` is true since Windows 8. If `wide_index` is true or
+    /// the flag `PROCESSOR_INDEX` is set, the field `processor_index` is a processor index of 11 bits.
+    /// Otherwise, the low byte of the field is the processor number, and the high byte is the buffer's
+    /// alignment.
     pub(crate) fn cpu(&self, wide_index: bool) -> u16 {
         if wide_index || self.flags & flag::PROCESSOR_INDEX != 0 {
             self.processor_index & 0x7FF

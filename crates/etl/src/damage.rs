@@ -34,8 +34,8 @@ pub struct Damage {
     pub(crate) missing_sequence_numbers: u64,
     /// Number of zero bytes at the ends of files. They are unused space of a preallocated log.
     pub unused_bytes: u64,
-    /// Number of segments that were never finalised. For these segments, the end time and the
-    /// numbers in the header are unknown.
+    /// Number of segments that were never finalised. For these segments, the end time and the counts in the
+    /// header are unknown.
     pub unfinished_segments: u64,
     faults: Vec<Fault>,
     counts: BTreeMap<&'static str, u64>,
@@ -93,7 +93,7 @@ pub enum FaultKind {
         limit: u32,
     },
     /// The sequence number of this buffer is too far from the sequence numbers of the other buffers. The
-    /// session cannot have written so great a number of buffers.
+    /// session cannot have written this number of buffers.
     ImplausibleSequence {
         /// Sequence number of the buffer.
         sequence: i64,
@@ -111,14 +111,14 @@ pub enum FaultKind {
     },
     /// The record is smaller than its header. The rest of the buffer is unreadable.
     RecordTooSmall {
-        /// Size of the record.
+        /// Size of the record in bytes.
         size: u32,
         /// Number of skipped bytes.
         skipped: u32,
     },
     /// The record ends after the buffer's valid bytes.
     RecordTooLarge {
-        /// Size of the record.
+        /// Size of the record in bytes.
         size: u32,
         /// Number of skipped bytes.
         skipped: u32,

@@ -520,7 +520,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the number of a WPP message, which is unique within its GUID.
+    /// Returns the message number of a WPP message. The message number is unique within the message's GUID.
     pub fn message_number(&self) -> Option<u16> {
         (self.kind == HeaderKind::Message).then(|| self.u16(4))
     }

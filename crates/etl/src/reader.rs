@@ -70,9 +70,9 @@ impl<'t> BufferReader<'t> {
         self.index(buffer);
     }
 
-    /// Reads `buffer` and returns the number of events that are evidence of a real trace. Such events have
-    /// plausible times in ascending order. If the buffer has damage and fewer than four such events are at
-    /// its start, returns 0.
+    /// Reads `buffer` and returns the number of its first events that have plausible times in ascending
+    /// order. These events are evidence of a real trace. If the buffer has damage and there are fewer than
+    /// four such events, returns 0.
     pub(crate) fn plausible_events(&mut self, buffer: &BufferRef) -> usize {
         /// Maximum time that the events of a plausible buffer can cover, in raw units. It is three years of a
         /// 10 MHz counter.
@@ -105,8 +105,8 @@ impl<'t> BufferReader<'t> {
         size_of::<Self>() + self.data.len() + self.records.len() * size_of::<Record>()
     }
 
-    /// Releases the current buffer. Also releases the memory above `KEPT_BYTES`, which the next buffer
-    /// usually does not need.
+    /// Releases the current buffer. After that, each vector keeps at most `KEPT_BYTES` of memory. The next
+    /// buffer rarely needs more memory.
     pub(crate) fn release(&mut self) {
         self.buffer = None;
         self.records.clear();

@@ -1,4 +1,4 @@
-//! Search for the buffers of a file, which may be damaged or incomplete.
+//! Search for the buffers of a file. The file may be damaged or incomplete.
 //!
 //! A log is a chain of buffers: each buffer's header gives the offset of the next buffer. If the chain is
 //! broken, the scan searches for the next plausible buffer. The scan examines each byte only a limited number
@@ -179,8 +179,8 @@ impl Scanner<'_> {
     }
 
     /// Returns the buffer size if the file begins like a log of a Windows version before Vista. The first
-    /// event of such a log is a log-file header. The file begins with a small reference count. Later logs
-    /// have the buffer's size at this offset.
+    /// event of such a log is a log-file header. At offset 0, such a log has a small reference count. Later
+    /// logs have the buffer's size at offset 0.
     fn pre_vista_buffer_size(&mut self) -> io::Result<Option<u32>> {
         let mut bytes = vec![0; 4096];
         let n = self.source.read_at(0, &mut bytes)?;
@@ -374,8 +374,8 @@ impl Scanner<'_> {
     fn search(&mut self, from: u64) -> io::Result<Option<u64>> {
         let mut at = from;
         while at < self.source.len() {
-            // This is the offset in the window at which the search starts. It is `None` if the window does
-            // not contain this offset.
+            // `known` is the offset in the window at which the search starts. If the file offset `at` is not
+            // in the window, `known` is `None`.
             let known = at
                 .checked_sub(self.window_at)
                 .and_then(|i| usize::try_from(i).ok())
@@ -495,8 +495,8 @@ impl Scanner<'_> {
     /// This limit applies only if nearly all buffers of the segment begin between start and end. Without this
     /// limit, damaged times would appear as waits of hours.
     fn bound_times(&mut self) {
-        /// Inverse of the maximum share of buffers that may begin outside the header's times. Such buffers
-        /// have damaged times.
+        /// At most `n / OUTSIDE` of a segment's `n` buffers may begin outside the header's times. The times
+        /// of such buffers are damaged.
         const OUTSIDE: usize = 16;
         let indices = usize::from(self.first_segment)..;
         for (index, segment) in indices.zip(&mut self.scan.segments) {
@@ -565,8 +565,7 @@ impl Scanner<'_> {
         let times = of_segment.map(|b| segment.clock.to_ns(b.first_time));
         let first = times.clone().min().unwrap_or(0);
         let last = times.max().unwrap_or(0);
-        // The time counts from the session's start, because the first buffers may have been
-        // overwritten.
+        // `seconds` counts from the session's start, because the first buffers may have been overwritten.
         let seconds = last.abs_diff(first.min(0)) / 1_000_000_000 + 1;
         (seconds.saturating_mul(PER_SECOND))
             .saturating_add(SLACK)

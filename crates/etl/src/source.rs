@@ -1,4 +1,4 @@
-//! Sources of a trace's bytes, from which ranges are read.
+//! Sources of a trace's bytes. Readers read ranges of bytes from a source.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 /// but an access to mapped memory would raise a signal. When files are read, only the buffers in use need
 /// memory. When files are mapped, all pages that were ever accessed need memory.
 pub trait Source: Send + Sync {
-    /// Returns the length in bytes when the trace was opened.
+    /// Returns the length in bytes that the source had when the trace was opened.
     fn len(&self) -> u64;
 
     /// Returns true if there are no bytes.

@@ -214,9 +214,9 @@ impl Trace {
         self.segments.iter().find_map(|s| s.header.as_ref())
     }
 
-    /// Returns true if all sessions with readable headers state the same build and the same boot time. One
-    /// running system then recorded all of them. Otherwise, only the UTC times of their clocks place the
-    /// sessions on one time line.
+    /// Returns true if all sessions with readable headers state the same build and the same boot time. In
+    /// this case, one running system recorded all sessions. Otherwise, only the UTC times of their clocks
+    /// place the sessions on one time line.
     pub fn is_one_system(&self) -> bool {
         let mut headers = self.segments.iter().filter_map(|s| s.header.as_ref());
         let Some(first) = headers.next() else {

@@ -58,7 +58,7 @@ fn a_linux_perf_recording_is_refused() {
         bytes.extend([0xE8, 3, 0, 0, 0xE9, 3, 0, 0]);
         bytes.extend(rng.bits().to_le_bytes());
         bytes.extend(rng.bits().to_le_bytes());
-        // Some bytes of the recording resemble a trace's buffer with an ERROR record, which has no
+        // Some bytes of the recording resemble a trace's buffer with an ERROR record. An ERROR record has no
         // time.
         if rng.below(50) == 0 {
             bytes.extend(buffer(4096, 3000, &[8, 0, 13, 0xC0, 0, 0, 0, 0]));
@@ -92,8 +92,8 @@ fn programs_are_refused() {
     );
 }
 
-/// Checks up to 100 programs of this system. The programs are at equal distances in the sorted list of all
-/// programs.
+/// Checks that programs of this system are refused. At most about 100 programs are checked. They are at equal
+/// distances in the sorted list of all programs.
 #[cfg(unix)]
 #[test]
 fn programs_of_the_system_are_refused() {

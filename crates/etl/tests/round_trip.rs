@@ -64,8 +64,8 @@ fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written
     let processors = session.processors;
     let mut writer = Writer::new(Cursor::new(Vec::new()), session).unwrap();
     let mut lost = Lost::default();
-    // For each CPU, the number of each kind of mark (lost events, lost buffers) that is expected in the CPU's
-    // next buffer.
+    // Marks that are expected in the next buffer of each CPU: the number of marks of lost events, and the
+    // number of marks of lost buffers.
     let mut pending = vec![(0, 0); processors.into()];
     let mut events = Vec::new();
     let mut time = 1_000;

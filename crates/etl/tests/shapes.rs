@@ -247,7 +247,8 @@ fn lznt1_buffers_are_read() {
     assert_eq!(numbers(&trace), expected(600));
 }
 
-/// Reads one buffer with a record of every kind. Each record header is written in its published layout.
+/// Reads one buffer with a record of every kind, and checks that each event has the fields of its record
+/// header. Each record header is written in its published layout.
 #[test]
 fn every_kind_of_record_says_what_its_header_holds() {
     let mut records: Vec<(HeaderKind, Vec<u8>)> = Vec::new();

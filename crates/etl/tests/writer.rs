@@ -298,8 +298,8 @@ fn the_smallest_buffer_holds_the_longest_names() {
     assert!(trace.damage().is_empty());
 }
 
-/// Copies every event of the real traces that have at most 8 MiB. These traces have many kinds of records,
-/// from 32-bit and 64-bit systems.
+/// Copies every event of the real traces that have at most 8 MiB. The copied records must be equal to the
+/// original records. These traces have many kinds of records, from 32-bit and 64-bit systems.
 #[test]
 fn copied_records_are_the_same() {
     let mut kinds = std::collections::BTreeSet::new();

@@ -73,8 +73,8 @@ pub(crate) fn spans(fields: &[Field], payload: &[u8], pointer_size: usize) -> Sp
     reader.members(fields, None, 0);
     let tail = payload.len() - reader.rest.len();
     let mut values = reader.spans.unwrap_or_default();
-    // This removes two kinds of spans. The payload was too short for an optional field, or padding was read
-    // as an array element.
+    // This removes the spans after `tail`. Such spans belong to an optional field for which the payload was
+    // too short, or to padding that was read as an array element.
     values.retain(|span| span.bytes.end <= tail);
     Spans {
         values,
@@ -239,8 +239,9 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Returns the name of a value. Returns `None` if less than half of the allowed work remains. The other
-    /// half is reserved for reading all fields, which matters more than the names of values.
+    /// Returns the name of a value. Returns `None` if less than half of the allowed work remains. The last
+    /// half of the work is reserved for reading all fields, because fields are more important than the names
+    /// of values.
     fn value_name(&mut self, map: &ValueMap, value: u64) -> Option<Arc<str>> {
         let room = self.work.checked_sub(MAX_WORK / 2)?;
         let room = room.checked_sub(map.entries.len())?;

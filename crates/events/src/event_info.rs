@@ -40,8 +40,8 @@ pub enum EventInfoError {
         /// Number of bytes that are present.
         found: usize,
     },
-    /// A string of the structure is invalid. It starts outside the structure, or it has no end. Or the
-    /// strings overlap, so that together they are longer than the structure.
+    /// A string of the structure is invalid. It starts outside the structure, it has no end, or it overlaps
+    /// other strings, so that all strings together are longer than the structure.
     #[error("no readable string at byte {offset} ({what})")]
     BadString {
         /// Meaning of the invalid string, such as "property name".

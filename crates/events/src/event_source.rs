@@ -196,7 +196,8 @@ impl EventSourceManifests {
 
     fn complete(&mut self, writer: Writer, pending: Pending) {
         let chunks: Vec<_> = pending.chunks.into_values().collect();
-        // Every process writes the same manifest. It writes the manifest again when the session ends.
+        // Every process writes the same manifest. It writes the manifest again when the session ends. So each
+        // manifest is kept only once.
         let manifest = (writer.provider, chunks.concat());
         if self.finished.contains(&manifest) {
             return;

@@ -10,11 +10,11 @@ use etl::Guid;
 pub struct Schema {
     /// Provider or event-class GUID.
     pub provider: Guid,
-    /// Name of the provider or kernel class (such as `Process`). `None` if the name is unknown.
+    /// Name of the provider or kernel class, for example `Process`. `None` if the name is unknown.
     pub provider_name: Option<Arc<str>>,
-    /// Name of the event. For kernel events, this is the name within the class (`DCStart`). For TraceLogging
-    /// events, it is the event name. For manifest events, it is the task and the opcode
-    /// (`ProcessStart/Start`).
+    /// Name of the event. For kernel events, this is the name within the class, for example `DCStart`. For
+    /// TraceLogging events, this is the event name. For manifest events, this is the task and the opcode, for
+    /// example `ProcessStart/Start`.
     pub name: Arc<str>,
     /// Message template of the manifest (`%1 …`), or format string of a WPP message.
     pub message: Option<Arc<str>>,
@@ -173,7 +173,7 @@ pub enum InType {
 pub enum OutType {
     /// Format that the in-type implies.
     Default,
-    /// Text (of a binary or integer in-type).
+    /// Text. The in-type is binary or an integer, and the bytes of the value are the characters.
     String,
     /// UTF-8 text.
     Utf8,

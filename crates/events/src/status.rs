@@ -24,8 +24,8 @@ pub(crate) fn win32_error_name(code: u32) -> Option<&'static str> {
 }
 
 /// Returns the name of an HRESULT. For example, the name of 0x80004001 is `E_NOTIMPL`. An HRESULT 0x8007xxxx
-/// contains a Win32 error. Its name is the name of this error, as in the output of `tracefmt`. For example,
-/// the name of 0x80070005 is `ERROR_ACCESS_DENIED`.
+/// contains a Win32 error. In this case, returns the name of the Win32 error, as in the output of `tracefmt`.
+/// For example, the name of 0x80070005 is `ERROR_ACCESS_DENIED`.
 pub(crate) fn hresult_name(code: u32) -> Option<&'static str> {
     let wrapped = (code >> 16 == 0x8007)
         .then(|| win32_error_name(code & 0xFFFF))

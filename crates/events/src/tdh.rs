@@ -117,8 +117,8 @@ pub(crate) fn by_name(in_name: &str, out_name: Option<&str>) -> Option<(InType, 
     Some(shown(in_type.clone(), out_type))
 }
 
-/// Simplifies a pair of types. If the out-type only repeats the in-type, replaces the out-type by the
-/// default. Replaces an 8-bit or 16-bit integer with the out-type `string` by a character.
+/// Simplifies a pair of types. If the out-type only repeats the in-type, the out-type becomes the default. If
+/// an 8-bit or 16-bit integer has the out-type `string`, the in-type becomes a character.
 fn shown(in_type: InType, out_type: Option<OutType>) -> (InType, OutType) {
     use InType::*;
     let out_type = out_type.unwrap_or(OutType::Default);
@@ -160,9 +160,9 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Returns the name that trace viewers show for an event. This is the task and the opcode
-/// (`ProcessStart/Start`). The opcode `Info` is left out. If the event has no task, returns the event's name,
-/// or the event's number if it has no name.
+/// Returns the name that trace viewers show for an event. This is the task and the opcode, for example
+/// `ProcessStart/Start`. The opcode `Info` is left out. If the event has no task, returns the event's name.
+/// If the event also has no name, returns its number.
 pub(crate) fn event_name(
     task: Option<&str>,
     opcode: Option<&str>,

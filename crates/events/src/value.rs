@@ -40,7 +40,7 @@ pub enum Value<'a> {
     Ipv4(Ipv4Addr),
     /// IPv6 address.
     Ipv6(Ipv6Addr),
-    /// Number with one or more names. The names are from a value map, for the whole number or for its set
+    /// Number with one or more names from a value map. A name belongs to the number itself or to its set
     /// bits. Contains the number and the name or names.
     Named(u64, Arc<str>),
     /// Elements of an array.
@@ -127,8 +127,9 @@ fn write_file_time(f: &mut fmt::Formatter<'_>, time: u64) -> fmt::Result {
     const DAYS_PER_4_YEARS: u64 = 1_461;
     let (seconds, ticks) = (time / TICKS_PER_SECOND, time % TICKS_PER_SECOND);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // FILETIME 0 is the start of a 400-year cycle of the Gregorian calendar. Cycles of 4, 100 and 400 years
-    // end with their leap year. Only the cycle of 100 years can lack it.
+    // FILETIME 0 is the start of a 400-year cycle of the Gregorian calendar. The last year of each 4-year
+    // cycle is a leap year. The exception is the last year of a century: it is a leap year only if it is also
+    // the last year of a 400-year cycle.
     let (cycles, day) = (days / DAYS_PER_400_YEARS, days % DAYS_PER_400_YEARS);
     let centuries = (day / DAYS_PER_100_YEARS).min(3);
     let day = day - centuries * DAYS_PER_100_YEARS;

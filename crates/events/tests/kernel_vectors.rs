@@ -169,7 +169,7 @@ fn numbers(code: &str) -> Vec<u64> {
         .collect()
 }
 
-/// Returns the payload's bytes for an integer field, computed from the decoded value.
+/// Converts the decoded value of an integer field back to the bytes of the payload.
 fn bytes(field: &Field, value: &Value<'_>, pointer_size: usize) -> Vec<u8> {
     let width = match field.in_type {
         InType::I8 | InType::U8 | InType::Bool8 => 1,
@@ -201,7 +201,7 @@ fn bytes(field: &Field, value: &Value<'_>, pointer_size: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns the payload's bytes for a number that the JSON file expects.
+/// Returns the bytes that the payload must have for a number in the JSON file.
 fn expected_bytes(expected: &Json) -> Vec<u8> {
     let width = match expected["type"].as_str().unwrap() {
         "CharValue" | "UCharValue" => 1,

@@ -479,7 +479,8 @@ fn read(
     })
 }
 
-/// Compares an id. In some versions, the id has the size of a pointer.
+/// Returns the name of an id field, the id in the table of layouts, and the id in the view. In some versions,
+/// the id has the size of a pointer in the payload.
 fn wide_id(fields: &Fields<'_>, name: &'static str, id: u32) -> (&'static str, String, String) {
     let wide = fields.get(name).and_then(Value::as_u64).unwrap();
     (name, (wide as u32).to_string(), id.to_string())

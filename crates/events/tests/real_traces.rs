@@ -1,5 +1,5 @@
-//! Compares the event descriptions in real traces with the payloads that they describe. Also compares them
-//! with the output of other programs that read traces.
+//! Compares the event descriptions in real traces with the payloads that they describe. Also compares the
+//! descriptions with the output of other programs that read traces.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -49,7 +49,7 @@ pub enum ReplayNote {
     /// Changes are missing in the hive, and no log has them.
     ChangesMissing,
     /// Changes were applied. Contains the sequence numbers of the first and the last applied change. A log of
-    /// Windows 8 or earlier has a single change without a number, so it gives `None`.
+    /// Windows 8 or earlier has a single change without a sequence number. For such a log, contains `None`.
     Applied(Option<(u32, u32)>),
     /// Changes are missing in all logs. Contains the sequence numbers of the first and the last missing
     /// change.
@@ -178,7 +178,7 @@ pub fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<HiveLog>) -> Vec<Re
     let logs = logs();
     let mut changes = Vec::new();
     for HiveLog { name, bytes } in &logs {
-        // Windows creates two logs and often never writes to one of them.
+        // Windows creates two logs and often never writes to one of them. So an empty log is skipped.
         if bytes.is_empty() {
             continue;
         }

@@ -119,7 +119,7 @@ impl Hash for Key {
     }
 }
 
-/// Returns true if two names are equal. Windows ignores case.
+/// Returns true if two names are equal. Ignores case, as Windows does.
 pub fn is_same_name(one: &str, other: &str) -> bool {
     let is_ascii = one.is_ascii() && other.is_ascii();
     one.eq_ignore_ascii_case(other) || !is_ascii && one.to_lowercase() == other.to_lowercase()

@@ -56,8 +56,8 @@ impl PdbId {
     }
 
     /// Returns the name of the folder that contains the PDB in a symbol store. The name consists of the 32
-    /// digits of the GUID and the age, both in upper-case hexadecimal. The parent of this folder has the file
-    /// name of the PDB.
+    /// digits of the GUID and the age, both in upper-case hexadecimal. The name of the parent folder is the
+    /// file name of the PDB.
     pub fn key(&self) -> String {
         key(self.guid, self.age)
     }

@@ -81,7 +81,7 @@ impl Costs {
 
     /// Returns the cost of the record at `index`. An index below the first record refers to a built-in type.
     /// If the index is after the last record, the formatter writes that the record is missing. If the record
-    /// was not visited yet, the reference could be circular, so its cost is infinite.
+    /// was not visited yet, the reference could be circular. So the cost of such a record is infinite.
     fn of(&self, index: u32) -> Cost {
         let Some(at) = index.checked_sub(self.first) else {
             return Cost::ONE;

@@ -32,8 +32,8 @@ pub struct Location {
     pub frames: Vec<Frame>,
 }
 
-/// A function at an address. It is the function that contains the address, or a function that is inlined
-/// there.
+/// A function at an address. It is the function that contains the address, or a function that is inlined at
+/// the address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Name of the function without arguments.
@@ -74,7 +74,7 @@ self_cell::self_cell!(
 
 type Resolver<'a> = Context<'a, 'static>;
 
-/// An open PDB.
+/// A PDB that is ready for look-ups of addresses.
 pub struct Pdb(Opened);
 
 impl Pdb {
@@ -148,7 +148,8 @@ pub fn symbols_named(
         let mut found = vec![false; names.len()];
         let mut symbols = table.iter();
         while let Some(symbol) = symbols.next().map_err(unreadable)? {
-            // The parser does not know all kinds of symbols. It knows the kinds of functions and variables.
+            // The parser does not know all kinds of symbols, but it knows functions and variables. So symbols
+            // of unknown kinds are skipped.
             let Ok(data) = symbol.parse() else { continue };
             let Some(name) = data.name().map(|name| name.to_string()) else {
                 continue;

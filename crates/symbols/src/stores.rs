@@ -39,9 +39,9 @@ impl Stores {
         }
     }
 
-    /// Creates a finder that uses the folders and the servers of the path. Before a server in the path, there
-    /// can be stores. A downloaded file is stored in the first of them that is writable. The finder also
-    /// remembers which files the servers do not have.
+    /// Creates a finder that uses the folders and the servers of the path. If the path has stores before a
+    /// server, a downloaded file is stored in the first writable store. The finder also remembers which files
+    /// the servers do not have.
     #[cfg(feature = "network")]
     pub fn online(path: SymbolPath) -> Stores {
         Stores {
@@ -122,7 +122,7 @@ impl PdbSource for Stores {
     }
 }
 
-/// Reads the PDB file at `path`, which is in the store `root`. `form` is the form of the file.
+/// Reads the PDB file at `path`. The file is in the store `root` and has the form `form`.
 fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Result<T, Outcome> {
     let failed = |error: io::Error| Outcome::Failed(error.to_string());
     let file = File::open(path).map_err(failed)?;

@@ -105,8 +105,8 @@ pub enum SymbolPathError {
 impl FromStr for SymbolPath {
     type Err = SymbolPathError;
 
-    /// Parses elements separated by `;`. The default store of the debugger is ignored, because no debugger is
-    /// used. It is an empty store, as in `srv**https://…`, or `cache*` alone.
+    /// Parses elements separated by `;`. An empty store, as in `srv**https://…`, and `cache*` alone mean the
+    /// default store of the debugger. They are ignored, because no debugger is used.
     fn from_str(text: &str) -> Result<SymbolPath, SymbolPathError> {
         let mut elements = Vec::new();
         for element in text.split(';').map(str::trim).filter(|e| !e.is_empty()) {
@@ -170,9 +170,9 @@ impl SymbolPath {
 
     /// Returns the possible locations of a PDB, in search order.
     ///
-    /// In a store, the path of the file is `name.pdb/KEY/name.pdb`. A large store can have two tiers. Then
-    /// this path is below a folder that is named after the first two letters of the name. A plain folder may
-    /// also contain the file directly.
+    /// In a store, the path of the file is `name.pdb/KEY/name.pdb`. A large store can have two tiers. In this
+    /// case, the path is below a folder that is named after the first two letters of the name. A plain folder
+    /// may also contain the file directly.
     pub fn candidates(&self, id: &PdbId) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         let mut caches: Vec<PathBuf> = Vec::new();

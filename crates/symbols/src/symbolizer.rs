@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::pdb::{Location, Pdb, PdbError};
 use crate::{Module, PdbId};
 
-/// Maximum number of open PDBs. An open PDB keeps all parts in memory that were read.
+/// Maximum number of open PDBs. An open PDB keeps in memory all parts of its file that were read so far.
 const MAX_OPEN: usize = 16;
 
 /// Source of PDBs. An example is [`Stores`](crate::Stores), which searches a symbol path.

@@ -25,8 +25,8 @@ fn functions_have_files_lines_and_what_is_inlined() {
     // Rust writes the qualified name into the debug information. The exported name is not qualified.
     assert_eq!(outer.function.as_deref(), Some("tiny::TinyDpcRoutine"));
     assert!(outer.file.as_ref().unwrap().ends_with("tiny.rs"));
-    // Some address in the function belongs to the inlined function. It must have the lines of the inlined
-    // function's source file.
+    // At least one address in the function must belong to the inlined function. At this address, the frame of
+    // the inlined function must have a line of the inlined function's source code.
     let inlined = (dpc..dpc + 0x40)
         .filter_map(|rva| pdb.locate(rva).unwrap())
         .filter(|location| location.function_rva == dpc)

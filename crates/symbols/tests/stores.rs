@@ -145,8 +145,8 @@ fn addresses_are_looked_up_once() {
     let modules: Vec<_> = (1..=40).map(|n| symbolizer.add(module(n))).collect();
     assert_eq!(symbolizer.add(module(3)), modules[2]);
 
-    // The addresses alternate between modules. If they were resolved one by one, each PDB would be opened
-    // repeatedly.
+    // The addresses alternate between modules. If the addresses were resolved one by one, each PDB would be
+    // opened repeatedly.
     let addresses = (0..10).flat_map(|rva| modules.iter().map(move |m| (*m, 0x1000 + rva)));
     symbolizer.prepare(addresses);
     for rva in [0, 9] {

@@ -53,7 +53,8 @@ pub struct Cancelled;
 pub struct Summary {
     /// Lost events and unreadable parts of the trace.
     pub damage: Damage,
-    /// Events whose payload could not be read, by the table in which they are missing.
+    /// Events that are missing from tables because their payloads could not be read. Each element is for one
+    /// table.
     pub unreadable: Vec<Unreadable>,
 }
 

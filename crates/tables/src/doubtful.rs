@@ -14,8 +14,8 @@ const LONG_NS: i64 = 100_000_000;
 /// since the previous sample of the same CPU.
 pub const MAX_WEIGHT_NS: i64 = 50_000_000;
 
-/// Maximum number of runs without enough samples that are listed. If there are more such runs, only the
-/// longest runs are listed.
+/// Maximum number of listed runs that have too few samples. If there are more such runs, only the longest
+/// runs are listed.
 const LISTED: usize = 64;
 
 /// Doubtful runs of threads other than idle threads. A run is doubtful if the switch at its end
@@ -146,8 +146,8 @@ struct LongRun {
 /// Long runs by CPU.
 type LongRuns = FxHashMap<u16, Vec<LongRun>>;
 
-/// Adds the time of each sample to the run that contains the sample. This is the time that the sample
-/// represents. Returns true if a sample has a weight.
+/// Adds the time that each sample represents to the run that contains the sample. Returns true if a sample
+/// has a weight.
 fn add_samples(
     long: &mut LongRuns,
     samples: &StoredTable,

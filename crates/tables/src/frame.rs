@@ -124,8 +124,8 @@ impl Frame {
             .ether_payload()
             .map(|payload| payload.ether_type.0)
             .filter(|ethertype| *ethertype >= LEAST_TYPE);
-        // The first value is the size of the IP header. The second value is the size of header and content,
-        // which the header states.
+        // The first value is the size of the IP header. The second value is the size of the whole IP packet
+        // (header and content) according to the IP header.
         let lengths = match &slices.net {
             Some(LaxNetSlice::Ipv4(ip)) => {
                 let header = ip.header();

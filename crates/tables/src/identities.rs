@@ -2,8 +2,8 @@
 
 use crate::{Images, ImagesView, Options, ProcessesView, Store, StoreError, Table, ThreadsView};
 
-/// Processes, threads and images of a trace. They are found by their rows in `processes`, `threads` and
-/// `images`.
+/// Processes, threads and images of a trace. Each of them is identified by its row in `processes`, `threads`
+/// or `images`.
 #[derive(Debug, Default)]
 pub struct Identities {
     processes: Vec<(u32, Option<Box<str>>)>,

@@ -31,8 +31,8 @@ macro_rules! declare {
             pub $derived_module: $derived,)+
             /// Lost events and unreadable parts of the trace.
             pub damage: Damage,
-            /// Events that are missing in a table, by table. The payload of such an event is too short for
-            /// its version, or its version is too old and unknown.
+            /// Events that are missing from tables. Each element is for one table. The payload of such an
+            /// event is too short for its version, or its version is too old and unknown.
             pub unreadable: Vec<Unreadable>,
         }
 

@@ -179,8 +179,8 @@ impl KindSurvey {
         headers
     }
 
-    /// Calls `visit` with the first event of some kinds. These are the kinds for which `wanted` returns true.
-    /// Each buffer that contains such events is read once.
+    /// Calls `visit` with the first event of each kind for which `wanted` returns true. Each buffer that
+    /// contains such events is read once.
     pub fn visit_examples(
         &self,
         trace: &Trace,
@@ -288,7 +288,7 @@ pub fn learn(decoder: &mut Decoder, trace: &Trace, mut buffers: Vec<BufferRef>) 
 }
 
 /// Bytes of a header that determine the kind of an event. To compare two fingerprints is much faster than to
-/// make a kind.
+/// make an `EventKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fingerprint {
     header: HeaderKind,

@@ -1,4 +1,4 @@
-//! Labels of processes, modules and functions. The functions of SQL return these labels.
+//! Labels of processes, modules and functions. The SQL functions return these labels.
 
 use crate::{Identities, file_name};
 

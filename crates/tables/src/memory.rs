@@ -40,8 +40,9 @@ pub(crate) fn needed(trace: &Trace, wanted: &[Table]) -> u64 {
 }
 
 /// Returns the memory in bytes for `stacks` stack events and for `sliced` bytes of events that are read in
-/// slices. The slices are read after the stacks are merged. A slice needs about 2.5 times the size of its
-/// buffers, because it has columns of raw events and columns of rows.
+/// slices. The slices are read after the stacks are merged. So the result is the larger of two values: the
+/// memory for merging, and the memory for the merged stacks and the slices. A slice needs about 2.5 times the
+/// size of its buffers, because it has columns of raw events and columns of rows.
 fn sum(stacks: u64, sliced: u64) -> u64 {
     let slices = sliced.min(SLICES * SLICE_BYTES) * 5 / 2;
     let merging = stacks.saturating_mul(MERGED_STACK);
@@ -93,8 +94,8 @@ mod tests {
 
     #[test]
     fn measured_memory_is_estimated() {
-        // Each entry is a trace of a simulated load: the number of stacks, the size, and the measured peak
-        // memory of `laglab explain` in MB.
+        // Each entry has the numbers of one trace of a simulated load: the number of stacks, the size, and
+        // the measured peak memory of `laglab explain` in MB.
         for (stacks, bytes, measured) in [
             (4_690_000, 950_000_000, 316),
             (9_380_000, 1_885_000_000, 456),

@@ -41,8 +41,8 @@ impl Plan {
         plan
     }
 
-    /// Returns true if the scheduler is needed. It processes the context switches and ready events of all
-    /// CPUs in time order.
+    /// Returns true if the scheduler is needed. The scheduler processes the context switches and ready events
+    /// of all CPUs in time order.
     pub(crate) fn has_schedule(&self) -> bool {
         self.rows.has_table(Table::CpuRuns) || self.rows.has_table(Table::ReadyThreads)
     }

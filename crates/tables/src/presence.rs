@@ -24,8 +24,8 @@ pub(crate) struct Presence {
     /// Times of the first and the last kernel event.
     pub(crate) span_ns: Option<(i64, i64)>,
     /// Number of seconds in which the CPU logged samples, DPCs or interrupts. Every recorded CPU logs such
-    /// events. Other events are not counted, because a trimmed trace keeps some of them for the events of
-    /// other CPUs.
+    /// events. Other events of the CPU are not counted. The reason is that a trimmed trace keeps some of
+    /// these other events, because the events of other CPUs need them.
     seconds: i64,
     last_second: Option<i64>,
 }

@@ -17,8 +17,8 @@ use crate::table::cpus::MAX_CPUS;
 /// missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
-    /// Time ranges of the CPUs whose range is limited. If only one side is limited, the other side is
-    /// `i64::MIN` or `i64::MAX`.
+    /// Time ranges of the CPUs whose range is limited. If only the start or only the end is limited, the
+    /// other bound is `i64::MIN` or `i64::MAX`.
     cpus: BTreeMap<u16, Range<i64>>,
     /// CPUs that never switched threads. The values are the thread that ran all the time (0 is the idle
     /// thread), and the time of the CPU's first event.
@@ -70,8 +70,8 @@ impl Recorded {
         }
     }
 
-    /// Returns the time until which a trace shows the running threads. `last_ns` is the time of the last
-    /// event. `last_switch_ns` is the time of the last context switch.
+    /// Returns the end of the time range in which a trace shows the running threads. `last_ns` is the time of
+    /// the last event. `last_switch_ns` is the time of the last context switch.
     pub(crate) fn until_ns(&self, last_ns: i64, last_switch_ns: i64) -> i64 {
         let stopped_ns = self.stopped_ns.unwrap_or(last_ns);
         last_ns.min(stopped_ns.max(last_switch_ns))
@@ -104,11 +104,12 @@ impl Recorded {
     }
 }
 
-/// Range of a CPU whose events are missing from the trace.
+/// Range of a CPU whose events count as missing from the trace.
 const NOTHING: Range<i64> = i64::MIN..0;
 
 /// Finds the CPUs that never switched threads, in a trace that has context switches. If it is unknown which
-/// thread ran on such a CPU, the CPU's events are missing. The range of the CPU is then [`NOTHING`].
+/// thread ran on such a CPU, the events of the CPU count as missing. The range of the CPU is then
+/// [`NOTHING`].
 fn unswitched(
     streams: &[(CpuStream<'_>, Presence)],
     processors: Range<u16>,

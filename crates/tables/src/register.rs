@@ -133,7 +133,7 @@ impl ReaderSet {
 pub(crate) trait Register {
     /// Events from which the rows of the table are made.
     const READS: Reads = Reads::NOTHING;
-    /// Readers that provide the data for joining. The rows of the table are joined with this data.
+    /// Readers whose data is joined with the rows of the table.
     const NEEDS: &'static [Reader] = &[];
     /// True if the headers of the trace contain all data of the table. In this case, no event is read for the
     /// table.
@@ -312,8 +312,7 @@ macro_rules! declare {
                 }
             }
 
-            /// Returns the readers that provide data for the table. The rows of the table are joined with
-            /// this data.
+            /// Returns the readers whose data is joined with the rows of the table.
             pub(crate) fn needs(self) -> &'static [Reader] {
                 match self {
                     $($(Table::$table => $table::NEEDS,)+)+

@@ -44,7 +44,8 @@ pub(crate) struct SwitchOut {
 pub(crate) struct Ready {
     pub(crate) time_ns: i64,
     pub(crate) cpu: u16,
-    /// Id of the thread that caused this event. It made another thread ready.
+    /// Id of the thread that ran on `cpu` at the time of the event. If no DPC caused the event, this thread
+    /// made the other thread ready.
     pub(crate) by: Option<u32>,
     pub(crate) by_ids: ThreadIds,
     pub(crate) by_dpc: bool,

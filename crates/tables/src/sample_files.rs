@@ -209,8 +209,8 @@ pub fn check_parquet(metadata: &ParquetMetaData, most_rows: u64) -> Result<(), S
     }
 }
 
-/// Returns a column, converted to the type of the table. Returns `None` if the column contains an unknown
-/// name.
+/// Returns a column, converted to the type of the table. Returns `None` if the file has no such column. Also
+/// returns `None` if the column contains a name that is not a value of the table's enumeration.
 fn column(batch: &RecordBatch, name: &str) -> Option<ArrayRef> {
     let array = batch.column_by_name(name)?;
     match name {
@@ -227,7 +227,8 @@ fn fits(expected: &DataType, found: &DataType) -> bool {
     expected == found || has_names && *found == DataType::Utf8
 }
 
-/// Converts a column of names to the codes of the table. Returns `None` if a name is unknown.
+/// Converts a column of names to the codes of the table. Returns `None` if a name is not a value of the
+/// enumeration `K`.
 fn names_column<K: Named>(array: &ArrayRef) -> Option<ArrayRef> {
     let code = |name: &str| {
         let place = K::NAMES.iter().position(|known| *known == name)?;

@@ -59,7 +59,7 @@ struct Thread {
     /// The event that made the thread ready for its current or next run.
     ready: Option<Ready>,
     /// The event that made the thread ready for its next run, if the event came while the thread was still
-    /// running. In this case, the thread's wait ended before it began.
+    /// running. In this case, the wait of the thread ended before the wait began.
     next_ready: Option<Ready>,
     runs: bool,
 }

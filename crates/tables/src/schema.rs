@@ -59,8 +59,8 @@ pub struct ColumnSchema {
 }
 
 impl TableSchema {
-    /// Returns the schema of the table's record batches. The metadata of a field has `meaning` and `source`.
-    /// It also has `unit` and `wpa` if the column has them.
+    /// Returns the schema of the table's record batches. The metadata of a field has the entries `meaning`
+    /// and `source`. It also has the entries `unit` and `wpa` if the column has them.
     pub fn arrow(&self) -> Schema {
         let fields: Vec<Field> = self.columns.iter().map(ColumnSchema::field).collect();
         let about = HashMap::from([("prose".to_owned(), self.prose.clone())]);
@@ -94,7 +94,7 @@ pub(crate) fn unit_of(name: &'static str, given: Option<&'static str>) -> Option
     })
 }
 
-/// Rows with times, which are sorted, merged and split by time.
+/// Rows with times. The rows are sorted, merged and split by time.
 pub(crate) trait Rows: Default + Send {
     /// Sorts the rows by time. The rows may be unsorted, because buffers of a CPU may overlap. Rows of equal
     /// time keep their order.

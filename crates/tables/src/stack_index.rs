@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::Stacks;
 use crate::column::Addresses;
 
-/// List of distinct address lists. Their numbers are in the order of their first use.
+/// List of distinct address lists. The lists are numbered in the order of their first use.
 #[derive(Default)]
 pub(crate) struct Interner {
     addresses: Addresses,
@@ -249,7 +249,8 @@ impl StackIndex {
         cpu: u16,
     ) -> Option<u32> {
         let owner = Owner::new(thread_id, cpu);
-        // The first events of a slice may be a little older than the last events of the previous slice.
+        // The first events of a slice may be a little older than the last events of the previous slice. So
+        // the cursor can also move back.
         while cursor.0 > 0 && self.uses.get(cursor.0 - 1)?.0 >= time_ns {
             cursor.0 -= 1;
         }

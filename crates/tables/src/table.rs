@@ -124,7 +124,7 @@ macro_rules! declare {
 for_each_table!(declare);
 
 impl Table {
-    /// Returns the description of the table that its table file needs.
+    /// Returns the description of the table. The table file needs this description.
     pub(crate) fn spec(self) -> TableSpec {
         let schema = self.schema();
         TableSpec {

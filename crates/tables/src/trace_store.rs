@@ -57,7 +57,7 @@ pub(crate) struct Shared {
 /// Callback with the estimated memory for making tables. Its argument is the number of bytes.
 type BeforeMaking = Box<dyn Fn(u64) + Send + Sync>;
 
-/// Unreadable events of a table, in the form in which the note of the table's file stores them.
+/// Unreadable events of a table. The note in the table's file stores them in this form.
 #[derive(Serialize, Deserialize)]
 struct UnreadableNote {
     count: u64,
@@ -425,9 +425,9 @@ impl TableDirGuard<'_> {
 impl Drop for TableDirGuard<'_> {
     fn drop(&mut self) {
         self.dir = None;
-        // A thread that finds the directory locked already holds the lock of `open`. It releases this lock
-        // only when it waits. So after `open` is locked here, every such thread is waiting and will get the
-        // notification.
+        // If a thread finds the directory locked, it holds the lock of `open` at this time. The thread
+        // releases the lock of `open` only when it waits. So after `open` is locked here, every such thread
+        // is waiting and will get the notification.
         drop(lock(&self.shared.open));
         self.shared.changed.notify_all();
     }

@@ -11,7 +11,7 @@ pub struct Unreadable {
     pub table: Table,
     /// Number of missing events.
     pub count: u64,
-    /// Position of one of the missing events in the trace.
+    /// Position in the trace of one event that is missing from the table.
     pub place: Place,
 }
 

@@ -168,7 +168,7 @@ fn times_and_places_are_those_of_the_first_and_last_events() {
     }
 }
 
-/// Compares the activity of CPUs with the times of all their events.
+/// Compares the activity in the table `cpus` with the times of all events of each CPU.
 fn check_activity(name: &str, tables: &Tables, cpus: BTreeMap<u16, Vec<i64>>) {
     let table = &tables.cpus;
     for row in 0..table.len() {

@@ -500,7 +500,8 @@ fn samples_lie_in_images() {
     assert!(all > 16_000 && found * 10 > all * 9, "{found} of {all}");
 }
 
-/// Tests one session in four files. The images and their identities are in different files.
+/// Tests that images are joined with their identities across files. The trace is one session in four files.
+/// The images and their identities are in different files.
 #[test]
 fn identities_are_joined_across_files() {
     let parts = ["", ".kernel.1", ".user_injected.1", ".user_paged.1"];

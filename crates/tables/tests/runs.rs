@@ -7,8 +7,9 @@ use etl::Trace;
 use etl::write::{KernelEvent, Session, Writer};
 use tables::{CpuRuns, Options, Table, Tables};
 
-/// States of a thread after it is switched out.
+/// State of a thread that was switched out but is ready to run.
 const READY: u8 = 1;
+/// State of a thread that was switched out because it waits.
 const WAITING: u8 = 5;
 
 /// Writer of a trace with a 10 MHz clock that starts at 0. One tick is 100 ns.

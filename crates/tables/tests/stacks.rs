@@ -142,9 +142,8 @@ fn a_key_means_its_next_definition() {
     assert_eq!(found[3].1, None);
 }
 
-/// Half of a stack. It has the raw time and the thread of the event, true for the user half, and the
-/// addresses. If the half was logged as a key, it has the key and the time of the key's use instead of the
-/// addresses.
+/// Half of a stack: the raw time and the thread of the event, true for the user half, and the addresses. If
+/// the half was logged as a key, the addresses are replaced by the key and the time of the key's use.
 type Half = ((i64, u32), bool, Result<Vec<u64>, (u64, i64)>);
 
 /// Returns the stack for each raw time and thread. The stacks are computed by a simple join.
@@ -194,7 +193,8 @@ fn plain_join(trace: &Trace) -> HashMap<(i64, u32), Vec<u64>> {
         .collect()
 }
 
-/// Compares the stacks of real 64-bit traces. These traces contain stacks as addresses and stacks as keys.
+/// Compares the stacks in the tables with the stacks of `plain_join`. The traces are real 64-bit traces,
+/// which contain stacks as addresses and stacks as keys.
 #[test]
 fn real_stacks_join_as_the_plainest_join_does() {
     let mut checked = 0;

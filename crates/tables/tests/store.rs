@@ -158,8 +158,8 @@ fn another_content_is_another_trace() {
     std::thread::sleep(Duration::from_millis(20));
     fs::write(&case.trace, bytes).unwrap();
     if cfg!(unix) {
-        // On other systems than Unix, this would restore all times of the file. Then the change would not be
-        // detected.
+        // On systems other than Unix, an old modification time would restore all times of the file. Then the
+        // change would not be detected.
         settle(&case.trace);
     }
     assert!(bytes_read(&case.open(), &WANTED) > 0);
@@ -210,7 +210,7 @@ fn damaged_files_are_made_again() {
         let open = case.open();
         assert_eq!(rows(&open, Table::Samples), truth);
         if !cfg!(windows) {
-            // The file was replaced. The exception is a file in which only the padding was changed.
+            // The damaged file was replaced, unless only its padding was changed.
             let is_replaced = fs::read(&file).unwrap() != bytes;
             assert_eq!(open.warning().is_some(), is_replaced);
         }
@@ -284,8 +284,8 @@ fn threads_and_stores_may_make_the_same_table() {
     });
     assert_eq!(case.files(Table::Samples).len(), 1);
     let left = folders(case.file(Table::Samples).parent().unwrap());
-    // On Windows, a table file cannot replace an open file. In this case, it keeps its temporary name until
-    // the open file is closed.
+    // On Windows, a new table file cannot replace an open file. In this case, the new file keeps its
+    // temporary name until the open file is closed.
     if !cfg!(windows) {
         assert_eq!(
             left.len(),

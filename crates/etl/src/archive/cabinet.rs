@@ -14,10 +14,11 @@ use crate::le;
 /// Maximum expanded size of a block in bytes. It is also the maximum distance of MSZIP references.
 const MAX_BLOCK: usize = 32 << 10;
 
-/// Flags of the cabinet header. `HAS_PREVIOUS` and `HAS_NEXT` mean that the set has a cabinet before or after
-/// this cabinet. `HAS_RESERVED` means that headers contain reserved areas.
+/// Flag of the cabinet header. It means that the set has a cabinet before this cabinet.
 const HAS_PREVIOUS: u16 = 1;
+/// Flag of the cabinet header. It means that the set has a cabinet after this cabinet.
 const HAS_NEXT: u16 = 2;
+/// Flag of the cabinet header. It means that headers contain reserved areas.
 const HAS_RESERVED: u16 = 4;
 
 /// Smallest of the special folder indexes. A special folder index marks a file that is split between
@@ -204,7 +205,7 @@ impl<R: BufRead + Seek> FolderData<'_, R> {
                 ),
             ));
         }
-        // A stored checksum of 0 means that it was not computed.
+        // A stored checksum of 0 means that the checksum was not computed.
         let stored = u32_of(&header, 0);
         let computed = checksum(&header[4..]) ^ checksum(&checked[..data_at]) ^ checksum(data);
         if stored != 0 && stored != computed {

@@ -174,7 +174,7 @@ fn read(
 
 #[test]
 fn stops_at_archives_that_expand_too_far() {
-    // A short trace may have almost empty buffers, which compress a thousand times.
+    // A short trace may have almost empty buffers. Such buffers compress a thousand times.
     let zeros = vec![0; 10 << 20];
     assert_eq!(
         extract_bytes(&deflated(&[("a.etl", &zeros)])).unwrap()[0].1,

@@ -59,7 +59,7 @@ pub struct DecompressError {
     pub format: Compression,
     /// Number of input bytes that the decoder used before the fault.
     pub input: usize,
-    /// Number of output bytes that were decoded correctly. The bytes of the output after them have undefined
+    /// Number of output bytes that were decoded correctly. All later bytes of the output have undefined
     /// values.
     pub output: usize,
     /// Kind of the fault.
@@ -72,7 +72,7 @@ pub enum DecompressFault {
     /// The input ends before the output is full.
     #[error("the input ends before the output is full")]
     InputEnds,
-    /// The distance of a match is so large that it would copy bytes before the start of the data.
+    /// The distance of a match is so large that the match would copy bytes before the start of the data.
     #[error("a match copies from {distance} bytes back, before the start of the data")]
     DistanceTooFar {
         /// Distance of the match in bytes.

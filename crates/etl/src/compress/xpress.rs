@@ -177,8 +177,8 @@ const MAX_LENGTH: usize = 0xFFFF + 3;
 /// be longer than the input, but at most by `input.len() / 8 + 8` bytes.
 pub fn compress_xpress(input: &[u8], output: &mut Vec<u8>) {
     let mut block = Encoder::new(output);
-    // Low 16 bits of the latest position of each hash value. An entry can be outdated, or its bytes can be
-    // other bytes with the same hash. Both do no harm, because the bytes are compared.
+    // Low 16 bits of the latest position of each hash value. An entry can be outdated. Different bytes can
+    // also have the same hash. Both cases do no harm, because the bytes are compared.
     let mut places = [0_u16; 1 << HASH_BITS];
     let mut at = 0;
     while at < input.len() {
@@ -212,7 +212,7 @@ const HASH_BITS: u32 = 13;
 
 fn hash([a, b, c]: [u8; 3]) -> usize {
     let bytes = u32::from_le_bytes([a, b, c, 0]);
-    // The factor is 2^32 divided by the golden ratio, which gives similar values different hashes
+    // The factor is 2^32 divided by the golden ratio. With this factor, similar values have different hashes
     // (Knuth's multiplicative hash).
     (bytes.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize
 }
@@ -300,8 +300,8 @@ impl<'a> Encoder<'a> {
     }
 
     /// Writes the last flag word. The specification requires that the unused bits of this word are set. If a
-    /// decoder does not know the length of the data, an unused bit makes it read a match. The decoder finds no
-    /// input for the match and stops.
+    /// decoder does not know the length of the data, it reads an unused bit as a match. It finds no input for
+    /// this match and stops.
     fn finish(mut self) {
         let unused = self.flags.leading_zeros() - 31;
         let flags = (self.flags << unused | ((1 << unused) - 1)) as u32;

@@ -79,7 +79,7 @@ pub enum Count {
     One,
     /// Fixed number of values.
     Fixed(u16),
-    /// Number of values that another property contains. This is the index of that property.
+    /// Number of values that another property contains. The variant has the index of that property.
     Property(u16),
 }
 
@@ -90,7 +90,7 @@ pub enum Length {
     OfType,
     /// Fixed size.
     Fixed(u16),
-    /// Size that another property contains. This is the index of that property.
+    /// Size that another property contains. The variant has the index of that property.
     Property(u16),
 }
 
@@ -151,9 +151,9 @@ impl WithStrings {
 impl EventInfo<'_> {
     /// Returns the event with this description. It has opcode 32.
     pub fn event(&self) -> Injected {
-        /// Size in bytes of the structure without its properties and strings. `PROPERTY` is the size of one
-        /// property.
+        /// Size in bytes of the structure without its properties and strings.
         const FIXED: usize = 112;
+        /// Size in bytes of one property.
         const PROPERTY: usize = 24;
         let mut info = WithStrings::new(FIXED + PROPERTY * self.properties.len());
         let d = &self.descriptor;

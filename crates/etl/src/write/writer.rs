@@ -23,8 +23,8 @@ const LIVE_LOGGER: u16 = 1;
 pub struct Loss {
     /// Number of lost events.
     pub events: u32,
-    /// Number of lost buffers, which could not be written. The events of these buffers must be included in
-    /// `events`.
+    /// Number of lost buffers. A lost buffer could not be written. The events of the lost buffers must be
+    /// included in `events`.
     pub buffers: u32,
 }
 
@@ -330,8 +330,8 @@ impl<W: Write + Seek> Writer<W> {
             },
         };
         let totals = Totals {
-            // The number includes this header buffer. While the log is being written, the number is
-            // preliminary.
+            // `buffers_written` includes this header buffer. While the log is being written,
+            // `buffers_written` is preliminary.
             buffers_written: self.totals.buffers_written + 1,
             ..self.totals
         };

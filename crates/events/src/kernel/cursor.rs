@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a process id or a thread id. In the payload, it has the size of a pointer.
+    /// Reads a process id or a thread id. In the payload, the id has the size of a pointer.
     #[inline]
     pub(super) fn wide_id(&mut self) -> Option<u32> {
         self.pointer().map(|id| id as u32)

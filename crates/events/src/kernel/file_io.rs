@@ -134,8 +134,8 @@ pub struct FileTransfer {
     pub size: u32,
     /// Flags of the request; see [`super::irp_flags`].
     pub io_flags: u32,
-    /// Further flags. Flag 1 means that the request has a memory descriptor list. The field is `None` if this
-    /// build of Windows did not write it.
+    /// Further flags. Flag 1 means that the request has a memory descriptor list. The field is `None` if the
+    /// traced build of Windows does not write these flags.
     pub extra_flags: Option<u32>,
 }
 

@@ -71,8 +71,8 @@ impl<'a> Image<'a> {
 }
 
 /// ImageId, opcode 0 of the image-id class. It contains the size and the time stamp of an image's file.
-/// Debuggers use them to find the file in a symbol path. When Windows' tools merge a trace, they add an
-/// ImageId event for each image event.
+/// Debuggers use the size and the time stamp to find the file in a symbol path. When Windows' tools merge a
+/// trace, they add an ImageId event for each image event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageId<'a> {
     /// Start address of the image in memory.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use crate::schema::ValueMap;
 
-/// Defines one function per enumeration. The function returns the name of a number. Also defines `value_map`,
-/// which returns an enumeration by the name of its function. Layouts use this name to refer to the
-/// enumeration.
+/// Defines one function per enumeration. The function returns the name of a number. Also defines `value_map`.
+/// This function returns an enumeration. Its argument is the name of the enumeration's function. Layouts use
+/// this name to refer to the enumeration.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident($ty:ty) $kind:ident { $($value:literal $text:literal,)* })*) => {
         $(names!(@$kind $(#[$doc])* $name($ty) { $($value $text,)* });)*
@@ -81,7 +81,7 @@ names! {
         0 "High", 1 "Medium", 2 "Low", 3 "Multimedia", 4 "Deadline", 5 "Dynamic",
     }
 
-    /// Importance of a DPC, which decides its position in the queue (`KDPC_IMPORTANCE`).
+    /// Importance of a DPC (`KDPC_IMPORTANCE`). The importance decides the position of the DPC in the queue.
     dpc_importance(u8) values { 0 "Low", 1 "Medium", 2 "High", 3 "MediumHigh", }
 
     /// Request that one CPU sends to another with an inter-processor interrupt.

@@ -130,8 +130,8 @@ impl Class {
             .map(|(_, layout)| layout.schema())
     }
 
-    /// Returns the name of an opcode's event. This is the name in the layouts (`DCStart`). If the layouts
-    /// have no name, this is the kernel's name of the hook (`PROCESS_CREATE`).
+    /// Returns the name of an opcode's event. This is the name in the layouts, for example `DCStart`. If the
+    /// layouts have no name, returns the kernel's name of the hook, for example `PROCESS_CREATE`.
     pub fn event_name(&self, opcode: u8) -> Option<&'static str> {
         match self.opcodes.get(&opcode) {
             Some(opcode) => Some(opcode.name),
@@ -162,7 +162,7 @@ impl Class {
     }
 }
 
-/// Returns the name that the kernel uses for a hook id (`CONTEXTSWAP`).
+/// Returns the name that the kernel uses for a hook id, for example `CONTEXTSWAP`.
 pub fn hook_name(hook: u16) -> Option<&'static str> {
     TABLE.hooks.get(&hook).copied()
 }

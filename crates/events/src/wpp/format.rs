@@ -95,7 +95,7 @@ impl Format {
 }
 
 /// Splits `10!05d!behind` into the argument index, the format and the text `behind`. If the text has no
-/// format (`10behind`), the index has at most two digits, as in `FormatMessage`.
+/// format, as in `10behind`, the index has at most two digits. `FormatMessage` has the same rule.
 fn numbered(text: &str) -> Option<(u16, Spec, &str)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, behind) = text.split_at(digits);

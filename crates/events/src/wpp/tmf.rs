@@ -411,7 +411,8 @@ fn parse_enum(name: &str, lines: &mut Lines<'_>) -> Result<ValueMap, TmfError> {
                     .or_else(|| value.strip_prefix("0X"))
                 {
                     Some(digits) => u64::from_str_radix(digits, 16).ok()?,
-                    // Enumerations have 32 bits. So a negative value must also be reduced to 32 bits.
+                    // The values of an enumeration have 32 bits. So a negative value becomes a 32-bit two's
+                    // complement.
                     None => match value.strip_prefix('-') {
                         Some(digits) => u64::from(digits.parse::<u32>().ok()?.wrapping_neg()),
                         None => value.parse().ok()?,
@@ -450,8 +451,8 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Returns the next line, which continues a format string. Returns an error if the line starts with `#`,
-    /// `{` or `}`.
+    /// Returns the next line. This line continues a format string. Returns an error if the line starts with
+    /// `#`, `{` or `}`.
     fn continuation(&mut self, expected: &'static str) -> Result<&'t str, TmfError> {
         match self
             .lines

@@ -8,7 +8,7 @@ use super::item::{Base, Item};
 use crate::{Value, status};
 
 impl Item {
-    /// Appends `value` in the format `spec`. [`Item::take`] of the same item returned `value`.
+    /// Appends `value` in the format `spec`. `value` must be a result of [`Item::take`] of the same item.
     pub(super) fn write(
         &self,
         value: &Value<'_>,

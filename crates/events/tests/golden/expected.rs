@@ -5,7 +5,8 @@ use serde_json::Value as Json;
 
 use crate::trace::Decodable;
 
-/// Checks the TraceLogging events of a C# program.
+/// Compares the TraceLogging events of a C# program with the expected events. The expected events are in
+/// `expected-tracelogging.json`.
 #[test]
 fn tracelogging() {
     let expected = testdata::json("etl/expected-tracelogging.json");
@@ -47,8 +48,8 @@ fn is(value: &Value<'_>, expected: &Json) -> bool {
     }
 }
 
-/// Checks the WPP messages of a program. The program logs 20 numbered work items, and a detail for every
-/// second work item.
+/// Compares the WPP messages of a program with the expected texts. The program logs 20 numbered work items.
+/// It also logs a detail for every second work item.
 #[test]
 fn wpp() {
     let mut trace = Decodable::open(&["findneedle__wppemitter-nonselfdesc.etl"]);

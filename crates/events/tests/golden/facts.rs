@@ -1,4 +1,4 @@
-//! Facts from other events. TraceEvent uses such facts when it prints an event.
+//! Facts that TraceEvent reads from other events. TraceEvent uses these facts when it prints an event.
 
 use std::collections::HashMap;
 
@@ -92,7 +92,8 @@ impl Facts {
         at(self.threads.get(&thread)?, time).copied()
     }
 
-    /// Returns the path of a file with a drive letter. Returns an empty text if no event has the path.
+    /// Returns the path of a file. The path has a drive letter. Returns an empty text if no event has the
+    /// path.
     pub(crate) fn file_name(&self, file: u64, time: i64) -> String {
         let name = self.files.get(&file).and_then(|names| at(names, time));
         name.map_or(String::new(), |name| self.user_path(name))

@@ -294,7 +294,8 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
         false,
         &[(0, "LargestFreeListItems"), (1, "PlugsInCondemned")],
     ),
-    // These are names of whole values. The top bit is always set. It means that a mechanism is present.
+    // These names belong to complete values, not to single bits. The top bit is always set. It means that a
+    // mechanism is present.
     (
         "Microsoft-Windows-DotNETRuntime/GC/PerHeapHistory",
         "CompactMechanisms",
@@ -374,8 +375,8 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
     ),
 ];
 
-/// Compares the field `name` of a line with our event. `printed` is the text that TraceEvent printed for the
-/// field.
+/// Compares the field `name` of a line with the corresponding value of our event. `printed` is the text that
+/// TraceEvent printed for the field.
 pub(crate) fn compare(kind: &str, name: &str, printed: &str, ours: &Printed<'_>) -> Outcome {
     let applies = |of: &str, field: &str| matches(of, kind) && matches(field, name);
     let is_zero = ["", "0", "0x00000000", "None", "Unknown"].contains(&printed);

@@ -158,7 +158,8 @@ fn primitive_types() {
     assert_eq!(compare("primitive-types"), sum);
 }
 
-/// Checks the order of events in a trace that consists of four files of one session.
+/// Compares the order of events in a trace with TraceEvent's order. The trace consists of four files of one
+/// session.
 #[test]
 fn order_over_files() {
     let names = testdata::bytes("etl/golden/diaghub-etls.event-names.txt");

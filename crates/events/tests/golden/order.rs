@@ -12,7 +12,8 @@ pub(crate) struct Order {
     pub(crate) events: usize,
     /// Number of different times at which several streams have events.
     pub(crate) ties: usize,
-    /// Number of choices between streams with the same time for which the rule of Windows gives no result.
+    /// Number of choices that the rule of Windows does not decide. Each choice is between streams that have
+    /// events at the same time.
     pub(crate) open: usize,
 }
 
@@ -21,8 +22,8 @@ pub(crate) struct Order {
 ///
 /// Windows sorts events by time. If events have the same time, the events of one stream stay together. The
 /// stream from which Windows read last comes first. The order of the other streams depends on Windows'
-/// internal queue. Our trace sorts events of the same time by CPU and file. So this function first rearranges
-/// them by the rule of Windows and then compares.
+/// internal queue. Our trace sorts events of the same time by CPU and file. So this function first sorts our
+/// events by the rule of Windows. Then it compares the two orders.
 pub(crate) fn compare(trace: &Decodable, names: &[&str]) -> Order {
     let mut shown: Vec<(i64, Stream, String)> = Vec::new();
     trace.for_each(|event, decoded| {

@@ -62,9 +62,9 @@ pub(super) fn container(streams: &[Payload]) -> Vec<u8> {
     head.u32(directory.len() as u32).u32(0);
     numbers(&mut head, &directory_at);
 
-    // In a map, the bit of a used page is 0 (not free). A map has one page in every 4096 pages, and these
-    // pages are read as one bit set. The bit set is eight times as long as necessary. So only the first pages
-    // of the map have bits of existing pages.
+    // In a map of free pages, the bit of a used page is 0 (not free). A map has one page in every 4096 pages.
+    // All pages of a map form one bit set. This bit set has eight times as many bits as the file has pages.
+    // So only the first pages of the map have bits of existing pages.
     let count = pages.count() as usize;
     let mut file = pages.bytes;
     file[..head.len()].copy_from_slice(&head);

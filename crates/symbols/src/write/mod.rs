@@ -21,13 +21,18 @@ use name_table::{Public, name_table};
 /// first page.
 const PAGE: u32 = 0x1000;
 
-/// Numbers of the streams in the file. The first five streams have fixed numbers. The stream of the old
-/// directory is empty.
+/// Number of the stream with the section headers. The five streams before it have fixed numbers. The first of
+/// them, the stream of the old directory, is empty.
 const SECTION_HEADERS: u16 = 5;
+/// Number of the stream with the symbol records.
 const SYMBOL_RECORDS: u16 = 6;
+/// Number of the stream with the public symbols.
 const PUBLICS: u16 = 7;
+/// Number of the stream with the global symbols.
 const GLOBALS: u16 = 8;
+/// Number of the stream with the symbols of the compilation unit (compiland).
 const COMPILAND: u16 = 9;
+/// Stream number that means that there is no such stream.
 const NO_STREAM: u16 = 0xFFFF;
 
 /// Number of the code section, the only section. Section numbers start at 1.

@@ -10,8 +10,8 @@ use arrow_schema::{DataType, Field, FieldRef};
 use crate::column::{Cells, Column, Place};
 use crate::view::{AddressesView, BytesView};
 
-/// A column of lists without nulls. `O` is Arrow's type of offsets. If the end of a list does not fit into
-/// `O`, the column stores an empty list instead.
+/// A column of lists without nulls. `O` is Arrow's type of offsets. If the end offset of a list does not fit
+/// into `O`, the column stores an empty list instead.
 #[derive(Clone, Debug)]
 pub struct Lists<T, O> {
     values: Vec<T>,

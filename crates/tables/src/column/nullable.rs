@@ -223,7 +223,8 @@ mod tests {
     /// Tests that pushing, splitting, gathering and appending keep the values of rows.
     #[test]
     fn parts_make_the_whole() {
-        // Known rows and null rows alternate. The sequences become longer and longer.
+        // Sequences of known rows and sequences of null rows alternate. The sequences become longer and
+        // longer.
         for (length, first) in (0..200).flat_map(|length| [(length, 0), (length, 1)]) {
             let is_known = |row: usize| (row.isqrt() + first) % 2 == 1;
             let rows: Vec<Option<u16>> = (0..length)

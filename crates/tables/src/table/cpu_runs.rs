@@ -10,11 +10,12 @@ table! {
     /// switch that ended it. Idle threads have rows too. These are the rows of *CPU Usage (Precise)*.
     ///
     /// The thread of a row is the old thread of the switch that ended the run. If a run was in progress at
-    /// the trace's first switch, its row starts there. If a run was in progress at the end of the trace, its
-    /// row ends there (see `starts_at_switch` and `ends_at_switch`). A CPU that never switched threads has
-    /// one run. The thread of this run is the thread that all samples of the CPU name. If the CPU has no
-    /// samples, it is the idle thread. Columns named `previous_…` describe the thread's last switch-out
-    /// before this run. Columns named `…_out` describe the switch that ended this run.
+    /// the trace's first switch, its row starts at this switch. If a run was in progress at the end of the
+    /// trace, its row ends at the end of the trace (see `starts_at_switch` and `ends_at_switch`). A CPU that
+    /// never switched threads has one run. The thread of this run is the thread that all samples of the CPU
+    /// name. If the CPU has no samples, the thread of this run is the idle thread. Columns named `previous_…`
+    /// describe the thread's last switch-out before this run. Columns named `…_out` describe the switch that
+    /// ended this run.
     CpuRuns, CpuRunsView = "cpu_runs" sorted by end_ns
         title "CPU Usage (Precise)"
         record "context switches and threads made ready (xperf -on PROC_THREAD+LOADER+CSWITCH+DISPATCHER, WPR keywords CSwitch and ReadyThread)"
@@ -52,8 +53,8 @@ table! {
         /// Time at which an event made the thread ready. Unknown if the thread did not wait (it was preempted
         /// or its quantum ended). Also unknown if the trace has no such event.
         readied_ns: Nullable<i64> = "ReadyThread: header time" wpa "Ready Time (s)",
-        /// Time that the thread was ready but had no CPU. This time starts at `readied_ns`. It starts at the
-        /// switch-out if the thread did not wait or was made ready while it still ran.
+        /// Time that the thread was ready but had no CPU. If the thread did not wait, or was made ready while
+        /// it still ran, this time starts at the switch-out. Otherwise, this time starts at `readied_ns`.
         ready_ns: Nullable<i64> = "start_ns - max(readied_ns, previous_out_ns)" wpa "Ready (us)",
         /// Time that the thread waited before it became ready. It is 0 if the thread was preempted or its
         /// quantum ended.

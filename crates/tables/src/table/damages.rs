@@ -10,11 +10,11 @@ use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per loss of events or buffers, or per fault in a file. If a number covers the time range of a
-    /// loss, the number is doubtful.
+    /// One row per report of a loss of events or buffers, or per fault in a file. A result that is computed
+    /// over a time range with a loss is doubtful.
     ///
-    /// The same loss can have several rows: for the count in the header, for marks in buffers, and for gaps
-    /// in the sequence numbers of buffers.
+    /// One loss can have several rows: for the count in the header, for marks in buffers, and for gaps in the
+    /// sequence numbers of buffers.
     Damages, DamagesView = "damage" sorted by start_ns
         title "Losses and Faults"
         lasts start_ns to end_ns

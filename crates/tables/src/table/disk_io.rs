@@ -114,8 +114,8 @@ impl Start {
     }
 }
 
-/// Returns true if a start belongs to another request. In this case, the duration since this start differs
-/// from the duration that the kernel measured. A difference of a tenth or of a millisecond is accepted,
+/// Returns true if the duration since a start differs from the duration that the kernel measured. In this
+/// case, the start belongs to another request. A difference of a tenth or of a millisecond is accepted,
 /// whichever is larger.
 fn contradicts(duration_ns: i64, response_ns: i64) -> bool {
     duration_ns.abs_diff(response_ns) > (response_ns.unsigned_abs() / 10).max(1_000_000)

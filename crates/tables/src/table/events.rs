@@ -24,7 +24,7 @@ table! {
         provider_guid: Text = "header GUID" wpa "Provider Id",
         /// Name of the event.
         event: Text = "metadata; TraceLogging name" wpa "Task Name",
-        /// Id of the event, which is unique within the provider. For WPP messages, this is the number of the
+        /// Id of the event. The id is unique within the provider. For WPP messages, this is the number of the
         /// message.
         id: Nullable<u16> = "EVENT_DESCRIPTOR Id; message number" wpa "Id",
         /// Version of the event's layout.

@@ -40,8 +40,9 @@ table! {
     }
 }
 
-/// Event ids. 26 reports a change of the focus, 258 reports a gain, and 259 reports a loss.
+/// Id of the event that reports a change of the focus.
 const CHANGE: u16 = 26;
+/// Id of the event that reports a loss of the focus. The event with the id 258 reports a gain of the focus.
 const LOST: u16 = 259;
 
 /// State of a terminal session.

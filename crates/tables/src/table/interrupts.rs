@@ -89,8 +89,8 @@ impl Named for InterruptKind {
 #[derive(Debug, Default)]
 pub(crate) struct InterruptState {
     images: ImageFinder,
-    /// Ended routines of each CPU. Routines that are nested in another routine that was already read are left
-    /// out.
+    /// Ended routines of each CPU. If a routine is nested in another routine that was already read, the
+    /// nested routine is left out.
     ended: FxHashMap<u16, Vec<Ended>>,
 }
 

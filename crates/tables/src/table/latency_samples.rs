@@ -40,7 +40,7 @@ table! {
         /// Requested duration of a sleep.
         requested_ns: Nullable<i64> = "the command",
         /// Granularity of the system's timers at the start of the run. On Windows, this is the timer
-        /// resolution. On Linux, this is the thread's timer slack. A sleep may end late by this time.
+        /// resolution. On Linux, this is the thread's timer slack. A sleep may end late by up to this time.
         resolution_ns: Nullable<i64> = "NtQueryTimerResolution; PR_GET_TIMERSLACK",
         /// Number of bytes read, written or sent.
         size_bytes: Nullable<u64> = "the command",

@@ -304,7 +304,7 @@ pub(crate) struct PacketRows {
 }
 
 impl PacketRows {
-    /// Adds sorted packets to sorted packets.
+    /// Adds `packets` to `rows`. Both are sorted. The result is also sorted.
     pub(crate) fn add(&mut self, packets: Packets) {
         if !packets.is_empty() {
             let own = std::mem::take(&mut self.rows);

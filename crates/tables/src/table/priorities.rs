@@ -45,14 +45,14 @@ table! {
         by_thread_id: Nullable<u32> = "header thread",
         /// Priority before the change.
         old_priority: Nullable<i8> = "OldPriority; AutoBoostSetFloor: OldCpuPriority",
-        /// Priority after the change. For `auto_boost_set_floor`, this is the lowest priority that the thread
-        /// keeps.
+        /// Priority after the change. For `auto_boost_set_floor`, this is the minimum priority that the
+        /// thread gets.
         new_priority: Nullable<i8> = "NewPriority; AutoBoostSetFloor: NewCpuPriorityFloor; ThreadMigration: Priority",
         /// Current priority of the thread, including boosts.
         dynamic_priority: Nullable<i8> = "SetBasePriority: DynamicPriority",
         /// I/O priority before the change.
         old_io_priority: Nullable<u8> = "AutoBoostSetFloor: IoPriorities, upper half",
-        /// Lowest I/O priority that the thread keeps.
+        /// Minimum I/O priority that the thread gets.
         new_io_priority: Nullable<u8> = "AutoBoostSetFloor: IoPriorities, lower half",
         /// Address of the lock that causes the boost.
         lock: Nullable<u64> = "AutoBoostSetFloor, AutoBoostClearFloor: Lock",

@@ -104,7 +104,8 @@ impl EventTable for Samples {
 
     /// Adds a sample. The flags for DPCs and ISRs are used since Windows 7. The priority and the rank are
     /// used since Windows 8. The reason is that a trace of Windows 7 SP1 has the flags, but every priority
-    /// and every rank is 0. According to the documentation, both bytes are 0 in older systems.
+    /// and every rank is 0. According to the documentation, the byte with the flags and the byte with the
+    /// rank are 0 in older systems.
     #[inline]
     fn push(raw: &mut Samples, incoming: &Incoming<'_, '_>) -> Option<()> {
         let event = incoming.event;

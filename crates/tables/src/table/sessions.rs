@@ -59,7 +59,7 @@ table! {
         buffers_lost: Nullable<u32> = "log-file header: BuffersLost",
         /// Modes of the session: `SEQUENTIAL, COMPRESSED`, …
         modes: Text = "log-file header: LogFileMode",
-        /// Formats a FILETIME as ISO 8601. Returns `None` if the FILETIME is 0.
+        /// Process that controlled the session.
         controller_process_id: Nullable<u32> = "log-file header: header process",
     }
 }

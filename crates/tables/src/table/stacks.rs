@@ -7,8 +7,8 @@ use crate::register::{Reads, Register};
 use crate::schema::table;
 
 table! {
-    /// One row per distinct call stack. Tables of events refer to the stack by `stack_id`. This is the number
-    /// of the row.
+    /// One row per distinct call stack. Tables of events refer to a stack by the number of its row,
+    /// `stack_id`.
     ///
     /// A stack is logged in a separate event, which states a raw time and a thread. The stack belongs to the
     /// event with exactly this raw time and this thread. For an idle thread, the CPU must also be the same.

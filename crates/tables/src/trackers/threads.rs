@@ -27,8 +27,8 @@ impl<'t> ThreadTracker<'t> {
 
     /// Returns the row of the thread that had the id. `time_ns` is in nanoseconds since the trace's start. A
     /// thread keeps its id after its end until another thread gets the id. The reason is that the last
-    /// context switch of a thread is logged after its end. The idle threads of all CPUs have the id 0 and no
-    /// row.
+    /// context switch of a thread is logged after the end of the thread. The idle threads of all CPUs have
+    /// the id 0 and no row.
     pub fn lookup(&self, thread_id: u32, time_ns: i64) -> Option<usize> {
         self.lookup_span(thread_id, time_ns).0
     }
