@@ -42,7 +42,7 @@ const TWINS: [(&str, &str, &[&str]); 13] = [
         "foreground-boost-0x28",
         &["system", "audiodg.exe", "csrss.exe"],
     ),
-    // The quantum of the program with the focus changes.
+    // Only the quantum of the focused program changes.
     ("foreground-boost", "foreground-boost-0x14", &["game.exe"]),
     (
         "foreground-boost-0x28",

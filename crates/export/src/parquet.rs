@@ -113,8 +113,8 @@ fn place(folder: &Path, table: Table, name: &str) -> PathBuf {
         .join("part-0.parquet")
 }
 
-/// Returns the name in a form that is safe in the name of a partition's folder. Like Hive, it
-/// replaces characters that have a meaning in paths by `%` and their codes.
+/// Returns the name in a form that is safe in the name of a partition's folder. Every byte except ASCII letters,
+/// digits, `_`, `-` and `.` becomes `%` and its hexadecimal code, as in Hive.
 fn escaped(name: &str) -> String {
     name.bytes().fold(String::new(), |mut text, byte| {
         match byte {

@@ -89,7 +89,7 @@ pub enum SqlError {
          explains the points)"
     )]
     TooComplex {
-        /// Complexity of the statement: the weighted number of its operators.
+        /// Complexity of the statement: the weighted number of its operators, keywords and views.
         complexity: usize,
     },
     /// A statement reads too many tables.

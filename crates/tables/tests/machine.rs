@@ -205,7 +205,7 @@ fn losses_are_told_with_their_place() {
         lost += found;
     }
     assert!(lost > 0);
-    // One bit in the first record of the third buffer is inverted.
+    // The fourth byte of the first record in the third buffer, a marker, is overwritten.
     let name = "etl/gpuvis__wintracecmd.etl";
     let mut bytes = testdata::bytes(name);
     let size = 65_536;

@@ -61,7 +61,8 @@ impl Places<'_> {
     }
 
     /// Returns the name of an address in the image with the given row: the module, or `module!function`.
-    /// Without symbols, the name is `module+0x123`. If the image is unknown, the name is the address.
+    /// Without symbols, the name of a function is `module+0x123`. If the image is unknown, the name of a function
+    /// is its address, and the module has no name.
     pub fn name(&self, image: Option<u32>, address: u64) -> Option<String> {
         if self.by == By::Module {
             return self.trace.names.module(image).map(str::to_owned);

@@ -5,10 +5,12 @@
 //! processor cannot be paired with runs on other processors, and runs on its processor cannot be paired with
 //! events on other processors. The function `Offsets::fit` finds the offsets with which most events and runs
 //! can be paired. It corrects the clock whose correction adds most pairs. This is the wrong clock: its
-//! processor exchanges events with many processors whose clocks agree.
+//! correction restores the pairs with all other processors. The correction of a good clock would restore only
+//! the pairs with the wrong clock.
 //!
-//! If threads wait equally long each time, their events and runs look as if a clock were wrong. So a clock
-//! counts as wrong only if threads seem to run although no event readied them since their previous run.
+//! If ready threads always wait equally long for a CPU, their events and runs look as if a clock were wrong. But
+//! a wait never makes a thread run before it is readied. So a clock counts as wrong only if its correction
+//! removes impossible runs: no event readied the thread since its previous run.
 //!
 //! The events and runs of a strictly periodic thread can be paired with any offset that is a multiple of its
 //! period. Such an offset adds no pairs, because the events and runs can also be paired without it.

@@ -58,9 +58,9 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Returns the nanoseconds by which one clock must at least be ahead of the other. If the run
-    /// follows the event, the clock of the readying CPU is ahead. If the run precedes the event,
-    /// the clock of the run's CPU is ahead.
+    /// Returns the nanoseconds by which one clock must at least be ahead of the other. If the run comes after
+    /// the event but seems to begin before it, the clock of the readying CPU is ahead. If the run comes before
+    /// the event but seems to end after it, the clock of the run's CPU is ahead.
     pub fn ahead_ns(&self) -> i64 {
         match self.is_before {
             true => self.end_ns.saturating_sub(self.readied_ns),

@@ -54,8 +54,8 @@ impl FromStr for FileSizes {
 }
 
 impl FileSet {
-    /// Returns at most `most` files of a folder and its subfolders, in order of their paths. Links
-    /// and special files are skipped.
+    /// Returns at most `most` files of a folder and its subfolders. The files of a folder, sorted by path, come
+    /// before the files of its subfolders. Links and special files are skipped.
     ///
     /// # Errors
     /// Returns an error if a folder cannot be read, has no files, or has more bytes than a run may

@@ -378,7 +378,7 @@ impl ReceiveWindow {
         self.drop_groups(|other| other == group);
     }
 
-    /// Drops the groups before the window, because all their packets were delivered.
+    /// Drops the groups before the window, because all their packets were delivered or given up.
     pub(super) fn drop_delivered_groups(&mut self) {
         let base = self.base;
         self.drop_groups(|group| group.is_before(base));

@@ -129,8 +129,8 @@ pub(crate) struct ReadyWait {
     pub(crate) ran: Time,
     pub(crate) rank: u8,
     pub(crate) priority: u8,
-    /// Time of the processors that the thread may use, by cause. A cause keeps the thread from running on
-    /// such a processor.
+    /// Waiting time by the cause that kept the thread from running on a processor. The time is summed over all
+    /// processors that the thread may use: 1 ms of waiting with four such processors counts as 4 ms.
     pub(crate) held: BTreeMap<HeldBy, Time>,
 }
 

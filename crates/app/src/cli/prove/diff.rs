@@ -59,8 +59,8 @@ pub(super) struct Args {
     /// Show all rows, including those that did not change
     #[arg(long)]
     all: bool,
-    /// Divide the times by the amount of this work: network-kib, packets, disk-kib, frames, marks, dpcs, or
-    /// waits=THREAD [default: only the times of DPCs and ISRs, by network-kib]
+    /// Also compare all times per unit of this work: network-kib, packets, disk-kib, frames, marks, dpcs, or
+    /// waits=THREAD [default: network-kib, and only for DPCs and ISRs]
     #[arg(long, value_name = "KIND")]
     per: Option<Work>,
     /// Show the rows behind each finding, and the query that returns them from each trace

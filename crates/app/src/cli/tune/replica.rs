@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Measured round trips: one time per line (default unit: milliseconds), or the output of ping
     #[arg(long, value_name = "FILE")]
     rtt_file: Option<PathBuf>,
-    /// Bandwidth of the link, such as 10Gbit or 100M (bytes per second, in units of 1024)
+    /// Bandwidth of the link, such as 10Gbit (10^10 bits per second) or 100M (100 MiB per second)
     #[arg(long, value_name = "RATE", value_parser = rate)]
     bandwidth: Option<f64>,
     /// Size of the log, such as 8G

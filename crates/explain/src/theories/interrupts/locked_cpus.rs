@@ -117,8 +117,8 @@ impl Theory for LockedCpus {
 /// Sums over the rows of `interrupts` that ended within a range.
 struct Within {
     routines: Vec<RoutineUse>,
-    /// For each CPU: its number, the number of routines, and their total time in nanoseconds. The
-    /// CPU with most time comes first.
+    /// For each CPU: its number, how often routines ran, and their total time in nanoseconds. The CPU with most
+    /// time comes first.
     cpus: Vec<(u16, i64, i64)>,
 }
 

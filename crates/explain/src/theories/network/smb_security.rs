@@ -212,8 +212,8 @@ fn found(
             );
     }
     Ok(finding.doubt(
-        "The trace does not show whether data was signed or encrypted, and in which dialect: the \
-         algorithm is inferred from the version of Windows at this end",
+        "The trace shows neither whether data was signed or encrypted nor the SMB dialect; only the \
+         version of Windows at this end limits the possible algorithms",
     ))
 }
 

@@ -112,8 +112,8 @@ enum Way {
     },
     /// UDP with sockets that are not connected.
     Unconnected,
-    /// Carrier that sends to a group with one call per message. The carrier UDP serves for comparison with
-    /// PGM. The other carriers have no batches.
+    /// Carrier that sends to a group with one call per message. The carriers are UDP, for comparison with PGM,
+    /// and ZeroMQ, which cannot send batches.
     Group(Carrier),
     Pgm(Batch),
     #[cfg(target_os = "linux")]

@@ -48,7 +48,8 @@ pub(super) struct Args {
     /// Files after the change
     #[arg(value_name = "AFTER", last = true)]
     files_after: Vec<PathBuf>,
-    /// In one file that contains both sides: part of the name of the measured thing before the change
+    /// If one file contains both sides: name of what was measured before the change, such as nanosleep; a part of
+    /// the name is enough
     #[arg(
         long,
         value_name = "NAME",
@@ -56,7 +57,8 @@ pub(super) struct Args {
         conflicts_with = "files_after"
     )]
     before: Option<String>,
-    /// In one file that contains both sides: part of the name of the measured thing after the change
+    /// If one file contains both sides: name of what was measured after the change, such as nanosleep; a part of
+    /// the name is enough
     #[arg(long, value_name = "NAME", requires = "before")]
     after: Option<String>,
     /// Pair the runs of both sides in their order; use it if the runs alternated

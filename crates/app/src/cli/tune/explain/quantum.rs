@@ -18,7 +18,7 @@ pub(super) const ID: &str = "win32prioritysep";
 /// JSON output: decoded value of the setting. Programs rely on its fields.
 #[derive(Serialize)]
 pub(super) struct Decoded {
-    /// Whole value of the setting; absent for output of a debugger.
+    /// Complete value of the setting. Absent if the input is the output of a debugger.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<u32>,
     /// Bits of the value that Windows reads.
