@@ -48,8 +48,8 @@ pub(super) struct Args {
     /// Files after the change
     #[arg(value_name = "AFTER", last = true)]
     files_after: Vec<PathBuf>,
-    /// If one file contains both sides: name of what was measured before the change, such as nanosleep; a part of
-    /// the name is enough
+    /// Name of the side before the change, if one file contains both sides: for example nanosleep; a part of the
+    /// name is enough
     #[arg(
         long,
         value_name = "NAME",
@@ -57,8 +57,8 @@ pub(super) struct Args {
         conflicts_with = "files_after"
     )]
     before: Option<String>,
-    /// If one file contains both sides: name of what was measured after the change, such as nanosleep; a part of
-    /// the name is enough
+    /// Name of the side after the change, if one file contains both sides: for example nanosleep; a part of the
+    /// name is enough
     #[arg(long, value_name = "NAME", requires = "before")]
     after: Option<String>,
     /// Pair the runs of both sides in their order; use it if the runs alternated
