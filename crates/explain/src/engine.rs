@@ -10,7 +10,9 @@ use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError};
 use ts_rs::TS;
 
+use crate::finding::Attention;
 use crate::theories::{THEORIES, capture, tables};
+use crate::thresholds::ABANDONED_NS;
 use crate::{
     Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Theory, Verdict,
     duration,
@@ -23,7 +25,7 @@ pub struct Explanation {
     /// start.
     pub span: Range<i64>,
     /// Findings, the most important first. Findings in scope come before findings off topic. They
-    /// are then sorted by severity and by delay.
+    /// are then sorted by severity, by the user's attention to the delayed program, and by delay.
     pub findings: Vec<Finding>,
     /// Answers of all theories about the whole trace.
     pub theories: Vec<Verdict>,
@@ -224,6 +226,40 @@ fn fold(findings: &mut [Finding]) {
     }
 }
 
+/// Lowers problems of programs in the background to warnings if a program that the user looked at was
+/// delayed too. That delay is probably why the trace was recorded.
+fn lower_background(findings: &mut [Finding]) {
+    let is_seen = |finding: &Finding| {
+        finding.severity > Severity::Information
+            && !finding.off_topic
+            && finding.attention > Some(Attention::Background)
+    };
+    if !findings.iter().any(is_seen) {
+        return;
+    }
+    for finding in findings {
+        let is_in_background = finding.attention == Some(Attention::Background);
+        if is_in_background && finding.delay_ns() < ABANDONED_NS {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
+    }
+}
+
+/// Sorts findings, the most important first.
+fn rank(findings: &mut [Finding]) {
+    fold(findings);
+    lower_background(findings);
+    findings.sort_by_key(|finding| {
+        let attention = finding.attention.unwrap_or(Attention::Focus);
+        Reverse((
+            !finding.off_topic,
+            finding.severity,
+            attention,
+            finding.delay_ns(),
+        ))
+    });
+}
+
 /// Explains a trace. All theories run in parallel.
 ///
 /// Tables that do not exist yet are made first. The callback in `options` receives the progress and
@@ -285,9 +321,7 @@ pub fn explain(
         };
         theories.push(verdict);
     }
-    fold(&mut findings);
-    findings
-        .sort_by_key(|finding| Reverse((!finding.off_topic, finding.severity, finding.delay_ns())));
+    rank(&mut findings);
     Ok(Explanation {
         span: case.survey.span.clone(),
         findings,
@@ -295,4 +329,49 @@ pub fn explain(
         names: Arc::clone(&case.names),
         survey: case.survey,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(severity: Severity, attention: Option<Attention>, delay_ms: i64) -> Finding {
+        Finding::new(&capture::ABOUT, severity, format!("{delay_ms}"))
+            .attention(attention)
+            .delay(delay_ms * 1_000_000, "")
+    }
+
+    fn ranked(mut findings: Vec<Finding>) -> Vec<(Severity, i64)> {
+        rank(&mut findings);
+        let of = |finding: &Finding| (finding.severity, finding.delay_ns() / 1_000_000);
+        findings.iter().map(of).collect()
+    }
+
+    #[test]
+    fn delays_that_users_see_come_before_those_of_the_background() {
+        use Attention::{Background, Focus, Window};
+        use Severity::{Information, Problem, Warning};
+        let service = |delay_ms| finding(Problem, Some(Background), delay_ms);
+        let seen = finding(Warning, Some(Focus), 600);
+        let expected = [(Warning, 600), (Warning, 9_000)];
+        assert_eq!(ranked(vec![service(9_000), seen.clone()]), expected);
+        let expected = [(Problem, 11_000), (Warning, 600)];
+        assert_eq!(ranked(vec![seen, service(11_000)]), expected);
+
+        // Without a delay that users see, and without a known focus, only the delay counts.
+        assert_eq!(ranked(vec![service(2_000)]), [(Problem, 2_000)]);
+        let unseen = finding(Information, Some(Focus), 300);
+        let expected = [(Problem, 2_000), (Information, 300)];
+        assert_eq!(ranked(vec![unseen, service(2_000)]), expected);
+        let unknown = finding(Problem, None, 1_500);
+        let expected = [(Problem, 2_000), (Problem, 1_500)];
+        assert_eq!(
+            ranked(vec![unknown.clone(), finding(Problem, None, 2_000)]),
+            expected
+        );
+
+        let window = finding(Problem, Some(Window), 5_000);
+        let expected = [(Problem, 1_500), (Problem, 5_000)];
+        assert_eq!(ranked(vec![window, unknown]), expected);
+    }
 }

@@ -29,6 +29,10 @@ pub struct Finding {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional = nullable)]
     pub off_topic: bool,
+    /// Attention that the user paid to the delayed program; `None` if it is unknown, or the finding is
+    /// not about a single program.
+    #[serde(skip)]
+    pub(crate) attention: Option<Attention>,
     /// Delay that this finding explains, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
@@ -63,6 +67,17 @@ pub enum Severity {
     Warning,
     /// Cause of a delay that people notice.
     Problem,
+}
+
+/// Attention that the user paid to a program while it was delayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Attention {
+    /// The program did not have the focus, and none of its threads handles messages of windows.
+    Background,
+    /// The program has windows, but another program had the focus.
+    Window,
+    /// The program had the focus.
+    Focus,
 }
 
 /// Delay that a problem caused.
@@ -134,6 +149,7 @@ impl Finding {
             why: Vec::new(),
             subjects: Vec::new(),
             off_topic: false,
+            attention: None,
             delay: None,
             during: None,
             evidence: Vec::new(),
@@ -167,6 +183,13 @@ impl Finding {
     pub fn delay(mut self, ns: i64, how: impl Into<String>) -> Finding {
         let how = how.into();
         self.delay = Some(Delay { ns, how });
+        self
+    }
+
+    /// Sets the attention that the user paid to the delayed program.
+    #[must_use]
+    pub(crate) fn attention(mut self, attention: Option<Attention>) -> Finding {
+        self.attention = attention;
         self
     }
 

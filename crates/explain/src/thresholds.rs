@@ -55,6 +55,9 @@ thresholds! {
     NOTICED_NS: i64 = 100_000_000 Duration, NIELSEN;
     /// Delay that interrupts people's flow of thought.
     DISRUPTIVE_NS: i64 = 1_000_000_000 Duration, NIELSEN;
+    /// Delay at which people turn to something else. A shorter delay of a program in the background is less
+    /// important than a noticeable delay of a program in use.
+    ABANDONED_NS: i64 = 10_000_000_000 Duration, NIELSEN;
     /// Base priority of ordinary programs. Delays of threads with a lower priority are less urgent.
     NORMAL_PRIORITY: i8 = 8 Number, INTERNALS;
     /// Minimum part of a second that a thread loses to short waits for a CPU and to interrupts. A smaller

@@ -18,6 +18,7 @@ use crate::{
     duration, grouped, labels, percent,
 };
 
+use super::hangs::Noticed;
 use super::long_waits::starved::Starved;
 use super::long_waits::story::Thread;
 
@@ -150,8 +151,9 @@ impl Theory for LockConvoys {
         }
         convoys.sort_by_key(|convoy| Reverse(convoy.during.end - convoy.during.start));
         convoys.truncate(TOLD);
-        let found: Result<_, StoreError> =
-            convoys.iter().map(|convoy| found(case, convoy)).collect();
+        let noticed = Noticed::read(case)?;
+        let found = convoys.iter().map(|convoy| found(case, &noticed, convoy));
+        let found: Result<_, StoreError> = found.collect();
         Ok(Outcome::For(found?))
     }
 }
@@ -357,7 +359,7 @@ impl<'c> Waiters<'c> {
     }
 }
 
-fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
+fn found(case: &Case<'_>, noticed: &Noticed, convoy: &Convoy) -> Result<Finding, StoreError> {
     let waiters = Waiters::read(case, convoy)?;
     let (thread_id, Waits { total_ns, .. }) = waiters.threads[0];
     let starved = starved(case, &waiters.waits, thread_id)?;
@@ -403,8 +405,10 @@ fn found(case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
     }
     // The times are rounded outwards, so that the range contains the end of the last wait.
     let (from_ms, to_ms) = (start.div_euclid(MS), end.div_euclid(MS) + 1);
+    let attention = noticed.attention(Some(convoy.process_row), &convoy.during);
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(convoy.during.clone())
+        .attention(attention)
         .subjects(case.process_subject(Some(convoy.process_row), None))
         .subjects(convoy.subjects(&waiters.waits))
         .delay(delay_ns, how)

@@ -226,7 +226,10 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
         )
         .remedy(remedy);
     if let Some((first, last)) = waits.first().zip(waits.last()) {
-        finding = finding.during(first.start..last.end);
+        let during = first.start..last.end;
+        finding = finding
+            .attention(noticed.attention(row, &during))
+            .during(during);
     }
     finding
         .with(by_thread(row, &threads))

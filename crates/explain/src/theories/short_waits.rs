@@ -296,6 +296,7 @@ fn lost(
         let ranges = seconds.iter().map(LostSecond::range).collect();
         let finding = Finding::new(&ABOUT, severity, sentence)
             .subjects(subjects(case, thread))
+            .attention(noticed.attention(thread.process_row, &during))
             .during(during)
             .delay(ns, format!("of {}", named(case, thread)));
         findings.push(with_cause(case, finding, &thread.short, ranges, is_inside)?);

@@ -115,7 +115,7 @@ impl Theory for Hangs {
             details,
             wakers,
             images: (!groups.is_empty()).then(|| ImageTracker::new(&case.names.images)),
-            focus_is_known: noticed.knows_focus(),
+            noticed,
         };
         let mut found = Vec::new();
         for group in groups {
@@ -125,7 +125,7 @@ impl Theory for Hangs {
         found.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
         found.truncate(FINDINGS);
         if found.is_empty() {
-            let whose = match noticed.knows_focus() {
+            let whose = match facts.noticed.knows_focus() {
                 true => "of a program with the focus",
                 false => "of a user's program",
             };
@@ -144,7 +144,7 @@ struct Facts {
     wakers: Wakers,
     /// Images by address; `None` if there is no finding.
     images: Option<ImageTracker>,
-    focus_is_known: bool,
+    noticed: Noticed,
 }
 
 /// Waits of a process with the same kind and the same cause.
@@ -270,11 +270,12 @@ impl<'c> Group<'c> {
         };
         let mut finding = Finding::new(
             &ABOUT,
-            self.severity(delay_ns, facts.focus_is_known),
+            self.severity(delay_ns, facts.noticed.knows_focus()),
             told.sentence(),
         )
         .subjects(self.subjects(case))
         .during(range.clone())
+        .attention(facts.noticed.attention(wait.process_row, &range))
         .delay(delay_ns, told.cost(delay_ns))
         .with(match worst.of.edge {
             Edge::Start => self.open_waits(),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
 
+use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{Case, Scope, ThreadWaits, Wait};
@@ -95,6 +96,8 @@ pub(in crate::theories) struct Noticed {
     focus: Vec<(u32, Range<i64>)>,
     /// Rows of the processes of users. They are used if the focus is unknown.
     of_users: FxHashSet<u32>,
+    /// Processes with threads that handle messages of windows, by row.
+    with_windows: FxHashSet<u32>,
     is_asked: bool,
 }
 
@@ -102,15 +105,37 @@ impl Noticed {
     pub(in crate::theories) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
         let focus = case.focus()?.into_iter();
         let focus = focus.filter_map(|focus| Some((focus.process_row?, focus.during)));
+        let threads = case.survey.threads.iter();
+        let with_windows = threads.filter(|thread| Noticed::has_window(thread));
         Ok(Noticed {
             focus: focus.collect(),
             of_users: of_users(case)?,
+            with_windows: with_windows
+                .filter_map(|thread| thread.process_row)
+                .collect(),
             is_asked: !case.scope.has_all_threads(),
         })
     }
 
     pub(in crate::theories) fn knows_focus(&self) -> bool {
         !self.focus.is_empty()
+    }
+
+    /// Returns the attention that the user paid to a process in the time range; `None` if it is unknown, or
+    /// the user asked about threads or processes.
+    pub(in crate::theories) fn attention(
+        &self,
+        process_row: Option<u32>,
+        range: &Range<i64>,
+    ) -> Option<Attention> {
+        let row = process_row.filter(|_| self.knows_focus() && !self.is_asked)?;
+        let mut focus = self.focus.iter();
+        let had_focus = focus.any(|(of, focus)| *of == row && overlap(focus, range).is_some());
+        Some(match (had_focus, self.with_windows.contains(&row)) {
+            (true, _) => Attention::Focus,
+            (false, true) => Attention::Window,
+            (false, false) => Attention::Background,
+        })
     }
 
     /// Returns true if the thread handles window messages.

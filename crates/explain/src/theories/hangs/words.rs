@@ -407,7 +407,7 @@ impl Told<'_, '_> {
                     .to_owned(),
             );
         }
-        if !self.facts.focus_is_known {
+        if !self.facts.noticed.knows_focus() {
             doubts.push("The trace does not record which program had the focus".to_owned());
         }
         if self.case.survey.clocks_apart_ns() > 0 {

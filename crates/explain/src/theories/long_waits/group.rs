@@ -4,10 +4,14 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use tables::StoreError;
+
+use super::super::hangs::Noticed;
 use super::Argued;
 use super::held::{self, Most, WhoRan};
 use super::holders::Holders;
 use super::weigh::{Cause, Facts};
+use crate::finding::Attention;
 use crate::ranges::union;
 use crate::survey::{NoticedWaits, Wanted};
 use crate::thresholds::{DISRUPTIVE_NS, NORMAL_PRIORITY, NOTICED_NS};
@@ -27,6 +31,8 @@ pub(super) struct Group<'c> {
     /// Delay of the process, in nanoseconds.
     pub(super) delay_ns: i64,
     pub(super) severity: Severity,
+    /// Attention that the user paid to the process during the worst wait.
+    pub(super) attention: Option<Attention>,
     /// Processes that ran during the waits of this group. All these waits have the same cause as the worst
     /// wait.
     pub(super) who_ran: WhoRan,
@@ -35,7 +41,7 @@ pub(super) struct Group<'c> {
     /// Causes of other waits of the process that are too small for a separate group. Each entry has the cause
     /// and the time that it cost, in nanoseconds.
     pub(super) smaller: Vec<(Option<Cause>, i64)>,
-    /// Groups of other processes that have the same cause and a smaller delay.
+    /// Groups of other processes that have the same cause and are less important.
     pub(super) others: Vec<Group<'c>>,
 }
 
@@ -46,7 +52,8 @@ pub(super) fn grouped<'c>(
     facts: &Facts,
     argued: Vec<Argued>,
     holders: &Holders,
-) -> Vec<Group<'c>> {
+) -> Result<Vec<Group<'c>>, StoreError> {
+    let user = Noticed::read(case)?;
     let mut of_processes: Vec<Vec<Argued>> = Vec::new();
     for one in argued {
         // Waits that are not recorded completely form separate groups, because their evidence has
@@ -77,15 +84,27 @@ pub(super) fn grouped<'c>(
             Group::of(case, noticed, of_cause, (false, smaller), holders)
         }));
     }
-    groups.sort_by_key(|group| Reverse((group.severity, group.delay_ns)));
+    for group in &mut groups {
+        let waiter = &group.worst().waiter;
+        group.attention = user.attention(waiter.process_row, &waiter.range);
+    }
+    // The program that the user looked at represents the others.
+    groups.sort_by_key(|group| {
+        let is_grave = group.severity > Severity::Information;
+        Reverse((is_grave, group.attention, group.severity, group.delay_ns))
+    });
     let mut told: Vec<Group<'c>> = Vec::new();
     for group in groups {
         match told.iter_mut().find(|first| first.is_like(&group)) {
-            Some(first) => first.others.push(group),
+            Some(first) => {
+                first.severity = first.severity.max(group.severity);
+                first.others.push(group);
+            }
             None => told.push(group),
         }
     }
-    told
+    told.sort_by_key(|group| Reverse((group.severity, group.attention, group.delay_ns)));
+    Ok(told)
 }
 
 /// Waits of a process that have the same cause, followed by the smaller causes without a group. A smaller
@@ -167,6 +186,7 @@ impl<'c> Group<'c> {
             noticed,
             delay_ns,
             severity,
+            attention: None,
             who_ran,
             has_one_cause,
             smaller,

@@ -330,7 +330,7 @@ fn found(
 ) -> Result<Vec<Finding>, StoreError> {
     let facts = Facts::read(case)?;
     let (argued, holders) = argue(case, &facts, waiters, in_part)?;
-    let groups = group::grouped(case, &facts, argued, &holders);
+    let groups = group::grouped(case, &facts, argued, &holders)?;
     let mut runs = Runs::new(case)?;
     let matters = |(place, group): &(usize, &Group<'_>)| {
         let worst = group.worst();
@@ -363,6 +363,7 @@ fn finding(
     let sentence = words::sentence(case, group);
     let mut finding = Finding::new(&ABOUT, group.severity, sentence)
         .subjects(words::subjects(case, group))
+        .attention(group.attention)
         .during(waiter.range.clone());
     if group.delay_ns > 0 {
         finding = finding.delay(group.delay_ns, words::cost(case, group));
