@@ -26,6 +26,8 @@ pub mod provider {
     pub const KERNEL_POWER: Guid = Guid::from_u128(0x331c3b3a_2005_44c2_ac5e_77220c37d6b4);
     /// Microsoft-Windows-Kernel-Network.
     pub const KERNEL_NETWORK: Guid = Guid::from_u128(0x7dd42a49_5329_4832_8dfd_43d979153a88);
+    /// Microsoft-Windows-DotNETRuntime.
+    pub const DOTNET_RUNTIME: Guid = Guid::from_u128(0xe13c0d23_ccbc_4e12_931b_d9cc2eee27e4);
     /// Microsoft-Windows-NDIS-PacketCapture.
     pub const NDIS_PACKET_CAPTURE: Guid = Guid::from_u128(0x2ed6006e_4729_4609_b423_3ee7bcd678ef);
     /// Microsoft-Windows-PktMon.

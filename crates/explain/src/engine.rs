@@ -11,8 +11,9 @@ use tables::{Functions, Identities, Options, Store, StoreError};
 use ts_rs::TS;
 
 use crate::finding::Attention;
+use crate::ranges::overlap;
 use crate::theories::{THEORIES, capture, tables};
-use crate::thresholds::ABANDONED_NS;
+use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, is_share};
 use crate::{
     Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Theory, Verdict,
     duration,
@@ -163,7 +164,8 @@ impl Explanation {
 
 /// Pairs of theories: the theory of a symptom and the theory of its cause. If a symptom has several possible
 /// causes, the cause that explains the other causes comes first.
-const SYMPTOMS: [(&str, &str); 6] = [
+const SYMPTOMS: [(&str, &str); 7] = [
+    ("hangs", PAUSES),
     ("hangs", "lock-convoy"),
     ("short-waits", "smb-security"),
     ("short-waits", "locked-cpus"),
@@ -172,17 +174,28 @@ const SYMPTOMS: [(&str, &str); 6] = [
     ("locked-cpus", "smb-security"),
 ];
 
+/// Theory about pauses of .NET, which stop all threads of a process.
+const PAUSES: &str = "dotnet-pauses";
+
 /// Returns true if one finding is a symptom of another: they overlap in time, and have a thread or
-/// a CPU in common.
+/// a CPU in common. A symptom of a pause of .NET has the process in common.
 fn is_symptom(of: &Finding, cause: &Finding) -> bool {
-    let is_place =
-        |subject: &&Subject| matches!(subject, Subject::Thread { .. } | Subject::Cpu { .. });
+    let is_place = |subject: &&Subject| match subject {
+        Subject::Thread { .. } | Subject::Cpu { .. } => true,
+        Subject::Process { .. } => cause.theory == PAUSES,
+        _ => false,
+    };
     let mut places = of.subjects.iter().filter(is_place);
     let within = of.during.as_ref().zip(cause.during.as_ref());
     SYMPTOMS.contains(&(of.theory, cause.theory))
         && cause.severity > Severity::Information
         && places.any(|place| cause.subjects.contains(place))
-        && within.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
+        && within.is_some_and(|(a, b)| match cause.theory {
+            PAUSES => overlap(a, b).is_some_and(|both| {
+                is_share(both.end - both.start, a.end - a.start, CAUSE_PERCENT)
+            }),
+            _ => overlap(a, b).is_some(),
+        })
         && is_same_routine(of, cause)
 }
 

@@ -28,6 +28,7 @@ const GUIDANCE: &str = "Microsoft, Example 15: Measuring DPC/ISR Time";
 const INTERNALS: &str = "Windows Internals, 7th edition, part 1";
 const TIMERS: &str = "Microsoft, timeBeginPeriod";
 const MEASURED: &str = "measured on Windows 10 and 11";
+const POOLS: &str = "Microsoft, Debug ThreadPool Starvation";
 const OWN: &str = "laglab's own";
 
 macro_rules! thresholds {
@@ -149,6 +150,14 @@ thresholds! {
     /// share of a thread's waits.
     STARVED_HOLDER_PERCENT: i64 = 10 Percent, OWN;
 
+    /// Minimum share of the recorded time for which pauses for garbage collections are reported, however
+    /// short each is.
+    GC_PERCENT: i64 = 10 Percent, OWN;
+    /// Maximum time between two reports of a starving thread pool that still belong together. .NET adds one or
+    /// two threads per second to such a pool.
+    POOL_GAP_NS: i64 = 3_000_000_000 Duration, POOLS;
+    /// Minimum number of reports of a starving thread pool that make a finding.
+    POOL_REPORTS: usize = 3 Number, OWN;
     /// Minimum total of a thread's waits for hard faults that is reported.
     HARD_FAULTS_NS: i64 = 500_000_000 Duration, OWN;
     /// A disk counts as slow if its requests take at least this time on average.

@@ -215,7 +215,7 @@ static TABLES: LazyLock<Vec<TableDef>> = LazyLock::new(|| {
 });
 
 /// First tables in the list on the page. The other tables follow in the order of the documentation.
-const FIRST: [Table; 18] = [
+const FIRST: [Table; 20] = [
     Table::CpuRuns,
     Table::Samples,
     Table::Interrupts,
@@ -231,6 +231,8 @@ const FIRST: [Table; 18] = [
     Table::Input,
     Table::TimerRequests,
     Table::ProcessFreezes,
+    Table::DotnetPauses,
+    Table::DotnetPools,
     Table::Processes,
     Table::Threads,
     Table::Images,

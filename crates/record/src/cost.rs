@@ -57,6 +57,7 @@ fn rate(kind: Kind) -> Rate {
         Kind::FaultStacks => (FAULTS, STACK_BYTES),
         Kind::Focus | Kind::Freezes | Kind::TimerRequests | Kind::Input => ([0, 5], 130),
         Kind::Packets => ([10, 5_000], 1_200),
+        Kind::DotnetPauses | Kind::DotnetPools => ([0, 100], 100),
     };
     Rate { events, bytes }
 }

@@ -162,6 +162,8 @@ impl Investigation {
                 "busy-waiting",
                 "frozen",
                 "lock-convoy",
+                "dotnet-pauses",
+                "dotnet-thread-pool",
                 "saturation",
                 "packet-marking",
                 "quantum",

@@ -59,6 +59,10 @@ pub enum Kind {
     TimerRequests,
     /// Network packets.
     Packets,
+    /// Times at which .NET stops the threads of programs.
+    DotnetPauses,
+    /// Numbers of threads in the thread pools of .NET.
+    DotnetPools,
     /// Times of user input.
     Input,
 }
@@ -77,7 +81,7 @@ pub enum RecordedBy {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 28] = [
+    pub const ALL: [Kind; 30] = [
         Kind::Processes,
         Kind::Images,
         Kind::CpuConfig,
@@ -105,6 +109,8 @@ impl Kind {
         Kind::Freezes,
         Kind::TimerRequests,
         Kind::Packets,
+        Kind::DotnetPauses,
+        Kind::DotnetPools,
         Kind::Input,
     ];
 
@@ -138,13 +144,16 @@ impl Kind {
             Kind::Freezes => "processes frozen and thawed",
             Kind::TimerRequests => "timer requests",
             Kind::Packets => "packets",
+            Kind::DotnetPauses => "pauses of .NET",
+            Kind::DotnetPools => "thread pools of .NET",
             Kind::Input => "times of input",
         }
     }
 
     /// Returns the option of a recorder that records the kind. Provider keywords: 0x20000 of
     /// `Microsoft-Windows-Win32k` is `UserActivity`, and UIforETW enables 0x2000 with it. 0x200 of
-    /// `Microsoft-Windows-Kernel-Process` is `PROCESS_FREEZE`.
+    /// `Microsoft-Windows-Kernel-Process` is `PROCESS_FREEZE`. 0x1 of `Microsoft-Windows-DotNETRuntime` is
+    /// `GC`, and 0x10000 is `Threading`.
     pub fn recorded_by(self) -> RecordedBy {
         use RecordedBy::{Kernel, Stack};
         match self {
@@ -175,6 +184,8 @@ impl Kind {
             Kind::Freezes => RecordedBy::Provider(Provider::KernelProcess, 0x200),
             Kind::TimerRequests => RecordedBy::Provider(Provider::KernelPower, 0),
             Kind::Packets => RecordedBy::Provider(Provider::PacketCapture, 0),
+            Kind::DotnetPauses => RecordedBy::Provider(Provider::DotNet, 0x1),
+            Kind::DotnetPools => RecordedBy::Provider(Provider::DotNet, 0x1_0000),
             Kind::Input => RecordedBy::Provider(Provider::Input, 0),
         }
     }
@@ -206,6 +217,8 @@ impl Kind {
             | Kind::Freezes
             | Kind::TimerRequests
             | Kind::Packets
+            | Kind::DotnetPauses
+            | Kind::DotnetPools
             | Kind::Input => None,
         }
     }

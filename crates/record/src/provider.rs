@@ -11,17 +11,20 @@ pub enum Provider {
     KernelPower,
     /// Network packets. They are logged only while the NDIS filter driver is bound to the adapter.
     PacketCapture,
+    /// The runtime of .NET: garbage collections, thread pools.
+    DotNet,
     /// Times of user input that `laglab record input` logs.
     Input,
 }
 
 impl Provider {
     /// All providers.
-    pub const ALL: [Provider; 5] = [
+    pub const ALL: [Provider; 6] = [
         Provider::Win32k,
         Provider::KernelProcess,
         Provider::KernelPower,
         Provider::PacketCapture,
+        Provider::DotNet,
         Provider::Input,
     ];
 
@@ -33,6 +36,7 @@ impl Provider {
             Provider::KernelProcess => "Microsoft-Windows-Kernel-Process",
             Provider::KernelPower => "Microsoft-Windows-Kernel-Power",
             Provider::PacketCapture => "Microsoft-Windows-NDIS-PacketCapture",
+            Provider::DotNet => "Microsoft-Windows-DotNETRuntime",
             Provider::Input => "Laglab-Input",
         }
     }
@@ -45,6 +49,7 @@ impl Provider {
             Provider::KernelProcess => "22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716",
             Provider::KernelPower => "331c3b3a-2005-44c2-ac5e-77220c37d6b4",
             Provider::PacketCapture => "2ed6006e-4729-4609-b423-3ee7bcd678ef",
+            Provider::DotNet => "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4",
             Provider::Input => "cc034ed5-a9f4-5c52-dfab-c2b323286686",
         }
     }

@@ -3,7 +3,7 @@
 
 mod read_back;
 
-use read_back::{Run, run};
+use read_back::{Run, run, run_text};
 use serde_json::Value;
 use tables::{InputKind, TimerRequestKind};
 
@@ -98,6 +98,45 @@ fn a_frozen_process_is_frozen_from_freeze_to_thaw() {
     assert!(is_at(freezes.start_ns[0], freeze.0));
     assert!(is_at(freezes.end_ns[0], thaw.0));
     assert_eq!(Some(freezes.process_id[0]), freeze.1);
+}
+
+#[test]
+fn pauses_and_thread_pools_of_dotnet() {
+    let scenario = r#"
+        title = ".NET"
+        extends = "healthy"
+        duration = "2s"
+        [[add.process]]
+        name = "net.exe"
+        [[add.process.thread]]
+        name = "collector"
+        program = [ { repeat = 3, steps = [
+            { sleep = "200ms" }, { collection = 1 }, { run = "30ms" }, { collection = false },
+            { pool_threads = 8 }, { pool_threads = 9, starved = true },
+        ] }, { collection = 2 }, { run = "5ms" }, { collection = false }, { until = "1h" } ]
+    "#;
+    let run = run_text(".NET", scenario, None, &[]);
+    let (begun, ended) = (moments(&run, "collection"), moments(&run, "collected"));
+    let pauses = &run.tables.dotnet_pauses;
+    assert_eq!((pauses.len(), begun.len(), ended.len()), (4, 4, 4));
+    for row in 0..4 {
+        assert!(is_at(pauses.start_ns[row], begun[row].0));
+        assert!(is_at(pauses.end_ns[row], ended[row].0));
+        assert_eq!(Some(pauses.process_id[row]), begun[row].1);
+        assert_eq!(pauses.generation.get(row).map(u64::from), begun[row].2);
+        assert_eq!(pauses.collection.get(row), Some(row as u32 + 1));
+    }
+    let pools = &run.tables.dotnet_pools;
+    let mut expected = moments(&run, "pool_threads");
+    expected.extend(moments(&run, "pool_starved"));
+    expected.sort_unstable();
+    assert_eq!((pools.len(), expected.len()), (6, 6));
+    for (row, (at, process, threads)) in expected.into_iter().enumerate() {
+        assert!(is_at(pools.time_ns[row], at));
+        assert_eq!(Some(pools.process_id[row]), process);
+        assert_eq!(Some(u64::from(pools.threads[row])), threads);
+        assert_eq!(pools.starved[row], threads == Some(9));
+    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(crate) mod cpu_runs;
 pub(crate) mod cpus;
 pub(crate) mod damages;
 pub(crate) mod disk_io;
+pub(crate) mod dotnet_pauses;
+pub(crate) mod dotnet_pools;
 pub(crate) mod event_kinds;
 pub(crate) mod events;
 pub(crate) mod file_io;
@@ -72,6 +74,8 @@ macro_rules! for_each_table {
                 damages: Damages,
                 focus: Focus,
                 process_freezes: ProcessFreezes,
+                dotnet_pauses: DotnetPauses,
+                dotnet_pools: DotnetPools,
                 event_kinds: EventKinds,
                 latency_samples: LatencySamples,
             }

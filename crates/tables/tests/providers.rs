@@ -6,6 +6,7 @@ use etl::write::{ProviderEvent, Session, Writer};
 use etl::{Descriptor, Guid, Trace};
 use tables::{Named, Options, Table, Tables};
 
+const DOTNET_RUNTIME: &str = "e13c0d23-ccbc-4e12-931b-d9cc2eee27e4";
 const WIN32K: &str = "8c416c79-d49b-4f01-a467-e56d3aa8234c";
 const KERNEL_PROCESS: &str = "22fb2cd6-0e7b-422b-a0c7-2fad1fd0e716";
 const KERNEL_POWER: &str = "331c3b3a-2005-44c2-ac5e-77220c37d6b4";
@@ -105,6 +106,65 @@ fn a_freeze_lasts_until_the_thaw_or_the_end() {
     assert_eq!(freezes.end_ns, [100_000, 300_000, 1_000_000]);
     assert_eq!(freezes.starts_at_event, [false, true, true]);
     assert_eq!(freezes.ends_at_event, [true, true, false]);
+}
+
+#[test]
+fn pauses_of_dotnet_with_their_collections() {
+    let instance = 8_u16.to_le_bytes();
+    let with = |numbers: &[u32]| [&words(numbers)[..], &instance].concat();
+    let mut log = Log::new();
+    // A pause that began before the trace.
+    log.event(0, 1000, DOTNET_RUNTIME, 3, 1, &instance);
+    // A pause for a collection: the first one that begins in it counts.
+    log.event(0, 2000, DOTNET_RUNTIME, 9, 1, &with(&[1, 6]));
+    log.event(0, 2100, DOTNET_RUNTIME, 1, 1, &with(&[7, 2, 4, 0]));
+    log.event(0, 2200, DOTNET_RUNTIME, 2, 1, &with(&[7, 2]));
+    log.event(0, 2500, DOTNET_RUNTIME, 3, 1, &instance);
+    // A pause for a debugger. The oldest layout has a reason of 16 bits.
+    log.event(0, 3000, DOTNET_RUNTIME, 9, 0, &5_u16.to_le_bytes());
+    log.event(0, 3100, DOTNET_RUNTIME, 3, 0, &[]);
+    // A pause that the trace's end cuts.
+    log.event(1, 4000, DOTNET_RUNTIME, 9, 1, &with(&[6, 8]));
+    let pauses = log.tables(&[Table::DotnetPauses]).dotnet_pauses;
+    assert_eq!(pauses.process_id, [4; 4]);
+    assert_eq!(pauses.start_ns, [0, 200_000, 300_000, 400_000]);
+    assert_eq!(pauses.end_ns, [100_000, 250_000, 310_000, 1_000_000]);
+    assert_eq!(pauses.starts_at_event, [false, true, true, true]);
+    assert_eq!(pauses.ends_at_event, [true, true, true, false]);
+    let for_collection: Vec<_> = pauses.for_collection.iter().collect();
+    let expected = [None, Some(true), Some(false), Some(true)];
+    assert_eq!(for_collection, expected);
+    let only_second = |column: &tables::Nullable<u32>| {
+        let values: Vec<_> = column.iter().collect();
+        assert_eq!([values[0], values[2], values[3]], [None; 3]);
+        values[1]
+    };
+    assert_eq!(only_second(&pauses.collection), Some(7));
+    assert_eq!(only_second(&pauses.generation), Some(2));
+    assert_eq!(only_second(&pauses.collection_reason), Some(4));
+    assert_eq!(only_second(&pauses.collection_kind), Some(0));
+}
+
+#[test]
+fn thread_pools_of_dotnet() {
+    let change = |threads: u32, reason: u32| {
+        let throughput = 12.5_f64.to_le_bytes();
+        [
+            &throughput[..],
+            &words(&[threads, reason]),
+            &8_u16.to_le_bytes(),
+        ]
+        .concat()
+    };
+    let mut log = Log::new();
+    log.event(0, 1000, DOTNET_RUNTIME, 55, 0, &change(9, 3));
+    log.event(1, 2000, DOTNET_RUNTIME, 55, 0, &change(10, 6));
+    let pools = log.tables(&[Table::DotnetPools]).dotnet_pools;
+    assert_eq!(pools.time_ns, [100_000, 200_000]);
+    assert_eq!(pools.process_id, [4, 4]);
+    assert_eq!(pools.threads, [9, 10]);
+    assert_eq!(pools.reason, [3, 6]);
+    assert_eq!(pools.starved, [false, true]);
 }
 
 #[test]

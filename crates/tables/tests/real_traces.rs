@@ -523,3 +523,54 @@ fn identities_are_joined_across_files() {
     let on_drives = drives.filter(|path| path.starts_with("C:\\")).count();
     assert!(on_drives * 100 > tables.images.len() * 95, "{on_drives}");
 }
+
+/// Compares the pauses of .NET with the events that PerfView printed. The dump has the first events of each kind.
+#[test]
+fn pauses_of_dotnet_are_those_of_another_reader() {
+    for name in ["gcevents", "net.4.5.2.x64", "net.4.5.x86-win7"] {
+        let dump = testdata::path(&format!("etl/golden/{name}.baseline.txt"));
+        let dump = std::fs::read_to_string(dump).unwrap();
+        let of_event = |event: &str| -> Vec<(i64, u32)> {
+            let event = format!("Microsoft-Windows-DotNETRuntime/GC/{event} ");
+            let lines = dump.lines().filter(|line| line.contains(&event));
+            let read = lines.map(|line| {
+                let (time, rest) = line
+                    .strip_prefix("EVENT ")
+                    .unwrap()
+                    .split_once(": ")
+                    .unwrap();
+                let id = rest
+                    .split_once(" PID=")
+                    .unwrap()
+                    .1
+                    .split_once(';')
+                    .unwrap()
+                    .0;
+                let us = time.replace([',', '.'], "");
+                (us.parse().unwrap(), id.parse().unwrap())
+            });
+            read.collect()
+        };
+        let (stops, restarts) = (of_event("SuspendEEStart"), of_event("RestartEEStop"));
+        assert!(!stops.is_empty() && stops.len() == restarts.len(), "{name}");
+        let count = dump.lines().find_map(|line| {
+            let count =
+                line.strip_prefix("COUNT Microsoft-Windows-DotNETRuntime/GC/SuspendEEStart:");
+            count?.parse::<usize>().ok()
+        });
+        let pauses = read(&format!("etl/perfview__{name}.etl")).dotnet_pauses;
+        assert_eq!(Some(pauses.len()), count, "{name}");
+        for (row, (stop, restart)) in stops.into_iter().zip(restarts).enumerate() {
+            assert_eq!(pauses.process_id[row], stop.1, "{name}");
+            // The dump has whole microseconds.
+            assert!(
+                (pauses.start_ns[row] - stop.0 * 1000).abs() <= 1000,
+                "{name} {row}"
+            );
+            assert!(
+                (pauses.end_ns[row] - restart.0 * 1000).abs() <= 1000,
+                "{name} {row}"
+            );
+        }
+    }
+}

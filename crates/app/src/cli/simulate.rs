@@ -255,9 +255,13 @@ fn recorded_by(capture: &Capture) -> [String; 3] {
         (Kind::Freezes, Provider::KernelProcess.name()),
         (Kind::TimerRequests, Provider::KernelPower.name()),
         (Kind::Packets, Provider::PacketCapture.name()),
+        (Kind::DotnetPauses, Provider::DotNet.name()),
+        (Kind::DotnetPools, Provider::DotNet.name()),
         (Kind::Input, "Multi-Input"),
     ];
     let recorded = kinds.into_iter().filter(|(kind, _)| capture.records(*kind));
+    let mut providers: Vec<&str> = recorded.map(|(_, provider)| provider).collect();
+    providers.dedup();
     [
         of(
             "kernel",
@@ -270,10 +274,7 @@ fn recorded_by(capture: &Capture) -> [String; 3] {
             "stacks",
             capture.stacks().map(|stack| stack.xperf()).collect(),
         ),
-        of(
-            "providers",
-            recorded.map(|(_, provider)| provider).collect(),
-        ),
+        of("providers", providers),
     ]
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod capture;
 mod clocks;
 mod cpu_use;
 mod disks;
+mod dotnet;
 mod freezes;
 mod hangs;
 mod interrupts;
@@ -39,6 +40,8 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &busy_waiting::BusyWaiting,
     &freezes::Freezes,
     &lock_convoys::LockConvoys,
+    &dotnet::Pauses,
+    &dotnet::Pools,
     &saturation::Saturation,
     // This theory comes before other theories whose findings are only information, because users
     // who capture packets want to know about marks.

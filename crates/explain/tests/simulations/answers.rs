@@ -106,7 +106,8 @@ const KERNEL: [&str; 15] = [
 
 const STACKS: [&str; 3] = ["CSwitch", "ReadyThread", "Profile"];
 
-const PROVIDERS: [&str; 5] = [
+const PROVIDERS: [&str; 6] = [
+    "Microsoft-Windows-DotNETRuntime",
     "Microsoft-Windows-Win32k",
     "Microsoft-Windows-Kernel-Process",
     "Microsoft-Windows-Kernel-Power",

@@ -7,10 +7,10 @@ pub use tables::{TABLES, TableNeeds, for_table};
 
 use crate::{Capture, Kind};
 use Kind::{
-    ContextSwitches, DiskReadStacks, DiskRequests, DiskStarts, DiskWriteStacks, Dpcs, FaultStacks,
-    FileNames, Focus, Freezes, HardFaults, Images, Input, Packets, PowerStates, Priorities,
-    Processes, ReadyStacks, ReadyThreads, SampleStacks, Samples, ServiceRoutines, SwitchStacks,
-    TimerRequests, Traffic,
+    ContextSwitches, DiskReadStacks, DiskRequests, DiskStarts, DiskWriteStacks, DotnetPauses,
+    DotnetPools, Dpcs, FaultStacks, FileNames, Focus, Freezes, HardFaults, Images, Input, Packets,
+    PowerStates, Priorities, Processes, ReadyStacks, ReadyThreads, SampleStacks, Samples,
+    ServiceRoutines, SwitchStacks, TimerRequests, Traffic,
 };
 
 /// Kinds of events that a theory needs.
@@ -46,7 +46,7 @@ const LARGER_BUFFERS: &str = "again, with more and larger buffers (xperf -Buffer
                               or to memory (circular)";
 
 /// Needs of the theories about whole traces.
-pub static THEORIES: [Needs; 22] = [
+pub static THEORIES: [Needs; 24] = [
     Needs {
         theory: "long-waits",
         each_of: SWITCHES,
@@ -151,6 +151,20 @@ pub static THEORIES: [Needs; 22] = [
         theory: "lock-convoy",
         each_of: SWITCHES_AND_READY,
         better_with: &[Processes, Images, HardFaults, SwitchStacks, ReadyStacks],
+        ..NOTHING
+    },
+    Needs {
+        theory: "dotnet-pauses",
+        each_of: &[&[DotnetPauses]],
+        better_with: &[Processes, Focus],
+        only_if_any: true,
+        ..NOTHING
+    },
+    Needs {
+        theory: "dotnet-thread-pool",
+        each_of: &[&[DotnetPools]],
+        better_with: &[Processes, Focus],
+        only_if_any: true,
         ..NOTHING
     },
     Needs {

@@ -31,7 +31,7 @@ impl TableNeeds {
 }
 
 /// Needs of all tables whose rows depend on the recorded kinds of events.
-pub static TABLES: [TableNeeds; 21] = [
+pub static TABLES: [TableNeeds; 23] = [
     needs(
         "cpu_runs",
         "context switches",
@@ -111,6 +111,16 @@ pub static TABLES: [TableNeeds; 21] = [
          Multi-Input are read too",
     ),
     needs("timer_requests", "timer requests", &[Kind::TimerRequests]),
+    needs(
+        "dotnet_pauses",
+        "pauses of .NET",
+        &[Kind::Processes, Kind::DotnetPauses],
+    ),
+    needs(
+        "dotnet_pools",
+        "thread pools of .NET",
+        &[Kind::Processes, Kind::DotnetPools],
+    ),
     needs("process_freezes", "process freezes", &[Kind::Freezes]),
     needs("processes", "process events", &[Kind::Processes]),
     needs("threads", "thread events", &[Kind::Processes]),

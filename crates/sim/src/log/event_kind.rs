@@ -126,6 +126,8 @@ event_kinds! {
         Needs::Provider(Provider::KernelPower), None;
     Sleep "Sleep and resume" NO_HOOK, Needs::Provider(Provider::KernelPower), None;
     Packet "PacketFragment" NO_HOOK, Needs::Provider(Provider::PacketCapture), None;
+    Collection ".NET garbage collection" NO_HOOK, Needs::Provider(Provider::DotNet), None;
+    PoolThreads ".NET thread pool" NO_HOOK, Needs::Provider(Provider::DotNet), None;
     KeyDown "KeyDown" NO_HOOK, Needs::Provider(Provider::Input), None;
 }
 

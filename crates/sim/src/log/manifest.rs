@@ -101,6 +101,10 @@ const PACKET_CAPTURE: Provider = Provider {
     guid: provider::NDIS_PACKET_CAPTURE,
     name: "Microsoft-Windows-NDIS-PacketCapture",
 };
+const DOTNET_RUNTIME: Provider = Provider {
+    guid: provider::DOTNET_RUNTIME,
+    name: "Microsoft-Windows-DotNETRuntime",
+};
 const INPUT: Provider = Provider {
     guid: provider::MULTI_INPUT,
     name: "Multi-Input",
@@ -136,6 +140,10 @@ const fn u32(name: &'static str) -> Field {
 
 const fn u64(name: &'static str) -> Field {
     field(name, 10)
+}
+
+const fn double(name: &'static str) -> Field {
+    field(name, 12)
 }
 
 const fn boolean(name: &'static str) -> Field {
@@ -260,6 +268,72 @@ pub(super) const POST_SLEEP: ManifestEvent = ManifestEvent {
         u32("WakeFromState"),
     ],
     ..PRE_SLEEP
+};
+
+/// Event when the runtime of .NET begins to stop the threads of its process.
+pub(super) const SUSPEND_BEGIN: ManifestEvent = ManifestEvent {
+    kind: EventKind::Collection,
+    provider: &DOTNET_RUNTIME,
+    id: 9,
+    version: 1,
+    opcode: 137,
+    keyword: 0x1,
+    keywords: &["GCKeyword"],
+    task: "GC",
+    opcode_name: "SuspendEEStart",
+    fields: &[u32("Reason"), u32("Count"), u16("ClrInstanceID")],
+};
+
+/// Event when a garbage collection begins.
+pub(super) const COLLECTION_BEGIN: ManifestEvent = ManifestEvent {
+    id: 1,
+    opcode: 1,
+    opcode_name: "Start",
+    fields: &[
+        u32("Count"),
+        u32("Depth"),
+        u32("Reason"),
+        u32("Type"),
+        u16("ClrInstanceID"),
+    ],
+    ..SUSPEND_BEGIN
+};
+
+/// Event when a garbage collection ends.
+pub(super) const COLLECTION_END: ManifestEvent = ManifestEvent {
+    id: 2,
+    opcode: 2,
+    opcode_name: "Stop",
+    fields: &[u32("Count"), u32("Depth"), u16("ClrInstanceID")],
+    ..SUSPEND_BEGIN
+};
+
+/// Event when the threads of the process go on.
+pub(super) const RESTART_END: ManifestEvent = ManifestEvent {
+    id: 3,
+    opcode: 132,
+    opcode_name: "RestartEEStop",
+    fields: &[u16("ClrInstanceID")],
+    ..SUSPEND_BEGIN
+};
+
+/// Event when the number of threads in the pool of .NET changes.
+pub(super) const POOL_THREADS: ManifestEvent = ManifestEvent {
+    kind: EventKind::PoolThreads,
+    id: 55,
+    version: 0,
+    opcode: 101,
+    keyword: 0x10000,
+    keywords: &["ThreadingKeyword"],
+    task: "ThreadPoolWorkerThreadAdjustment",
+    opcode_name: "Adjustment",
+    fields: &[
+        double("AverageThroughput"),
+        u32("NewWorkerThreadCount"),
+        u32("Reason"),
+        u16("ClrInstanceID"),
+    ],
+    ..SUSPEND_BEGIN
 };
 
 /// Event that contains a sent Ethernet frame. It is not known which build of Windows logs the last two fields

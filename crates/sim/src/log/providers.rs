@@ -115,6 +115,69 @@ impl<W: Write + Seek> Log<W> {
         self.packet = payload;
     }
 
+    /// Logs that .NET stops the threads of a process for the collection with this number and generation, and
+    /// that the collection begins (DotNETRuntime 9 and 1).
+    pub(crate) fn collection_begins(
+        &mut self,
+        cpu: u16,
+        time: Time,
+        by: Who,
+        number: u32,
+        generation: u32,
+    ) {
+        let instance = 0;
+        let (for_collection, small_objects, blocking) = (1, 0, 0);
+        let mut payload = Small::new();
+        payload.u32(for_collection).u32(number).u16(instance);
+        self.provider(&manifest::SUSPEND_BEGIN, cpu, time, by, payload.as_slice());
+        let mut payload = Vec::new();
+        payload
+            .u32(number)
+            .u32(generation)
+            .u32(small_objects)
+            .u32(blocking)
+            .u16(instance);
+        self.provider(&manifest::COLLECTION_BEGIN, cpu, time, by, &payload);
+    }
+
+    /// Logs that a collection ends and the threads of the process go on (DotNETRuntime 2 and 3).
+    pub(crate) fn collection_ends(
+        &mut self,
+        cpu: u16,
+        time: Time,
+        by: Who,
+        number: u32,
+        generation: u32,
+    ) {
+        let instance = 0_u16;
+        let mut payload = Small::new();
+        payload.u32(number).u32(generation).u16(instance);
+        self.provider(&manifest::COLLECTION_END, cpu, time, by, payload.as_slice());
+        let event = &manifest::RESTART_END;
+        self.provider(event, cpu, time, by, &instance.to_le_bytes());
+    }
+
+    /// Logs that .NET changes the number of threads in a process's pool (DotNETRuntime 55).
+    pub(crate) fn pool_threads(
+        &mut self,
+        cpu: u16,
+        time: Time,
+        by: Who,
+        threads: u32,
+        starved: bool,
+    ) {
+        let (throughput, instance) = (0.0_f64, 0);
+        let (climbing_move, starvation) = (3, 6);
+        let reason = if starved { starvation } else { climbing_move };
+        let mut payload = Vec::new();
+        payload
+            .u64(throughput.to_bits())
+            .u32(threads)
+            .u32(reason)
+            .u16(instance);
+        self.provider(&manifest::POOL_THREADS, cpu, time, by, &payload);
+    }
+
     /// Logs that a key was pressed (UIforETW's Multi-Input 404).
     pub(crate) fn key_down(&mut self, cpu: u16, time: Time, by: Who, key: u32, name: &str) {
         let mut payload = Vec::new();
@@ -128,7 +191,7 @@ impl<W: Write + Seek> Log<W> {
             Windows::Seven | Windows::Ten => &manifest::TIMER_REQUEST,
             _ => &manifest::TIMER_REQUEST_2,
         };
-        let events: [&ManifestEvent; 9] = [
+        let events: [&ManifestEvent; 14] = [
             &manifest::FOCUSED_PROCESS_CHANGE,
             &manifest::PROCESS_FREEZE_START,
             &manifest::PROCESS_FREEZE_STOP,
@@ -137,6 +200,11 @@ impl<W: Write + Seek> Log<W> {
             &manifest::PRE_SLEEP,
             &manifest::POST_SLEEP,
             &manifest::PACKET_SENT,
+            &manifest::SUSPEND_BEGIN,
+            &manifest::COLLECTION_BEGIN,
+            &manifest::COLLECTION_END,
+            &manifest::RESTART_END,
+            &manifest::POOL_THREADS,
             &manifest::KEY_DOWN,
         ];
         for event in events {

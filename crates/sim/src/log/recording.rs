@@ -185,6 +185,9 @@ pub(crate) enum Provider {
     /// Captured packets.
     #[serde(rename = "Microsoft-Windows-NDIS-PacketCapture")]
     PacketCapture,
+    /// Garbage collections of .NET programs.
+    #[serde(rename = "Microsoft-Windows-DotNETRuntime")]
+    DotNet,
     /// Pressed keys, logged by the tool UIforETW.
     #[serde(rename = "Multi-Input", alias = "Input")]
     Input,
@@ -192,11 +195,12 @@ pub(crate) enum Provider {
 
 impl Provider {
     /// All providers.
-    pub(crate) const ALL: [Provider; 5] = [
+    pub(crate) const ALL: [Provider; 6] = [
         Provider::Win32k,
         Provider::KernelProcess,
         Provider::KernelPower,
         Provider::PacketCapture,
+        Provider::DotNet,
         Provider::Input,
     ];
 }

@@ -12,6 +12,7 @@ mod cpu_set;
 mod device;
 mod disk;
 mod dispatcher;
+mod dotnet;
 mod group;
 mod interrupt;
 mod lives;

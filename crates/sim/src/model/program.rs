@@ -66,6 +66,13 @@ pub(crate) enum Op {
     Freeze(usize),
     Thaw(usize),
     Priority(u8),
+    /// Start of a garbage collection of this generation, or its end.
+    Collection(Option<u8>),
+    /// Change of the number of threads in the pool of .NET, because it starves or for another reason.
+    PoolThreads {
+        threads: u32,
+        starved: bool,
+    },
     Mark(String),
     Yield,
     /// Start of a loop: `times` is the number of repetitions, `stop` is the end time, and `end` is the index
@@ -221,6 +228,14 @@ impl<W: Write + Seek> Model<W> {
                 true
             }
             Op::Priority(priority) => self.set_base_priority(c, *priority),
+            Op::Collection(generation) => {
+                self.collection(c, *generation);
+                true
+            }
+            Op::PoolThreads { threads, starved } => {
+                self.pool_threads(c, *threads, *starved);
+                true
+            }
             Op::Mark(text) => {
                 self.log_mark(c, text);
                 true

@@ -26,6 +26,8 @@ pub(crate) struct Process {
     pub(crate) foreground: bool,
     /// Object that becomes signalled when a window of the process gets a message.
     pub(crate) messages: usize,
+    /// .NET runtime of the process.
+    pub(crate) runtime: super::dotnet::Runtime,
     pub(crate) threads: Vec<super::ThreadId>,
 }
 

@@ -86,6 +86,11 @@ pub(crate) enum Verb {
     Thaw(Name),
     /// Sets the base priority of the thread.
     Priority(u8),
+    /// Starts a garbage collection of this generation in its .NET program, or ends it (`None`).
+    Collection(Option<u8>),
+    /// Sets the number of threads in the pool of its .NET program, because the pool starves or for another
+    /// reason.
+    PoolThreads { threads: u32, starved: bool },
     /// Writes a mark into the trace.
     Mark(String),
     /// Yields to a ready thread of the same priority.
@@ -170,6 +175,8 @@ struct RawStep {
     freeze: Option<Name>,
     thaw: Option<Name>,
     priority: Option<u8>,
+    collection: Option<Collection>,
+    pool_threads: Option<u32>,
     mark: Option<String>,
     #[serde(rename = "yield")]
     yields: Option<bool>,
@@ -187,6 +194,7 @@ struct RawStep {
     disk: Option<u32>,
     file: Option<String>,
     bytes: Option<Bytes>,
+    starved: Option<bool>,
     steps: Option<Vec<Step>>,
     stop: Option<Nanoseconds>,
 }
@@ -196,6 +204,13 @@ struct RawStep {
 enum Resolution {
     None(bool),
     Some(Nanoseconds),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Collection {
+    Ends(bool),
+    Begins(u8),
 }
 
 /// Returns the verbs that a raw step contains. Each verb takes its arguments out of the raw step,
@@ -262,6 +277,15 @@ impl TryFrom<RawStep> for Step {
                 1..=31 => Ok(Verb::Priority(priority)),
                 _ => Err(format!("`priority` must be 1 to 31, found {priority}")),
             },
+            "collection": collection => |collection, _: Raw<'_>| match collection {
+                Collection::Begins(generation @ 0..=2) => Ok(Verb::Collection(Some(generation))),
+                Collection::Ends(false) => Ok(Verb::Collection(None)),
+                _ => Err("`collection` must be a generation from 0 to 2, or false".to_owned()),
+            },
+            "pool_threads": pool_threads => |threads, raw: Raw<'_>| ok(Verb::PoolThreads {
+                threads,
+                starved: raw.starved.take().unwrap_or(false),
+            }),
             "mark": mark => |mark, _: Raw<'_>| ok(Verb::Mark(mark)),
             "yield": yields => |yields, _: Raw<'_>| truly("yield", yields, Verb::Yield),
             "repeat": repeat => |times, raw: Raw<'_>| Ok::<_, String>(Verb::Repeat {
@@ -294,6 +318,7 @@ impl TryFrom<RawStep> for Step {
             ("disk", raw.disk.is_some()),
             ("file", raw.file.is_some()),
             ("bytes", raw.bytes.is_some()),
+            ("starved", raw.starved.is_some()),
             ("steps", raw.steps.is_some()),
             ("stop", raw.stop.is_some()),
         ];

@@ -500,6 +500,29 @@ fn manifest_events() {
 }
 
 #[test]
+fn events_of_dotnet() {
+    for windows in RELEASES {
+        let seen = logged(windows, &everything(), |log| {
+            log.collection_begins(0, 10, WHO, 7, 2);
+            log.collection_ends(0, 20, WHO, 7, 2);
+            log.pool_threads(0, 30, WHO, 9, true);
+        });
+        let texts: Vec<_> = seen.iter().map(|event| event.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "GC/SuspendEEStart: Reason 1, Count 7, ClrInstanceID 0",
+                "GC/Start: Count 7, Depth 2, Reason 0, Type 0, ClrInstanceID 0",
+                "GC/Stop: Count 7, Depth 2, ClrInstanceID 0",
+                "GC/RestartEEStop: ClrInstanceID 0",
+                "ThreadPoolWorkerThreadAdjustment/Adjustment: AverageThroughput 0, NewWorkerThreadCount 9, \
+                 Reason 6, ClrInstanceID 0",
+            ]
+        );
+    }
+}
+
+#[test]
 fn the_machine_is_described() {
     let recording: Recording = toml::from_str("sampling_interval = 1221").unwrap();
     for windows in RELEASES {

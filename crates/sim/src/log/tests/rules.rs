@@ -147,6 +147,8 @@ fn one_of_each(log: &mut TestLog) {
     log.timer_resolution(0, 200, WHO, 1);
     log.sleep(0, 200, WHO, 4);
     log.packet(0, 200, WHO, 1, Direction::Receive, &[1]);
+    log.collection_begins(0, 200, WHO, 1, 2);
+    log.pool_threads(0, 200, WHO, 8, true);
     log.key_down(0, 200, WHO, 1, "x");
     log.mark(0, 210, "x");
 }

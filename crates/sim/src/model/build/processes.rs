@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::{Builder, IDLE_PROCESS, SYSTEM, SYSTEM_PID, frames, position, unknown};
 use crate::log::User;
 use crate::model::cpu_set::CpuSet;
+use crate::model::dotnet::Runtime;
 use crate::model::program::Program;
 use crate::model::thread::{Process, Queue, State, Thread};
 use crate::model::{BodyId, ProcessId, ProcessLabel, ThreadId};
@@ -98,6 +99,7 @@ impl Builder<'_> {
             alive: true,
             foreground: false,
             messages,
+            runtime: Runtime::default(),
             threads: Vec::new(),
         });
         Ok(self.processes.len() - 1)

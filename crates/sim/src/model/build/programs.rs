@@ -149,6 +149,11 @@ impl Builder<'_> {
             Verb::Freeze(other) => push(Op::Freeze(self.process(other)?)),
             Verb::Thaw(other) => push(Op::Thaw(self.process(other)?)),
             Verb::Priority(priority) => push(Op::Priority(*priority)),
+            Verb::Collection(generation) => push(Op::Collection(*generation)),
+            Verb::PoolThreads { threads, starved } => push(Op::PoolThreads {
+                threads: *threads,
+                starved: *starved,
+            }),
             Verb::Mark(text) => push(Op::Mark(text.clone())),
             Verb::Yield => push(Op::Yield),
             Verb::Exit => push(Op::Exit),

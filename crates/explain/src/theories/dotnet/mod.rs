@@ -1,0 +1,7 @@
+//! Theories about the .NET runtime.
+
+mod pauses;
+mod pools;
+
+pub(super) use pauses::Pauses;
+pub(super) use pools::Pools;
