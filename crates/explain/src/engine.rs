@@ -26,7 +26,7 @@ pub struct Explanation {
     /// start.
     pub span: Range<i64>,
     /// Findings, the most important first. Findings in scope come before findings off topic. They
-    /// are then sorted by severity, by the user's attention to the delayed program, and by delay.
+    /// are then sorted by severity and by delay; short delays of programs in the background come last.
     pub findings: Vec<Finding>,
     /// Answers of all theories about the whole trace.
     pub theories: Vec<Verdict>,
@@ -239,6 +239,11 @@ fn fold(findings: &mut [Finding]) {
     }
 }
 
+/// Returns true if a program in the background was delayed, for less than users wait before they give up.
+fn is_short_in_background(finding: &Finding) -> bool {
+    finding.attention == Some(Attention::Background) && finding.delay_ns() < ABANDONED_NS
+}
+
 /// Lowers problems of programs in the background to warnings if a program that the user looked at was
 /// delayed too. That delay is probably why the trace was recorded.
 fn lower_background(findings: &mut [Finding]) {
@@ -250,11 +255,8 @@ fn lower_background(findings: &mut [Finding]) {
     if !findings.iter().any(is_seen) {
         return;
     }
-    for finding in findings {
-        let is_in_background = finding.attention == Some(Attention::Background);
-        if is_in_background && finding.delay_ns() < ABANDONED_NS {
-            finding.severity = finding.severity.min(Severity::Warning);
-        }
+    for finding in findings.iter_mut().filter(|finding| is_short_in_background(finding)) {
+        finding.severity = finding.severity.min(Severity::Warning);
     }
 }
 
@@ -263,11 +265,10 @@ fn rank(findings: &mut [Finding]) {
     fold(findings);
     lower_background(findings);
     findings.sort_by_key(|finding| {
-        let attention = finding.attention.unwrap_or(Attention::Focus);
         Reverse((
             !finding.off_topic,
             finding.severity,
-            attention,
+            !is_short_in_background(finding),
             finding.delay_ns(),
         ))
     });
@@ -383,8 +384,11 @@ mod tests {
             expected
         );
 
+        // A long delay in the background is as important as any other.
+        let expected = [(Problem, 19_500), (Problem, 1_500)];
+        assert_eq!(ranked(vec![unknown.clone(), service(19_500)]), expected);
         let window = finding(Problem, Some(Window), 5_000);
-        let expected = [(Problem, 1_500), (Problem, 5_000)];
+        let expected = [(Problem, 5_000), (Problem, 1_500)];
         assert_eq!(ranked(vec![window, unknown]), expected);
     }
 }
