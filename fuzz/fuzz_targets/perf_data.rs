@@ -12,7 +12,9 @@ fuzz_target!(|data: &[u8]| {
     for chunk in recording.chunks() {
         let read = recording.read(chunk, &mut |event| {
             events += 1;
-            if let EventKind::Tracepoint { chain, .. } | EventKind::Sample { chain, .. } = &event.kind {
+            if let EventKind::Tracepoint { chain, .. } | EventKind::Sample { chain, .. } =
+                &event.kind
+            {
                 addresses += chain.addresses().count();
             }
         });
