@@ -255,7 +255,10 @@ fn lower_background(findings: &mut [Finding]) {
     if !findings.iter().any(is_seen) {
         return;
     }
-    for finding in findings.iter_mut().filter(|finding| is_short_in_background(finding)) {
+    for finding in findings
+        .iter_mut()
+        .filter(|finding| is_short_in_background(finding))
+    {
         finding.severity = finding.severity.min(Severity::Warning);
     }
 }
