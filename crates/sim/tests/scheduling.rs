@@ -289,7 +289,7 @@ fn stack_paged_out() {
             let rows_of = 0..rows.len();
             flagged.extend(
                 rows_of
-                    .filter(|row| rows.kernel_stack_not_resident[*row])
+                    .filter(|row| rows.kernel_stack_not_resident.get(*row).unwrap())
                     .map(|row| (rows.thread_id[row], rows.time_ns[row])),
             );
         }

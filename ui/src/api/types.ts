@@ -653,7 +653,7 @@ doubtful: Doubtful,
 span: { start: number, end: number, },
 /**
  * Findings, the most important first. Findings in scope come before findings off topic. They
- * are then sorted by severity and by delay.
+ * are then sorted by severity and by delay; short delays of programs in the background come last.
  */
 findings: Array<Finding>,
 /**

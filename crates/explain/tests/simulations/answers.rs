@@ -24,8 +24,8 @@ use super::hangs::told;
 struct Answer {
     /// Theory of the first finding; empty if nothing is wrong.
     theory: String,
-    /// Other theories whose finding may come first. Which of them judges a wait depends on its length, and so on
-    /// the release of Windows.
+    /// Other theories whose finding may come first. The length of the wait decides which of them judges it,
+    /// and the length depends on the release of Windows.
     or: Vec<String>,
     /// Minimum severity of the first finding.
     severity: String,

@@ -125,7 +125,7 @@ impl Run {
                 old.to = time;
                 old.end = Some(End {
                     state: switches.old_state[row],
-                    reason: switches.old_wait_reason[row],
+                    reason: switches.old_wait_reason.get(row).unwrap(),
                     rank: switches.old_rank.get(row),
                     remaining_quantum: switches.old_remaining_quantum.get(row),
                 });
