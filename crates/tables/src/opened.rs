@@ -1,7 +1,7 @@
 //! Opens files as one trace.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use etl::write::{Session, Writer};
@@ -83,9 +83,7 @@ pub(crate) fn open(files: &[PathBuf]) -> Result<Opened, StoreError> {
 
 /// Returns true if a file is a recording of Linux (`perf.data`). A file that cannot be read is not.
 pub fn is_linux_recording(file: &Path) -> bool {
-    let mut first = [0; 8];
-    let read = File::open(file).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && linux::is_recording(&first)
+    sample_files::first_bytes::<8>(file).is_some_and(|first| linux::is_recording(&first))
 }
 
 /// Opens a recording of Linux.

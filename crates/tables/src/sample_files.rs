@@ -66,14 +66,19 @@ pub fn is_parquet(file: &Path) -> bool {
 /// Returns true if a file begins with one of the byte sequences `magics`. Returns false if the file cannot be
 /// read.
 pub(crate) fn begins_with(file: &Path, magics: &[[u8; 4]]) -> bool {
+    first_bytes(file).is_some_and(|magic| magics.contains(&magic))
+}
+
+/// Returns the first `N` bytes of a file. Returns `None` if the file cannot be read or is shorter.
+pub(crate) fn first_bytes<const N: usize>(file: &Path) -> Option<[u8; N]> {
     // The kind of the file is checked before the file is opened, because opening a pipe would wait for a
     // writer.
-    if !file.metadata().is_ok_and(|found| found.is_file()) {
-        return false;
+    if !file.metadata().ok()?.is_file() {
+        return None;
     }
-    let mut magic = [0; 4];
-    let read = File::open(file).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && magics.contains(&magic)
+    let mut first = [0; N];
+    File::open(file).ok()?.read_exact(&mut first).ok()?;
+    Some(first)
 }
 
 /// Returns the start of the last sample, in nanoseconds since the measurement's start. Returns `None` if
