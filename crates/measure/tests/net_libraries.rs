@@ -170,7 +170,7 @@ fn unsupported_requests_are_errors() {
         if carrier == Carrier::OpenPgm {
             let said = refused(1_401).to_string();
             assert!(
-                said.starts_with("cannot use libpgm-5.3.so.0: it aborts programs"),
+                said.starts_with("cannot use libpgm-5.3.so.0: it aborts a program"),
                 "{said}"
             );
         }
