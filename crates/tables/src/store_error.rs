@@ -27,7 +27,7 @@ pub enum StoreError {
     #[error(transparent)]
     Samples(#[from] crate::SamplesError),
     /// A recording of Linux cannot be opened.
-    #[error("{}: cannot open the recording", file.display())]
+    #[error("cannot open {}: {source}", file.display())]
     Recording {
         /// The file.
         file: std::path::PathBuf,
