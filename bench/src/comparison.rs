@@ -1,5 +1,5 @@
-//! Measures the time and the memory of `laglab prove compare` for many long runs. They are compared with the
-//! time and the memory of programs that only read and sort the same samples.
+//! Measures the time and the memory of `laglab prove compare` for many long runs. For comparison, two other tasks only
+//! read the same samples, or read and sort them.
 //!
 //! Each task is a separate process, so that its peak memory is known.
 
@@ -65,7 +65,7 @@ pub(crate) fn all(report: &mut String, scratch: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Writes a measurement of two methods whose runs alternate, as `laglab measure` does.
+/// Writes a measurement of two methods whose runs alternate, in the format of `laglab measure`.
 pub(crate) fn make(path: &Path) -> Outcome<()> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -120,7 +120,7 @@ pub(crate) fn compare(path: &Path) -> Outcome<()> {
     }
 }
 
-/// Reads the column of latencies, and sorts each run.
+/// Reads the column of latencies. If `sorts` is true, also sorts the latencies of each run.
 pub(crate) fn read(path: &Path, sorts: bool) -> Outcome<()> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), ["latency_ns"]);

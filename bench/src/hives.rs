@@ -14,8 +14,8 @@ use crate::{Outcome, process};
 pub(crate) fn audit(report: &mut String, laglab: &Path, scratch: &Path) -> Outcome<()> {
     let folder = scratch.join("hives");
     fs::create_dir_all(&folder)?;
-    // A separate process makes the hives. Otherwise, the memory for them would count as memory of programs
-    // that this process starts.
+    // A separate process makes the hives. Otherwise, their memory would also count for the programs that this process
+    // starts.
     let made = Command::new(env::current_exe()?)
         .arg("make-hives")
         .arg(&folder)

@@ -4,9 +4,12 @@
 //! machines.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod assistants;
 mod comparison;
 mod error_rates;
 mod file_reads;
+#[cfg(target_os = "linux")]
+mod flight_recorder;
 mod hives;
 mod load;
 mod page;
@@ -44,6 +47,14 @@ fn main() -> Outcome<()> {
         [what, file] if what == Path::new("comparison-judge") => comparison::compare(file)?,
         [what, file] if what == Path::new("comparison-read") => comparison::read(file, false)?,
         [what, file] if what == Path::new("comparison-sort") => comparison::read(file, true)?,
+        #[cfg(target_os = "linux")]
+        [what, scratch] if what == Path::new("recorder") => {
+            flight_recorder::costs(&mut report, scratch)?;
+        }
+        #[cfg(target_os = "linux")]
+        [what, trips, pause] if what == Path::new("recorder-load") => {
+            flight_recorder::load(trips, pause)?;
+        }
         [what] if what == Path::new("views") => views::kernels(&mut report)?,
         [what, laglab, trace] if what == Path::new("page") => {
             page::requests(&mut report, laglab, trace)?;
@@ -55,6 +66,9 @@ fn main() -> Outcome<()> {
         [what, laglab, scratch] if what == Path::new("files") => {
             file_reads::ways(&mut report, laglab, scratch)?;
         }
+        [what, laglab, scratch] if what == Path::new("assistants") => {
+            assistants::calls(&mut report, laglab, scratch)?;
+        }
         [what, laglab] if what == Path::new("probes") => probes::all(&mut report, laglab)?,
         [laglab, scratch, data, python @ ..] => {
             everything(&mut report, laglab, scratch, data, python.first())?;
@@ -63,7 +77,8 @@ fn main() -> Outcome<()> {
             let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
                          bench page LAGLAB TRACE, bench hives LAGLAB SCRATCH_FOLDER, \
                          bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, bench comparison \
-                         SCRATCH_FOLDER, bench error-rates, or bench views";
+                         SCRATCH_FOLDER, bench assistants LAGLAB SCRATCH_FOLDER, bench recorder SCRATCH_FOLDER, bench \
+                         error-rates, or bench views";
             return Err(usage.into());
         }
     }
@@ -90,6 +105,7 @@ fn everything(
     let large = reports::large(scratch, laglab)?;
     reports::commands(report, laglab, &large)?;
     page::requests(report, laglab, &large[0])?;
+    assistants::calls(report, laglab, scratch)?;
     for file in &large[1..] {
         fs::remove_file(file)?;
     }
@@ -102,6 +118,8 @@ fn everything(
     error_rates::all(report)?;
     views::kernels(report)?;
     file_reads::ways(report, laglab, scratch)?;
+    #[cfg(target_os = "linux")]
+    flight_recorder::costs(report, scratch)?;
     probes::all(report, laglab)
 }
 

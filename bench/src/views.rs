@@ -1,4 +1,5 @@
-//! Benchmarks of the kernels of views. Each is compared with a simple pass over the columns that it reads.
+//! Benchmarks of the aggregation kernels of the crate `views`. Each is compared with a simple pass over the columns
+//! that it reads.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -108,8 +109,8 @@ fn timeline(columns: &Columns, rows: &Rows<'_>, spread: bool) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the seconds for which this thread ran on a CPU. So the time of other programs does not count.
-/// Returns 0 on systems other than Linux.
+/// Returns the seconds for which this thread ran on a CPU, so that the time of other programs does not count. Returns 0
+/// on systems other than Linux.
 fn on_cpu() -> f64 {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = status

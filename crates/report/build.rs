@@ -1,4 +1,5 @@
-//! Build script: rebuilds the crate if the script of the comparison changes and is embedded in the program.
+//! Build script. Release builds embed the JavaScript of the comparison page, so cargo rebuilds the crate if this
+//! JavaScript changes.
 
 use std::path::Path;
 use std::{env, fs, io};

@@ -1,4 +1,4 @@
-//! Opens, walks and merges any bytes as a log.
+//! Reads any bytes as a log (`.etl`): opens it, walks its buffers, and merges the events of all CPUs.
 #![no_main]
 
 use etl::{BufferReader, Trace};

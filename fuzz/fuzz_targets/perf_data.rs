@@ -1,4 +1,4 @@
-//! Recordings of Linux (`perf.data`).
+//! Reads any bytes as a recording of Linux (`perf.data`, `trace.dat`).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,6 +20,7 @@ fuzz_target!(|data: &[u8]| {
         });
         read.expect("bytes in memory can be read");
     }
+    (recording.kernel_symbols()).expect("bytes in memory can be read");
     // Expanded records may be larger than the data, but not without a limit.
     assert!(addresses <= 1 << 30 && events <= 1 << 30);
 });

@@ -1,5 +1,5 @@
-//! Runs a session with hostile members. The input is the script of these members. Nothing may panic, both
-//! ends must come to rest, and bytes, packets, sources and memory must stay within their limits.
+//! Runs a session with hostile members. The input is the script of these members. No part may panic, and both ends must
+//! come to rest. Bytes, packets, sources and memory must stay within their limits.
 #![no_main]
 
 #[path = "../../crates/pgm/tests/hostile/memory.rs"]

@@ -281,7 +281,7 @@ export const madeWait: Story = {
       question: "Did threads of lower rank go first?",
       judgement: "for",
       because:
-        "Its rank was 2; threads of rank 0 ran on all CPUs it may use for 19.1 s of it, whatever their priority.",
+        "The thread's rank was 2. Threads with a better rank, and with the same or a lower priority (4 to 9), used 98.0 % of the CPU time.",
       explains_ns: 19_100_000_000,
       evidence: [evidence],
     },
@@ -311,6 +311,8 @@ export const madeWait: Story = {
       cpu: 0,
     },
   ],
+  is_chain_cut: false,
+  doubts: [],
 };
 
 export const madeCatalogue: SqlCatalogue = {

@@ -38,7 +38,7 @@ afterEach(async () => {
 
 async function shown(options: object = {}): Promise<Page> {
   seen = await watch(browser, server.address, options);
-  await seen.page.getByRole("heading", { name: "What changed" }).waitFor({ timeout: 60_000 });
+  await seen.page.getByRole("heading", { name: "What changed" }).waitFor();
   return seen.page;
 }
 
@@ -203,7 +203,7 @@ describe("the page with a comparison", () => {
       const { edges } = waits!;
       // Threads of the catalogue wait for each other's lock.
       expect([edges[0].waiting, edges[0].waker]).toEqual(["catalogue.exe", "catalogue.exe"]);
-      await other.page.getByRole("heading", { name: "What changed" }).waitFor({ timeout: 60_000 });
+      await other.page.getByRole("heading", { name: "What changed" }).waitFor();
       const shownWaits = section(other.page, "Waits");
       await shownWaits.getByRole("application").focus();
       await other.page.keyboard.press("ArrowDown");
@@ -272,7 +272,7 @@ describe("the report", () => {
     expect(complaints).toEqual([]);
     await page.context().close();
 
-    // The report that the page saves is the same.
+    // The report that the page saves has the same text as the report of `laglab prove diff`.
     const shownPage = await shown();
     const [download] = await Promise.all([
       shownPage.waitForEvent("download"),
@@ -300,7 +300,7 @@ describe("the report", () => {
     const hostile = await open([healthy, "--against", trace], folder.folder("home-hostile"));
     const other = await watch(browser, hostile.address);
     try {
-      await other.page.getByRole("heading", { name: "What changed" }).waitFor({ timeout: 60_000 });
+      await other.page.getByRole("heading", { name: "What changed" }).waitFor();
       for (const one of [page, other.page]) {
         await section(one, "Changes").getByRole("button", { name: "Programs", exact: true }).click();
         await one.getByRole("rowheader", { name: "<img src=x onerror=alert(1)>.exe" }).first().waitFor();

@@ -40,16 +40,16 @@ test("measured samples are shown as a heat map and lines", async () => {
   server = await open([samples], folder.folder("home-samples"));
   seen = await watch(browser, server.address);
   const { page } = seen;
-  await page.getByRole("figure", { name: "Measured latency over time" }).waitFor({ timeout: 60_000 });
-  await expect.poll(() => isDrawn(page, "figure .graph.heat"), { timeout: 30_000 }).toBe(true);
-  await expect.poll(() => isDrawn(page, "figure .graph.timeline"), { timeout: 30_000 }).toBe(true);
-  await page.getByText(/measured latency samples over/).waitFor({ timeout: 60_000 });
-  // Tables of traces are not listed as missing.
+  await page.getByRole("figure", { name: "Measured latency over time" }).waitFor();
+  await expect.poll(() => isDrawn(page, "figure .graph.heat")).toBe(true);
+  await expect.poll(() => isDrawn(page, "figure .graph.timeline")).toBe(true);
+  await page.getByText(/measured latency samples over/).waitFor();
+  // A file of samples never has the tables of a trace, so the page must not list them as missing.
   expect(await page.getByRole("region", { name: "About samples.parquet" }).locator("details").count()).toBe(0);
   // The table has a row for each method, with its number of samples.
   await page.getByRole("button", { name: /^Measured latency over time/ }).click();
   const found = page.locator('section[aria-label="Measured latency over time"] regular-table tbody tr');
-  await expect.poll(() => found.count(), { timeout: 30_000 }).toBe(report.results.length);
+  await expect.poll(() => found.count()).toBe(report.results.length);
   const texts = await found.allInnerTexts();
   for (const { method, latency } of report.results) {
     expect(
@@ -65,7 +65,7 @@ test("small graphs are navigated and opened by keys", async () => {
   seen = await watch(browser, server.address);
   const { page } = seen;
   const figure = page.getByRole("figure", { name: "Utilization by process, thread" });
-  await expect.poll(() => isDrawn(page, "figure .graph"), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => isDrawn(page, "figure .graph")).toBe(true);
   await figure.getByRole("button", { name: /Utilization/ }).focus();
   await page.keyboard.press("Tab");
   expect(await figure.getByRole("application").evaluate((plot) => plot === document.activeElement)).toBe(true);
@@ -74,7 +74,7 @@ test("small graphs are navigated and opened by keys", async () => {
     await page.keyboard.press("ArrowRight");
     return spoken(page);
   };
-  await expect.poll(next, { timeout: 30_000 }).toMatch(/\d s: .*%/);
+  await expect.poll(next).toMatch(/\d s: .*%/);
   const first = await spoken(page);
   await page.keyboard.press("Shift+ArrowLeft");
   await expect.poll(() => spoken(page)).not.toBe(first);
@@ -114,9 +114,9 @@ test("a report draws the visible panels", async () => {
   };
   seen = await watch(browser, link(server.address, screen));
   const { page } = seen;
-  await page.locator('section[aria-label="Stacks"]').waitFor({ timeout: 60_000 });
+  await page.locator('section[aria-label="Stacks"]').waitFor();
   const [download] = await Promise.all([
-    page.waitForEvent("download", { timeout: 60_000 }),
+    page.waitForEvent("download"),
     page.getByRole("button", { name: "Save as report" }).click(),
   ]);
   const file = join(folder.path, "report.html");

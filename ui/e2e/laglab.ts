@@ -50,10 +50,10 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts `laglab open` with traces. */
-export async function open(traces: string[], home: string): Promise<Server> {
+/** Starts `laglab open` with traces and options. */
+export async function open(args: string[], home: string): Promise<Server> {
   if (!program) throw new Error("LAGLAB must name the program");
-  const child: ChildProcess = spawn(program, ["open", "--no-browser", "--port", "0", ...traces], {
+  const child: ChildProcess = spawn(program, ["open", "--no-browser", "--port", "0", ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, XDG_CONFIG_HOME: home, APPDATA: home, HOME: home },
   });

@@ -38,7 +38,7 @@ const panel = (table: string, columns: string[], graph: object, title: string, m
   ...more,
 });
 
-/** Waits until the table of a panel has rows that fit, and returns them. */
+/** Waits until `fits` is true for the rows of a panel's table, and returns the rows. */
 async function rows(
   page: Page,
   title: string,
@@ -46,15 +46,13 @@ async function rows(
 ): Promise<string[][]> {
   const selector = `section[aria-label="${title}"]`;
   let found: string[][] = [];
-  await expect
-    .poll(async () => fits((found = (await tableOf(page, selector)).rows)), { timeout: 60_000, interval: 100 })
-    .toBe(true);
+  await expect.poll(async () => fits((found = (await tableOf(page, selector)).rows)), { interval: 100 }).toBe(true);
   return found;
 }
 const heads = async (page: Page, title: string) =>
   (await tableOf(page, `section[aria-label="${title}"]`)).heads.map((head) => head.replace(/ [▼▲]$/, ""));
 
-/** Drags a column header, or the bar, before another. */
+/** Drags a column header, or the golden bar, to the place before another column. Both are given by their indices. */
 async function dragHead(page: Page, title: string, from: number, to: number): Promise<void> {
   const cells = page.locator(`section[aria-label="${title}"] regular-table thead tr:first-child th`);
   const [begin, end] = [(await cells.nth(from).boundingBox())!, (await cells.nth(to).boundingBox())!];
@@ -107,10 +105,10 @@ describe("every scenario opens", () => {
     await seen.page
       .locator("section[aria-label=Findings] .findings > :is(ol, p):not(:has-text('Looking'))")
       .first()
-      .waitFor({ timeout: 60_000 });
+      .waitFor();
     const strip = seen.page.locator("figure .graph");
-    await strip.first().waitFor({ timeout: 60_000 });
-    await expect.poll(() => isDrawn(seen.page, "figure .graph"), { timeout: 30_000 }).toBe(true);
+    await strip.first().waitFor();
+    await expect.poll(() => isDrawn(seen.page, "figure .graph")).toBe(true);
     content(seen);
   });
 });
@@ -187,9 +185,7 @@ describe("the analysis of a flood of DPCs", () => {
 
     // Histogram of the durations, with the 100 µs line.
     await section.getByLabel("Kind of graph").selectOption("histogram");
-    await expect
-      .poll(() => isDrawn(page, `section[aria-label="${modules}"] .histogram`), { timeout: 30_000 })
-      .toBe(true);
+    await expect.poll(() => isDrawn(page, `section[aria-label="${modules}"] .histogram`)).toBe(true);
     content(seen);
   });
 });
@@ -246,13 +242,13 @@ describe("the stall by rank", () => {
     const longest = threads.map((row) => seconds(row[columns.findIndex((head) => /^Ready/.test(head))]));
     expect(Math.abs(Math.max(...longest) - 19.493)).toBeLessThan(0.002);
     // Explain the wait of the thread.
-    await section.locator("td.leaf").first().click({ button: "right" });
+    await section.locator("td.closed").first().click({ button: "right" });
     await page.getByRole("menuitem", { name: "Explain its longest wait" }).click();
     const story = page.getByRole("complementary", { name: "One wait, explained" });
     await story
       .getByText(/19\.49/)
       .first()
-      .waitFor({ timeout: 60_000 });
+      .waitFor();
     expect(await story.innerText()).toMatch(/rank/i);
   });
 
@@ -260,7 +256,7 @@ describe("the stall by rank", () => {
     seen = await watch(browser, server.address);
     const { page } = seen;
     const finding = page.locator("[data-finding=long-waits]").first();
-    await finding.waitFor({ timeout: 60_000 });
+    await finding.waitFor();
     expect(await finding.innerText()).toMatch(/19\.49/);
     await finding.click();
     await expect.poll(() => screenOf(page)["page"]).toBe("analysis");
@@ -271,10 +267,7 @@ describe("the stall by rank", () => {
     expect(to - from).toBeLessThan(40e9);
     await page.locator("section.panel").first().waitFor();
     // The wait is explained. Its thread was ready during the whole selection.
-    await page
-      .getByRole("complementary", { name: "One wait, explained" })
-      .getByText("Waited behind others")
-      .waitFor({ timeout: 60_000 });
+    await page.getByRole("complementary", { name: "One wait, explained" }).getByText("Waited behind others").waitFor();
     await page.getByRole("list", { name: "Series" }).first().getByText("19.493 s").waitFor();
     const top = () => page.locator("section.panel .frame").first().getAttribute("data-top");
     await expect.poll(async () => Number(await top())).toBeCloseTo(1, 6);
@@ -403,7 +396,7 @@ describe("the stall by rank", () => {
     await story
       .getByText(new RegExp(`thread ${thread_id}\\b`))
       .first()
-      .waitFor({ timeout: 60_000 });
+      .waitFor();
     const before = JSON.stringify(screenOf(page)["wait"]);
     await story.locator("button.link, ol button, li button").last().click();
     await expect.poll(() => JSON.stringify(screenOf(page)["wait"])).not.toBe(before);
@@ -475,7 +468,7 @@ describe("the stall by rank", () => {
     await expect
       .poll(() => page.locator("regular-table thead th[data-column='cpu_ns:sum']").first().getAttribute("aria-sort"))
       .toBe("descending");
-    // Idle threads have the largest total. Before sorting, they are not on top.
+    // Idle threads have the largest total. So when they are on top, the rows are sorted.
     const first = await rows(page, "By thread", (rows) => rows[0]?.[0] === "Idle (0)");
     await page
       .locator("regular-table td.closed")
@@ -487,7 +480,7 @@ describe("the stall by rank", () => {
       .first()
       .click({ position: { x: 40, y: 8 } });
     await page.getByText(/1 selected/).waitFor();
-    await page.waitForTimeout(300);
+    await expect.poll(() => JSON.stringify(screenOf(page))).toContain('"selected"');
     await page.reload();
     const again = await rows(page, "By thread", (rows) => rows.length >= 7 && rows.some(([first]) => first === ""));
     expect(again.slice(0, 7)).toEqual(opened.slice(0, 7));
@@ -565,7 +558,7 @@ describe("the stall by rank", () => {
   test("a saved report is self-contained", async () => {
     seen = await watch(browser, server.address);
     const { page } = seen;
-    await page.locator("[data-finding]").first().waitFor({ timeout: 60_000 });
+    await page.locator("[data-finding]").first().waitFor();
     const [download] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("button", { name: "Save as report" }).click(),
@@ -607,7 +600,7 @@ describe("the stall by rank", () => {
     if (!withSql) skip("this build has no SQL");
     const { page } = seen;
     const editor = page.getByRole("combobox", { name: /^SQL query/ });
-    await page.getByRole("alert").first().waitFor({ timeout: 60_000 });
+    await page.getByRole("alert").first().waitFor();
     seen.complaints.length = 0; // The browser reports the error response.
     await editor.fill("SELECT process, runs FROM cpu_by_process ORDER BY runs DESC LIMIT 5");
     await editor.press("Control+Enter");
@@ -615,7 +608,7 @@ describe("the stall by rank", () => {
       trace,
       "SELECT process, runs FROM cpu_by_process ORDER BY runs DESC LIMIT 5",
     );
-    await page.getByText(told![0].process).first().waitFor({ timeout: 60_000 });
+    await page.getByText(told![0].process).first().waitFor();
   });
 });
 
@@ -633,9 +626,7 @@ describe("several traces", () => {
     );
     const seen = await watch(browser, link(server.address, analysis([usage], { traces: [0, 1] })));
     try {
-      await expect
-        .poll(() => isDrawn(seen.page, "section.panel .trace:nth-child(2) .plot"), { timeout: 30_000 })
-        .toBe(true);
+      await expect.poll(() => isDrawn(seen.page, "section.panel .trace:nth-child(2) .plot")).toBe(true);
       // New answers replace the plots, and a new plot has no size at first. So both plots are measured at the
       // same time.
       const boxes = () =>
@@ -644,7 +635,7 @@ describe("several traces", () => {
           .evaluateAll((plots) => plots.map((plot) => plot.getBoundingClientRect().toJSON() as DOMRect));
       let drawn: DOMRect[] = [];
       const heights = async () => (drawn = await boxes()).map(({ height }) => height > 0);
-      await expect.poll(heights, { timeout: 30_000 }).toEqual([true, true]);
+      await expect.poll(heights).toEqual([true, true]);
       const [one, other] = drawn as [DOMRect, DOMRect];
       expect([one.y, one.height]).toEqual([other.y, other.height]);
       expect(Math.abs(one.width - other.width)).toBeLessThan(2);
@@ -659,14 +650,14 @@ describe("several traces", () => {
       await seen.page.getByRole("navigation", { name: "Pages" }).getByText("Overview").click();
       const small = seen.page.getByRole("figure", { name: "Utilization by process, thread" });
       // Graphs appear once their tables are built.
-      await expect.poll(() => small.count(), { timeout: 60_000 }).toBe(2);
+      await expect.poll(() => small.count()).toBe(2);
       await small
         .first()
         .getByText(/% of \d+ CPUs/)
         .waitFor();
       const smallTops = () =>
         small.locator(".frame").evaluateAll((frames) => frames.map((frame) => (frame as HTMLElement).dataset["top"]));
-      await expect.poll(async () => new Set(await smallTops()).size, { timeout: 30_000 }).toBe(1);
+      await expect.poll(async () => new Set(await smallTops()).size).toBe(1);
       // The shorter trace ends before the other.
       await seen.page.getByText(/^healthy.* ends here$/).waitFor();
       content(seen);
@@ -708,7 +699,7 @@ describe("hostile traces", () => {
       await page.mouse.move(box.x + 202, box.y + 80);
       await page.locator(".values").waitFor();
       await page.getByRole("navigation", { name: "Pages" }).getByText("Overview").click();
-      await page.locator("figure .graph").first().waitFor({ timeout: 60_000 });
+      await page.locator("figure .graph").first().waitFor();
       await page.waitForTimeout(1000);
       expect(await page.locator("img, svg, script:not([src]), b").count()).toBe(0);
       content(seen);
@@ -726,16 +717,16 @@ describe("hostile traces", () => {
     const server = await open([cut], folder.folder("home-cut"));
     const seen = await watch(browser, server.address);
     try {
-      await seen.page.getByRole("list", { name: "Health of the capture" }).waitFor({ timeout: 60_000 });
-      await expect.poll(() => isDrawn(seen.page, "figure .graph"), { timeout: 60_000 }).toBe(true);
+      await seen.page.getByRole("list", { name: "Health of the capture" }).waitFor();
+      await expect.poll(() => isDrawn(seen.page, "figure .graph")).toBe(true);
       // Graphs of CPUs have the warning too.
-      await seen.page.locator("figure .doubt").first().waitFor({ timeout: 60_000 });
+      await seen.page.locator("figure .doubt").first().waitFor();
       // The last buffers of the CPUs are missing. Not all CPUs end at the same time.
       await seen.page.goto(
         link(server.address, analysis([panel("cpu_runs", ["process", "|", "rows"], { kind: "lanes" }, "Lanes")])),
       );
       await seen.page.reload();
-      await seen.page.getByText("Grey: no data.").waitFor({ timeout: 60_000 });
+      await seen.page.getByText("Grey: no data.").waitFor();
       content(seen);
     } finally {
       await seen.close();
@@ -793,7 +784,7 @@ describe("the page is readable", () => {
           const seen = await watch(browser, link(server.address, screen), { viewport: { width, height }, colorScheme });
           try {
             const { page } = seen;
-            await page.locator(".u-over").first().waitFor({ timeout: 60_000 });
+            await page.locator(".u-over").first().waitFor();
             expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
             const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
             expect(background === "rgb(17, 20, 23)").toBe(colorScheme === "dark");

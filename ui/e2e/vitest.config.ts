@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 // Tests of the whole page in a browser, with the program and simulated traces. Test files run one after
-// another, because the program and the browser need the CPUs.
+// another, because the program and the browser need the CPUs. The limits are long, because compilers may use
+// the CPUs at the same time.
 export default defineConfig({
   root: import.meta.dirname,
   cacheDir: "../node_modules/.vite-e2e",
@@ -9,7 +10,8 @@ export default defineConfig({
     include: ["*.e2e.ts"],
     environment: "node",
     fileParallelism: false,
-    testTimeout: 120_000,
+    testTimeout: 180_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 });

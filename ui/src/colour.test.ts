@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { COLOURS, nameOf, paletteColor, valueColor } from "./colour";
 
 test("a name has one colour, with any id and in any case", () => {
@@ -6,13 +6,17 @@ test("a name has one colour, with any id and in any case", () => {
   expect(nameOf("a (b) (12)")).toBe("a (b)");
 });
 
-test("labels of one colour have different shades, and keep them in any order", () => {
+test("labels of a program have different shades, which depend on nothing but the label", async () => {
   const labels = ["wpa.exe (8)", "wpa.exe (12)", "wpa.exe (16)"];
   const colours = labels.map((label) => valueColor("process", label));
   expect(new Set(colours).size).toBe(3);
   for (const color of colours) expect(color).toContain(paletteColor("wpa.exe"));
-  expect(labels.toReversed().map((label) => valueColor("process", label))).toEqual(colours.toReversed());
   expect(valueColor("readying_process", "WPA.exe (12)")).toBe(colours[1]);
+  // Another page that sees other labels first gives the same colours.
+  vi.resetModules();
+  const other = await import("./colour");
+  for (let id = 4; id < 400; id += 4) other.valueColor("process", `wpa.exe (${id})`);
+  expect(labels.toReversed().map((label) => other.valueColor("process", label))).toEqual(colours.toReversed());
 });
 
 test("names of object properties are ordinary names", () => {

@@ -65,9 +65,6 @@ const SHADES: [share: number, rest: "black" | "white"][] = [
   [38, "black"],
 ];
 
-/** Shades that labels have, by colour and label. A label keeps its shade while the page is open. */
-const shades = new Map<string, Map<string, number>>();
-
 /** Returns a shade of a colour. `place` is the index of the shade. */
 function shaded(color: string, place: number): string {
   const [share, other] = SHADES[place % SHADES.length];
@@ -75,19 +72,15 @@ function shaded(color: string, place: number): string {
 }
 
 /**
- * Returns the colour of a name, in the shade of the label. So two processes of a program look different, and
- * also two names with the same colour. A label keeps its colour and shade, no matter in which order labels
- * are shown later.
+ * Returns the colour of a name, in the shade of the label. The shade depends only on the label, so that a label has
+ * the same colour in every graph and after every start. Windows gives processes ids that are multiples of four, so
+ * processes of a program with neighbouring ids have different shades.
  */
 function shadedColor(label: string): string {
   const color = paletteColor(label);
   if (!color.startsWith("var(--series")) return color;
-  const labels = shades.get(color) ?? new Map<string, number>();
-  shades.set(color, labels);
-  const known = label.toLowerCase();
-  const place = labels.get(known) ?? labels.size;
-  labels.set(known, place);
-  return shaded(color, place);
+  const id = Number(/ \((\d+)\)$/.exec(label)?.[1] ?? 0);
+  return shaded(color, Math.floor(hash(nameOf(label)) / COLOURS) + Math.floor(id / 4));
 }
 
 /** Returns the colour of a key's value. Priorities and ranks have colours of a scale. */

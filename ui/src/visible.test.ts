@@ -7,6 +7,7 @@ const HOSTILE = [
   "\u2028\u061c\ufeff\u200b\u00ad\u{e0001}",
   "\\u{202e}",
   "\u00a0\u3000",
+  "\ufe0f\u{e0100}\u{e0049}\u180b\u034f\u115f\u3164\uffa0\u2800",
 ];
 
 test("harmful characters are visible, and the text can be restored", () => {
@@ -27,4 +28,13 @@ test("answers are visible, requests are original", () => {
     expect(JSON.parse(stringify({ is: [read.names[0]] }))).toEqual({ is: [text] });
   }
   expect(parse('{\n "a": "b c", "path": "C:\\\\boot\\\\users"\n}')).toEqual({ a: "b c", path: "C:\\boot\\users" });
+});
+
+test("names in sentences are escaped once", () => {
+  const answer = { sentence: "“a\\u{202e}b” waits.", why: ["“\\u{201d}”\u202e"], name: "\\u{202e}" };
+  expect(parse(JSON.stringify(answer))).toEqual({
+    sentence: "“a\\u{202e}b” waits.",
+    why: ["“\\u{201d}”\\u{202e}"],
+    name: "\\u{5c}u{202e}",
+  });
 });

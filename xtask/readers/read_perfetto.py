@@ -90,7 +90,7 @@ for thread in found:
 of_truth = {process["name"] for process in truth.all["processes"] if process["id"]}
 assert of_truth <= set(processes.values()), of_truth - set(processes.values())
 
-# Slices must nest. Their numbers and durations must be those in the truth file.
+# Slices must nest. Their numbers and durations must be equal to the numbers and durations in the truth file.
 open_slices = defaultdict(list)
 focus, freezes, keys, marks = [], [], [], []
 counts, durations, faults, reads = Counter(), Counter(), 0, 0

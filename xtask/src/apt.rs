@@ -38,6 +38,9 @@ pub(crate) const NPM: Tool = tool(
 /// Browser for tests and pictures.
 pub(crate) const CHROMIUM: Tool = tool("chromium", &["chromium"]);
 
+/// Second browser, in which the page is tested.
+pub(crate) const FIREFOX: Tool = tool("firefox-esr", &["firefox-esr"]);
+
 /// Linker for the Windows build, and Wine to run the build.
 pub(crate) const WINDOWS: [Tool; 2] = [
     tool("x86_64-w64-mingw32-gcc", &["gcc-mingw-w64-x86-64-posix"]),
@@ -54,7 +57,7 @@ pub(crate) const NETWORK: [Tool; 9] = [
     // Programs that `measure net --peers` compares with.
     tool("sockperf", &["sockperf"]),
     tool("iperf3", &["iperf3"]),
-    // Another implementation of PGM. Our implementation is tested with it.
+    // Another implementation of PGM, with which our implementation is tested.
     Tool {
         found_by: Found::PkgConfig("openpgm-5.3"),
         packages: &["libpgm-dev"],
@@ -67,7 +70,8 @@ pub(crate) const NETWORK: [Tool; 9] = [
     },
 ];
 
-/// Recorder of Linux, whose recordings the tests read and whose analysis they compare with.
+/// `perf`, which makes recordings of Linux for the tests. The tests also compare results of laglab with results of
+/// `perf`.
 pub(crate) const PERF: Tool = tool("perf", &["linux-perf"]);
 
 /// Installs the tools that are missing.

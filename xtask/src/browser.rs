@@ -124,7 +124,7 @@ fn verdicts(folder: &Path, name: &str) -> Result<Vec<String>, String> {
         .args(["--window-size=1800,2100", "--virtual-time-budget=30000"])
         .arg("--dump-dom")
         .arg(url(&path)?)
-        // The browser prints warnings that there is no desktop.
+        // The browser prints warnings because there is no desktop.
         .stderr(Stdio::null());
     let output = browser.output().map_err(|error| error.to_string())?;
     let page = String::from_utf8_lossy(&output.stdout);

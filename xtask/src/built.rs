@@ -20,14 +20,14 @@ pub(crate) fn laglab() -> PathBuf {
     target().join("debug").join(name)
 }
 
-/// Returns a command that runs laglab with arguments in the repository's root.
+/// Returns a command that runs laglab with arguments. Its current folder is the repository's root.
 pub(crate) fn run_laglab(arguments: &[&str]) -> Command {
     let mut command = program(laglab());
     command.args(arguments);
     command
 }
 
-/// Returns a command that runs an example of a crate in the repository's root.
+/// Returns a command that runs an example of a crate. Its current folder is the repository's root.
 pub(crate) fn run_example(name: &str) -> Command {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     program(target().join("debug/examples").join(file))

@@ -18,14 +18,14 @@ pub(crate) fn target() -> PathBuf {
     }
 }
 
-/// Returns a command that runs a program in the repository's root.
+/// Returns a command that runs a program. Its current folder is the repository's root.
 pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root());
     command
 }
 
-/// Returns a command that runs cargo in the repository's root. It is the cargo that runs this task.
+/// Returns a command that runs the cargo that started this task. Its current folder is the repository's root.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);

@@ -8,15 +8,11 @@ use std::time::Instant;
 use crate::command::{self, cargo, root, target};
 use crate::page;
 
-/// Scenario with a cause that is hard to find: a login waits although no thread of higher priority runs.
-const SCENARIO: &str = "rank-stall";
-
-/// Builds laglab and its page, and explains the traces at `paths`. Without paths, explains a simulated trace
-/// of [`SCENARIO`].
+/// Builds laglab and its page, and explains the traces at `paths`. Without paths, runs `laglab demo`.
 ///
 /// # Errors
 ///
-/// Returns an error if the build fails, the trace cannot be made, or laglab cannot explain it.
+/// Returns an error if the build fails, or laglab cannot explain the traces.
 pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
     let started = Instant::now();
     if !program().is_file() {
@@ -24,14 +20,15 @@ pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
     }
     let page = thread::spawn(page::build_if_possible);
     let program = build()?;
-    let trace = match paths {
-        [] => Some(simulate(&program)?),
-        _ => None,
-    };
     println!();
-    let mut explain = laglab(&program);
-    explain.arg("explain").args(paths).args(&trace);
-    command::run(&mut explain)?;
+    let trace = target().join("demo/rank-stall.etl");
+    let mut first = laglab(&program);
+    match paths {
+        // This command prints how to open the trace.
+        [] => first.args(["demo", "--output"]).arg(short(&trace)),
+        _ => first.arg("explain").args(paths),
+    };
+    command::run(&mut first)?;
     println!(
         "\nThis took {:.0} s, including the build.",
         started.elapsed().as_secs_f64()
@@ -40,13 +37,12 @@ pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
         .join()
         .unwrap_or_else(|_| Err("building it panicked".to_owned()));
     match page {
-        Ok(true) => {
-            let shown = trace.map_or(paths.join(" "), |trace| short(&trace));
-            println!(
-                "To open it in the browser: {} open {shown}",
-                short(&program)
-            );
-        }
+        Ok(true) if paths.is_empty() => {}
+        Ok(true) => println!(
+            "In the browser: {} open {}",
+            short(&program).display(),
+            paths.join(" ")
+        ),
         Ok(false) => println!(
             "`laglab open` has no page, because npm is not installed. Install Node.js 20 or later \
              and run this again."
@@ -79,26 +75,18 @@ fn program() -> PathBuf {
 
 /// Returns a command that runs laglab in the current folder, so that relative paths of the user are valid.
 fn laglab(program: &Path) -> Command {
-    let mut command = Command::new(program);
+    let mut command = Command::new(short(program));
     if let Ok(here) = std::env::current_dir() {
         command.current_dir(here);
     }
     command
 }
 
-/// Simulates the scenario with laglab. Returns the path of the trace.
-fn simulate(program: &Path) -> Result<PathBuf, String> {
-    let trace = target().join("demo").join(SCENARIO).with_extension("etl");
-    let mut simulate = laglab(program);
-    simulate
-        .args(["simulate", SCENARIO, "--output"])
-        .arg(&trace);
-    command::run(&mut simulate)?;
-    Ok(trace)
-}
-
-/// Returns a path relative to the repository's root, as a user types it.
-fn short(path: &Path) -> String {
-    let path = path.strip_prefix(root()).unwrap_or(path);
-    path.display().to_string()
+/// Returns a path as a user types it: relative if the current folder is the repository's root.
+fn short(path: &Path) -> &Path {
+    let is_here = std::env::current_dir().is_ok_and(|here| here == root());
+    match path.strip_prefix(root()) {
+        Ok(relative) if is_here => relative,
+        _ => path,
+    }
 }

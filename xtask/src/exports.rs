@@ -21,7 +21,7 @@ const READERS: [&str; 5] = [
 /// each kind.
 const SCENARIOS: [(&str, &str); 2] = [("dpc-flood-no-teaming", "2s"), ("healthy", "4s")];
 
-/// Scenarios with focus changes and frozen processes, which only the export for Perfetto contains.
+/// Scenarios with focus changes and frozen processes. Only the export for Perfetto contains these two kinds of events.
 const WATCHED: [(&str, &str); 2] = [("rank-stall", "60s"), ("frozen", "9s")];
 
 /// Scenario with captured packets. Half of the packets have a DSCP mark.

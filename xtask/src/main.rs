@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod apt;
+mod assistants;
 mod bench;
 mod browser;
 mod built;
@@ -20,6 +21,7 @@ mod test;
 mod tidy;
 mod verdicts;
 mod wine;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -30,7 +32,7 @@ Commands:
   page            build the page of `laglab open`, which later builds of laglab embed
   demo [PATH...]  build laglab quickly and explain the traces at PATH, or a simulated one
   test            check everything that must hold before a change is merged
-  test --quick    run only the checks that need nothing but cargo: no browsers, Wine, other readers
+  test --quick    run only fast checks that need nothing but cargo: no browsers, Wine, other readers, slow tests
   test --step NAME
                   run one step of `test`
   tidy            check the repository's own rules

@@ -57,16 +57,22 @@ pub(crate) fn is_sound() -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// Returns an error if the page does not work. In CI, also if npm or Chromium is missing.
+/// Returns an error if the page does not work. In CI, also if npm or a browser is missing.
 pub(crate) fn works() -> Result<(), String> {
-    if let Err(why) = apt::provide(&[apt::NPM, apt::CHROMIUM]) {
+    if let Err(why) = apt::provide(&[apt::NPM, apt::CHROMIUM, apt::FIREFOX]) {
         return left_out("the page in a browser", &why);
     }
     build()?;
     let mut tests = npm(&["run", "test:e2e"]);
     tests.env("LAGLAB", built::laglab());
+    if let Some(firefox) = command::installed(FIREFOX) {
+        tests.env("FIREFOX", firefox);
+    }
     command::run(tests.env("CHROMIUM", browser::find()?))
 }
+
+/// Name of Firefox on Debian.
+const FIREFOX: &str = "firefox-esr";
 
 fn ui() -> PathBuf {
     root().join("ui")

@@ -1,5 +1,5 @@
-//! Checks that simulations are the same on all systems. The laglab of this system and the Windows build
-//! simulate every shipped scenario, and their files are compared.
+//! Checks that simulations and explanations are the same on all systems. The laglab of this system and the Windows
+//! build simulate and explain every shipped scenario, and their files and answers are compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,41 +14,57 @@ use crate::wine::Wine;
 /// distributions.
 const LIMIT: &[&str] = &["--events", "200000"];
 
-/// Simulates every scenario with both programs, and compares the traces and the truth files.
+/// Files and answers of one program for one scenario.
+#[derive(PartialEq)]
+struct Written {
+    trace: Vec<u8>,
+    truth: Vec<u8>,
+    explanation: String,
+}
+
+/// Simulates and explains every scenario with both programs, and compares the traces, the truth files and the
+/// explanations.
 ///
 /// # Errors
 ///
-/// Returns an error if a scenario cannot be simulated, or if the two programs write different
-/// bytes.
+/// Returns an error if a scenario cannot be simulated or explained, or if the two programs write
+/// different bytes.
 pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
     let folder = target().join("same-bytes");
-    fs::create_dir_all(&folder).map_err(|error| fault(&folder, &error))?;
     let scenarios = scenarios()?;
     for name in &scenarios {
-        let written = |mut laglab: Command, system: &str| -> Result<[Vec<u8>; 2], String> {
-            let trace = folder.join(format!("{name}-{system}.etl"));
-            laglab.args(["simulate", name, "--output"]).arg(&trace);
-            command::read(laglab.args(LIMIT))?;
-            let truth = trace.with_extension("truth.json");
+        let written = |laglab: &dyn Fn() -> Command, system: &str| -> Result<Written, String> {
+            let of_system = folder.join(system);
+            fs::create_dir_all(&of_system).map_err(|error| fault(&of_system, &error))?;
+            let trace = of_system.join(format!("{name}.etl"));
+            let mut simulate = laglab();
+            simulate.args(["simulate", name, "--output"]).arg(&trace);
+            command::read(simulate.args(LIMIT))?;
+            let mut explain = laglab();
+            explain.args(["explain", "--all", "--no-cache"]).arg(&trace);
             let read = |path: &Path| fs::read(path).map_err(|error| fault(path, &error));
-            Ok([read(&trace)?, read(&truth)?])
+            Ok(Written {
+                trace: read(&trace)?,
+                truth: read(&trace.with_extension("truth.json"))?,
+                explanation: command::read(&mut explain)?,
+            })
         };
         let (here, there) = thread::scope(|scope| {
-            let here = scope.spawn(|| written(built::run_laglab(&[]), "here"));
-            let there = written(wine.laglab(), "windows");
+            let here = scope.spawn(|| written(&|| built::run_laglab(&[]), "here"));
+            let there = written(&|| wine.laglab(), "windows");
             (here.join(), there)
         });
         let here = here.map_err(|_| format!("{name}: the thread that simulates it panicked"))?;
         if here? != there? {
             return Err(format!(
-                "{name}: the trace or its truth differs between this system and Windows; compare \
-                 the files in {}",
+                "{name}: the trace, its truth or its explanation differs between this system and \
+                 Windows; compare the files in {}",
                 folder.display()
             ));
         }
     }
     println!(
-        "{} scenarios have equal bytes on both systems",
+        "{} scenarios have equal bytes and equal explanations on both systems",
         scenarios.len()
     );
     fs::remove_dir_all(&folder).map_err(|error| fault(&folder, &error))

@@ -64,13 +64,22 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Runs all steps. Returns the name and the duration of each step, in the order in which the steps ended.
-/// Stops at the first failure.
+/// Number of lines at the end of a failed step's output that the error message repeats.
+pub(crate) const REPEATED_LINES: usize = 100;
+
+/// Runs all steps, and prints the duration of each step, in the order in which the steps ended. Stops at the
+/// first failure.
 ///
 /// # Errors
 ///
 /// Returns an error if a step fails. The message has the name of the step and its error.
-pub(crate) fn run(steps: &[&Step]) -> Result<Vec<(&'static str, Duration)>, String> {
+pub(crate) fn run(steps: &[&Step]) -> Result<(), String> {
+    let progress = run_lanes(steps)?;
+    println!("\n{}", table(&progress.done));
+    progress.failure.map_or(Ok(()), Err)
+}
+
+fn run_lanes(steps: &[&Step]) -> Result<Progress, String> {
     let program = std::env::current_exe().map_err(|error| format!("the path of xtask: {error}"))?;
     let shared = Shared {
         program,
@@ -82,11 +91,7 @@ pub(crate) fn run(steps: &[&Step]) -> Result<Vec<(&'static str, Duration)>, Stri
         shared.run_lane(steps, Lane::Main, |step| (step.work)());
     });
     let progress = shared.progress.into_inner();
-    let progress = progress.unwrap_or_else(PoisonError::into_inner);
-    match progress.failure {
-        Some(failure) => Err(failure),
-        None => Ok(progress.done),
-    }
+    Ok(progress.unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Shared {
@@ -168,13 +173,25 @@ impl Shared {
         println!("\n── {}\n{}", step.name, output.trim_end());
         match status.success() {
             true => Ok(()),
-            false => Err(format!("`xtask test --step '{}'` failed", step.name)),
+            // Much output of the main lane may follow before the error is printed.
+            false => Err(format!(
+                "`xtask test --step '{}'` failed; the end of its output:\n{}",
+                step.name,
+                last_lines(&output, REPEATED_LINES)
+            )),
         }
     }
 }
 
+/// Returns the last `count` lines of `text`.
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
+    let mut lines: Vec<_> = text.trim_end().lines().rev().take(count).collect();
+    lines.reverse();
+    lines.join("\n")
+}
+
 /// Formats the duration of each step as a table.
-pub(crate) fn table(done: &[(&str, Duration)]) -> String {
+fn table(done: &[(&str, Duration)]) -> String {
     let mut table = String::new();
     for (name, took) in done {
         table += &format!("{:8.1} s  {name}\n", took.as_secs_f64());
@@ -202,12 +219,21 @@ mod tests {
             step("b", &["a", "elsewhere"]),
             step("c", &[]),
         );
-        let names = |done: Vec<(&'static str, Duration)>| -> Vec<&'static str> {
-            done.into_iter().map(|(name, _)| name).collect()
+        let outcome = |steps: &[&Step]| {
+            let progress = run_lanes(steps).unwrap();
+            let names = progress.done.into_iter().map(|(name, _)| name);
+            (names.collect::<Vec<_>>(), progress.failure)
         };
-        assert_eq!(run(&[&a, &b, &c]).map(names), Ok(vec!["a", "b", "c"]));
+        assert_eq!(outcome(&[&a, &b, &c]), (vec!["a", "b", "c"], None));
         b.work = || Err("broken".to_owned());
         c.work = || unreachable!("a step failed before");
-        assert_eq!(run(&[&a, &b, &c]).map(names), Err("b: broken".to_owned()));
+        let failed = (vec!["a"], Some("b: broken".to_owned()));
+        assert_eq!(outcome(&[&a, &b, &c]), failed);
+    }
+
+    #[test]
+    fn the_end_of_an_output_is_its_last_lines() {
+        assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc");
+        assert_eq!(last_lines("", 2), "");
     }
 }

@@ -1,13 +1,18 @@
 //! `cargo xtask test`: runs everything that must succeed before a change is merged.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 use crate::command::{self, cargo, root, target};
 use crate::steps::{self, Lane, Step, is_ci, left_out};
 use crate::verdicts::{self, Verdicts};
 use crate::wine::{self, Wine};
-use crate::{apt, browser, built, deny, exports, page, peers, same_bytes, tidy};
+use crate::{
+    apt, assistants, browser, built, deny, exports, page, peers, same_bytes, tidy, workflows,
+};
 
 /// Target for macOS. The sources must compile for it.
 const MACOS: &str = "aarch64-apple-darwin";
@@ -37,8 +42,9 @@ const ON_WINDOWS: &[&str] = &[
     "symbols", "tables", "tune",
 ];
 
-/// Test programs of these packages that call the system. The unit tests of the packages also run. The other
-/// test programs only pass bytes to functions. Some of them test thousands of cases.
+/// Test programs of the packages in [`ON_WINDOWS`] that call the system. The unit tests of these packages also run.
+/// Other test programs of these packages only pass bytes to functions. They are left out, because some of them test
+/// thousands of cases, which would take long under Wine.
 const LIBRARY_TESTS_ON_WINDOWS: &[&str] = &[
     "files",
     "net",
@@ -52,20 +58,18 @@ const LIBRARY_TESTS_ON_WINDOWS: &[&str] = &[
     "stores",
 ];
 
-/// Examples (package, name) that replace I/O rings and recorders in the tests of `ioring`, `measure` and
-/// `record`. They are built separately, because cargo only builds examples for tests if it tests everything.
-const STAND_INS: &[(&str, &str)] = &[
-    ("ioring", "standin"),
-    ("measure", "ioring-standin"),
-    ("record", "stand-in"),
-];
+/// Examples that replace I/O rings and recorders in the tests of `ioring`, `measure` and `record`. They are built
+/// separately, because cargo only builds examples for tests if it tests everything.
+const STAND_INS: &[&str] = &["standin", "ioring-standin", "stand-in"];
 
-/// Test programs of `app` that do not run on Windows. Some compare numbers in hundreds of megabytes of
-/// output, which Wine's server passes on in small pieces. Others run many simulations. The remaining tests of
-/// `app` run every command, and they run `info`, `stats` and `explain` on every real trace. The tests of the
-/// server have not been tried under Wine yet.
+/// Test programs of `app` that do not run on Windows. Some would take long under Wine: they run many simulations and
+/// comparisons, which only compute, or compare numbers in hundreds of megabytes of output, which Wine's server passes on
+/// in small pieces. [`same_bytes()`] compares the explanations of all shipped scenarios with those of this system. For the
+/// tests of the server, it is unknown whether they work under Wine.
 const APP_TESTS_NOT_ON_WINDOWS: &[&str] = &[
+    "explain",
     "hostile_names",
+    "prove",
     "record_judged",
     "real_traces",
     "scenarios",
@@ -73,8 +77,8 @@ const APP_TESTS_NOT_ON_WINDOWS: &[&str] = &[
     "server_samples",
 ];
 
-/// Suffix of the names of tests that ran under Wine. Wine lacks parts of Windows, so these tests may leave
-/// something out even in CI.
+/// Suffix of the names of tests that ran under Wine. Wine lacks parts of Windows, so these tests may leave something
+/// out, even in CI.
 const UNDER_WINE: &str = " under Wine";
 
 /// All steps. Steps of the same lane run in this order.
@@ -98,9 +102,11 @@ const STEPS: &[Step] = &[
     side("tools", &[], tools),
     side("page", &["tools"], page::is_sound),
     side("dependencies", &[], deny::check),
+    side("workflows", &["tools"], workflows::are_valid),
     side("Wine prefix", &["tools"], || Wine::start().map(drop)),
     side("readers of traces", &["build"], peers::agree),
     side("readers of exports", &["build"], exports::agree),
+    side("assistants", &["tools", "build"], assistants::are_answered),
     side("browser", &["tools", "page", "build"], || {
         browser::shows_reports()?;
         page::works()
@@ -108,16 +114,83 @@ const STEPS: &[Step] = &[
 ];
 
 /// Names of the steps in the side lane for which the tests wait.
-const SIDE: &[&str] = &["browser", "dependencies", "readers of exports"];
+const SIDE: &[&str] = &[
+    "assistants",
+    "browser",
+    "dependencies",
+    "readers of exports",
+];
 
-/// Steps of `--quick`. They need no program except cargo.
+/// Steps of `--quick`. They need no program except cargo. [`FAST_TESTS`] follows them.
 const QUICK: &[&str] = &[
     "format",
     "tidy",
     "lint",
     "documentation",
     "fuzz targets compile",
-    "tests",
+];
+
+/// Last step of `--quick`.
+const FAST_TESTS: Step = main("fast tests", &[], fast_tests);
+
+/// Test programs that take about half of the time of all test programs. They run at the same time as the others.
+const FIRST_LANE: &[&str] = &[
+    "compare",
+    "detail",
+    "explain",
+    "power",
+    "prove",
+    "simulations",
+    "twins",
+];
+
+/// Test programs that measure times of this machine. They run alone.
+const ALONE: &[&str] = &[
+    "files",
+    "linux",
+    "linux_faults",
+    "measure",
+    "measure_files",
+    "measure_net",
+    "measure_why",
+    "net",
+    "net_throughput",
+    "perf",
+    "record_now",
+    "recordings",
+    "ring",
+    "sockets",
+];
+
+/// Test programs that each take more than 10 s on 2 CPUs. `--quick` leaves them out.
+const SLOW_TESTS: &[&str] = &[
+    "brief",
+    "change_plan",
+    "compare",
+    "explain",
+    "generated",
+    "hostile",
+    "linux",
+    "linux_faults",
+    "measure",
+    "measure_why",
+    "missing",
+    "model",
+    "namespaces",
+    "net",
+    "parquet",
+    "perf",
+    "pictures",
+    "power",
+    "protocol",
+    "prove",
+    "readme",
+    "real_traces",
+    "redaction",
+    "requests",
+    "session",
+    "simulations",
+    "twins",
 ];
 
 /// Steps that only run on Linux.
@@ -156,7 +229,7 @@ const fn side(
     }
 }
 
-/// Runs all steps, or the steps of [`QUICK`], and prints the duration of each step.
+/// Runs all steps, or the steps of `--quick`, and prints the duration of each step.
 ///
 /// # Errors
 ///
@@ -165,14 +238,17 @@ const fn side(
 pub(crate) fn run(is_quick: bool) -> Result<(), String> {
     let started = Instant::now();
     let mut selected: Vec<&Step> = STEPS.iter().collect();
-    selected.retain(|step| !is_quick || QUICK.contains(&step.name));
+    if is_quick {
+        selected.retain(|step| QUICK.contains(&step.name));
+        selected.push(&FAST_TESTS);
+    }
     if !is_quick && !cfg!(target_os = "linux") {
         selected.retain(|step| !LINUX.contains(&step.name));
         left_out("Windows under Wine", "this needs a Linux host")?;
     }
-    let done = steps::run(&selected)?;
-    println!("\n{}", steps::table(&done));
+    let outcome = steps::run(&selected);
     println!("{:8.1} s  in all", started.elapsed().as_secs_f64());
+    outcome?;
     report()
 }
 
@@ -226,11 +302,83 @@ fn add(verdicts: Verdicts) {
     *sums.get_or_insert_default() += verdicts;
 }
 
-/// Runs the tests for this system.
+/// Runs the tests for this system. Two commands run at the same time, because some test programs have one long test,
+/// which uses one CPU. The unit tests and [`ALONE`] follow.
 fn host_tests() -> Result<(), String> {
     command::add_target(DRIVERS)?;
-    add(verdicts::of(&mut cargo(&["test", "--workspace"]))?);
-    Ok(())
+    // Some tests start examples, which the commands below do not compile.
+    built::compile()?;
+    let mut others = all_test_programs()?;
+    others.retain(|name| ![FIRST_LANE, ALONE].concat().contains(&name.as_str()));
+    let outcomes = thread::scope(|scope| {
+        let first = scope.spawn(|| host_tests_of(&[], FIRST_LANE));
+        let second = host_tests_of(&[], &others);
+        [
+            first
+                .join()
+                .unwrap_or_else(|_| Err("a thread panicked".to_owned())),
+            second,
+        ]
+    });
+    let alone = host_tests_of(&["--lib", "--bins"], ALONE);
+    let examples = host_tests_of::<&str>(&["--doc"], &[]);
+    let outcomes = outcomes.into_iter().chain([alone, examples]);
+    let failures: Vec<_> = outcomes.filter_map(Result::err).collect();
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n")),
+    }
+}
+
+/// Runs the unit tests and the test programs for this system, except [`SLOW_TESTS`].
+fn fast_tests() -> Result<(), String> {
+    command::add_target(DRIVERS)?;
+    let mut names = all_test_programs()?;
+    names.retain(|name| !SLOW_TESTS.contains(&name.as_str()));
+    println!("left out, because they are slow: {}", SLOW_TESTS.join(", "));
+    host_tests_of(&["--lib", "--bins"], &names)
+}
+
+/// Runs tests for this system: those that the arguments select, and the test programs with these names. The whole
+/// workspace is selected, because cargo would choose other features for some packages, and compile them again.
+fn host_tests_of<N: AsRef<str>>(arguments: &[&str], names: &[N]) -> Result<(), String> {
+    let mut tests = cargo(&[&["test", "--workspace"], arguments].concat());
+    for name in names {
+        tests.args(["--test", name.as_ref()]);
+    }
+    verdicts::of(&mut tests).map(add)
+}
+
+/// Returns the names of all test programs, without repetition.
+fn all_test_programs() -> Result<Vec<String>, String> {
+    let mut names = BTreeSet::new();
+    for package in entries(&root().join("crates"))? {
+        let folder = package.join("tests");
+        if folder.is_dir() {
+            names.extend(test_programs(&folder)?);
+        }
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// Returns the names of the test programs in the folder `tests` of a package.
+fn test_programs(folder: &Path) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for path in entries(folder)? {
+        let is_file = path.extension().is_some_and(|extension| extension == "rs");
+        if is_file || path.join("main.rs").is_file() {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            names.push(name.into_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    paths.collect::<Result<_, _>>().map_err(unreadable)
 }
 
 fn clippy(arguments: &[&str]) -> Result<(), String> {
@@ -270,7 +418,7 @@ fn tools() -> Result<(), String> {
     }
     match apt::provide(&tools) {
         Ok(()) => Ok(()),
-        // Each step that needs a missing tool reports this again.
+        // Each step that needs a missing tool also reports that it is missing.
         Err(why) => left_out("parts of tests that need more than cargo", &why),
     }
 }
@@ -278,10 +426,11 @@ fn tools() -> Result<(), String> {
 /// Compiles the tests that run under Wine.
 fn windows_build() -> Result<(), String> {
     wine::install()?;
-    for (package, example) in STAND_INS {
-        let stand_in = ["--package", package, "--example", example];
-        command::run(&mut wine::cargo("build", &stand_in))?;
+    let mut stand_ins = windows_command("build");
+    for name in STAND_INS {
+        stand_ins.args(["--example", name]);
     }
+    command::run(&mut stand_ins)?;
     command::run(windows_test_command()?.arg("--no-run"))
 }
 
@@ -307,25 +456,27 @@ fn same_bytes() -> Result<(), String> {
     same_bytes::on_windows_too(&Wine::start()?)
 }
 
-/// Returns `cargo test …` for the tests that run on Windows. For `app`, these are all tests except
-/// [`APP_TESTS_NOT_ON_WINDOWS`]. Cargo runs the test programs with these names in all packages, so a few more
-/// programs run than necessary.
-fn windows_test_command() -> Result<std::process::Command, String> {
-    let mut tests = wine::cargo("test", WITHOUT_SQL);
-    tests.args(["--lib", "--bins"]);
+/// Returns `cargo SUBCOMMAND …` for the packages in [`ON_WINDOWS`]. All builds for Windows choose the same packages.
+/// With fewer packages, cargo would choose other features for dependencies, and compile them again.
+fn windows_command(subcommand: &str) -> std::process::Command {
+    let mut command = wine::cargo(subcommand, WITHOUT_SQL);
     for package in ON_WINDOWS {
-        tests.args(["--package", package]);
+        command.args(["--package", package]);
     }
+    command
+}
+
+/// Returns `cargo test …` for the tests that run on Windows. For `app`, these are all tests except
+/// [`APP_TESTS_NOT_ON_WINDOWS`]. Cargo selects test programs by name in all packages, so it also runs test programs of
+/// other packages that have one of these names.
+fn windows_test_command() -> Result<std::process::Command, String> {
+    let mut tests = windows_command("test");
+    tests.args(["--lib", "--bins"]);
     for name in LIBRARY_TESTS_ON_WINDOWS {
         tests.args(["--test", name]);
     }
-    let folder = root().join("crates/app/tests");
-    let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
-    for entry in std::fs::read_dir(&folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let is_program = path.extension().is_some_and(|extension| extension == "rs");
-        if is_program && !APP_TESTS_NOT_ON_WINDOWS.contains(&&*name) {
+    for name in test_programs(&root().join("crates/app/tests"))? {
+        if !APP_TESTS_NOT_ON_WINDOWS.contains(&name.as_str()) {
             tests.args(["--test", &name]);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use std::process::Command;
 
-use crate::command;
+use crate::{command, steps};
 
 /// Counts of tests, and the tests that could not check everything on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,20 +25,41 @@ impl AddAssign for Verdicts {
     }
 }
 
-/// Runs `cargo test …` and prints its output. Output of tests that passed is not printed.
+/// Runs `cargo test …`, even if a test program fails, and prints its output. Output of tests that passed is not
+/// printed. The output of each test program is printed when the program has ended, so that several calls may run at the
+/// same time.
 ///
 /// # Errors
 ///
-/// Returns an error if a test fails or the tests cannot be compiled.
+/// Returns an error if a test fails or the tests cannot be compiled. If tests fail, the message has the end of their
+/// output, because the output of many other tests may follow in the log.
 pub(crate) fn of(cargo_test: &mut Command) -> Result<Verdicts, String> {
     let mut reader = Reader::default();
-    command::watch(cargo_test.args(["--", "--show-output"]), |line| {
+    let mut of_program = String::new();
+    let arguments = ["--no-fail-fast", "--", "--show-output"];
+    let outcome = command::watch(cargo_test.args(arguments), |line| {
         if reader.read(line) {
-            println!("{line}");
+            of_program += line;
+            of_program.push('\n');
         }
-    })?;
-    Ok(reader.verdicts)
+        if line.starts_with(END_OF_PROGRAM) {
+            print!("{}", std::mem::take(&mut of_program));
+        }
+    });
+    print!("{of_program}");
+    match outcome {
+        Ok(()) => Ok(reader.verdicts),
+        Err(error) if reader.failures.is_empty() => Err(error),
+        Err(_) => Err(format!(
+            "{} tests failed; the end of their output:\n{}",
+            reader.verdicts.failed,
+            steps::last_lines(&reader.failures, steps::REPEATED_LINES)
+        )),
+    }
 }
+
+/// Start of the last line that a test program prints.
+const END_OF_PROGRAM: &str = "test result: ";
 
 /// Reader of the output of test programs, line by line.
 #[derive(Default)]
@@ -46,6 +67,10 @@ struct Reader {
     verdicts: Verdicts,
     /// True if the current lines are output of tests that passed.
     is_output: bool,
+    /// True if the current lines are output of tests that failed, or their names.
+    is_failure: bool,
+    /// Output of all tests that failed.
+    failures: String,
     /// Name of the test whose output is being read.
     test: String,
 }
@@ -55,8 +80,13 @@ impl Reader {
     fn read(&mut self, line: &str) -> bool {
         if line == "successes:" {
             self.is_output = true;
-        } else if line == "failures:" || line.starts_with("test result: ") {
+        } else if line == "failures:" || line.starts_with(END_OF_PROGRAM) {
             self.is_output = false;
+            self.is_failure = line == "failures:";
+        }
+        if self.is_failure {
+            self.failures += line;
+            self.failures.push('\n');
         }
         if let Some(counts) = counts(line) {
             self.verdicts.passed += counts[0];
@@ -77,7 +107,7 @@ impl Reader {
 
 /// Parses the counts in `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
 fn counts(line: &str) -> Option<[u64; 3]> {
-    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let (_, counts) = line.strip_prefix(END_OF_PROGRAM)?.split_once(". ")?;
     let mut numbers = counts
         .split("; ")
         .map(|part| part.split(' ').next()?.parse().ok());
@@ -136,5 +166,9 @@ test result: unclear";
             "test result: unclear",
         ];
         assert_eq!(printed, expected);
+        assert_eq!(
+            reader.failures,
+            "failures:\n\n---- c stdout ----\npanicked\n\n"
+        );
     }
 }

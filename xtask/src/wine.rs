@@ -49,8 +49,8 @@ impl Wine {
         let wine = Self {
             prefix: target().join("wine"),
         };
-        // A server may still run if an earlier task was killed. The new server would then give up, so the old
-        // one is stopped.
+        // If an earlier task was killed, its server may still run. The new server would then give up, so the old one is
+        // stopped first.
         wine.stop();
         // This file is written at the end. If it is missing, making the prefix was interrupted.
         let ready = wine.prefix.join("ready");
@@ -59,8 +59,8 @@ impl Wine {
             let _ = fs::remove_dir_all(&wine.prefix);
             fs::create_dir_all(&wine.prefix).map_err(|error| fault(&wine.prefix, &error))?;
         }
-        // If this task is killed, the server ends only after the time-out. Another program may read our
-        // output from a pipe. Until the server ends, it must not keep this pipe open.
+        // If this task is killed, the server ends only after the time-out. Until then, it must not keep our output
+        // open, because another program may read our output from a pipe.
         let mut server = wine.command("wineserver", &["--persistent=600"]);
         run(server.stdout(Stdio::null()).stderr(Stdio::null()))?;
         if !is_ready {

@@ -40,8 +40,8 @@ pub fn interpret(recorded: &Recorded) -> Vec<Adapter> {
     adapters
 }
 
-/// Adds the addresses that only one of the older functions (`api`) lists. Each row of `rows` contains the
-/// interface index of the adapter to which its address belongs.
+/// Adds the addresses that the older function `api` lists, but GetAdaptersAddresses does not. Each row of
+/// `rows` contains the interface index of the adapter to which its address belongs.
 fn add_unknown_addresses(adapters: &mut [Adapter], recorded: &Recorded, api: Api, rows: &Rows) {
     let is_known = |address: Ipv4Addr| {
         let mut unicast = recorded.adapters.iter().flat_map(|one| &one.unicast);

@@ -133,7 +133,7 @@ pub struct ApiReport {
     /// Windows function that returned the result.
     pub api: Api,
     /// Prefix length in bits that the function returned. If the function returned a mask, this field is the
-    /// length of the mask. `None` if the mask is not valid.
+    /// length of the mask. `None` if the length or the mask is not valid.
     pub length: Option<u8>,
 }
 

@@ -1,8 +1,8 @@
 //! Adapters on Windows, from GetAdaptersAddresses, GetAdaptersInfo and GetIpAddrTable.
 //!
 //! This module has unsafe code to call these functions. They fill a buffer with structures that point to each
-//! other. The buffer has the size that the system requested, and is aligned for 64 bits. The buffer lives
-//! until all data is copied from it. The code reads the pointers only if the call succeeded.
+//! other. Each call gets the size of its buffer. The buffer is aligned for 64 bits, and lives until all data is
+//! copied from it. The code reads the pointers only if the call succeeded.
 
 #![allow(unsafe_code)]
 

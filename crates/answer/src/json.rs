@@ -51,8 +51,8 @@ fn kind(data_type: &DataType) -> &'static str {
     }
 }
 
-/// Appends rows as JSON until there are `most_rows` rows or `most_bytes` bytes. Returns true if rows were
-/// left out.
+/// Appends rows of the batch as JSON. Stops after `most_rows` rows, or when the values have `most_bytes` bytes in
+/// total. `bytes` counts the bytes of the values of all rows so far. Returns true if rows were left out.
 pub fn json_rows(
     batch: &RecordBatch,
     schema: &SchemaRef,

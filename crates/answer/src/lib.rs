@@ -15,7 +15,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 pub use json::{JsonColumn, json_rows};
 pub use table::Shown;
 
-/// A format for the rows of an answer.
+/// Format for the rows of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Aligned columns
@@ -55,6 +55,11 @@ impl Format {
 
     /// Returns true if a file of this format can hold only one answer.
     pub fn holds_one(self) -> bool {
+        self.is_binary() || self == Format::Csv
+    }
+
+    /// Returns true if the format is not text.
+    pub fn is_binary(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet)
     }
 

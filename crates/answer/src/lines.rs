@@ -51,7 +51,7 @@ impl<W: Write> RowWriter for Csv<W> {
     }
 }
 
-/// JSON objects; unknown values are `null`.
+/// Writer of JSON objects, one per line. Unknown values are `null`.
 pub(super) struct Jsonl<W: Write>(Writer<JsonText<W>, LineDelimited>);
 
 impl<W: Write> Jsonl<W> {

@@ -12,6 +12,7 @@ use facts::{EventKind, Processes, known_id, processes_in};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use session::StackModules;
+use tables::LinuxDecoder;
 
 use crate::output::{Printable, Quoted};
 
@@ -32,8 +33,8 @@ impl Choice {
 
 /// Event with all data that its output needs.
 pub(crate) struct Line<'a, 'e> {
-    /// Event as it is stored in the trace.
-    pub(crate) event: &'a Event<'e>,
+    /// Facts of the event's header.
+    pub(crate) header: Header,
     /// Decoded content of the event.
     pub(crate) decoded: &'a Decoded<'e>,
     /// Names that other events of the trace give to processes and addresses.
@@ -49,95 +50,175 @@ pub(crate) struct Names<'a> {
     pub(crate) modules: &'a StackModules,
 }
 
+/// Facts of an event's header. Facts that the event does not have are `None`.
+#[derive(Debug, Default)]
+pub(crate) struct Header {
+    /// Nanoseconds since the trace's start.
+    pub(crate) time_ns: i64,
+    /// Time of day as a FILETIME.
+    pub(crate) filetime: Option<i64>,
+    pub(crate) cpu: Option<u32>,
+    pub(crate) process_id: Option<u32>,
+    pub(crate) thread_id: Option<u32>,
+    /// Name of the header's kind.
+    pub(crate) kind: &'static str,
+    /// Number that identifies the event within its provider.
+    pub(crate) number: Number,
+    pub(crate) opcode: Option<u8>,
+    pub(crate) version: Option<u8>,
+    pub(crate) level: Option<u8>,
+    pub(crate) keyword: Option<u64>,
+    pub(crate) activity: Option<Guid>,
+    pub(crate) related_activity: Option<Guid>,
+    /// Text between the names of provider and event; `None` if text lines do not show the provider.
+    pub(crate) separator: Option<&'static str>,
+    /// Addresses of the event's stack, innermost first. `None` if the output has no stacks.
+    pub(crate) stack: Option<Vec<u64>>,
+    /// True if the event itself is a stack, which the kernel logs as a separate event.
+    pub(crate) is_stack: bool,
+}
+
+/// Number that identifies an event within its provider.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Number {
+    /// The event has no number.
+    #[default]
+    None,
+    /// Id.
+    Id(u16),
+    /// Number of a message.
+    Message(u16),
+    /// Opcode of a kernel or classic event.
+    Opcode(u16),
+}
+
+impl Header {
+    /// Returns the facts of an event of Windows. The stack is left out if `choice` does not ask for stacks.
+    pub(crate) fn of_windows(event: &Event<'_>, decoded: &Decoded<'_>, choice: &Choice) -> Header {
+        let is_stack = is_stack(event);
+        Header {
+            time_ns: event.time_ns(),
+            filetime: Some(event.clock().to_filetime(event.raw_time())),
+            cpu: Some(event.cpu().into()),
+            process_id: known_id(event.process_id()),
+            thread_id: known_id(event.thread_id()),
+            kind: event.kind().name(),
+            number: match EventKind::new(event) {
+                EventKind::Provider { id, .. } => Number::Id(id),
+                EventKind::Message { number, .. } => Number::Message(number),
+                EventKind::Kernel { hook, .. } => Number::Opcode(hook & 0xFF),
+                EventKind::Classic { opcode, .. } => Number::Opcode(opcode.into()),
+                EventKind::Bare | EventKind::Further => Number::None,
+            },
+            opcode: event.opcode(),
+            version: event.version(),
+            level: event.level(),
+            keyword: event.descriptor().map(|descriptor| descriptor.keyword),
+            activity: event.activity_id(),
+            related_activity: related_activity(event),
+            separator: event.hook().is_none().then_some(" "),
+            stack: match choice.stacks {
+                true => stack(event, decoded, is_stack),
+                false => None,
+            },
+            is_stack,
+        }
+    }
+
+    /// Returns the facts of an event of Linux. `filetime` is its time of day. The stack is left out if `choice` does
+    /// not ask for stacks.
+    pub(crate) fn of_linux(
+        event: &linux::Event<'_>,
+        decoder: &LinuxDecoder<'_>,
+        filetime: Option<i64>,
+        choice: &Choice,
+    ) -> Header {
+        let id = event
+            .attribute()
+            .and_then(|attribute| decoder.id(attribute));
+        let chain = event.chain().filter(|_| choice.stacks);
+        let chain = chain.map(|chain| chain.addresses().collect());
+        let running = match &event.kind {
+            linux::EventKind::Tracepoint { tracepoint, .. } => Some(tracepoint.thread_id),
+            _ => None,
+        };
+        Header {
+            time_ns: decoder.time_ns(event),
+            filetime,
+            cpu: event.cpu,
+            process_id: event.process_id,
+            // When a thread ends, its event may have no thread id, but the fields of the tracepoint still have the id.
+            thread_id: event.thread_id.or(running),
+            kind: decoder.form(),
+            number: id.map_or(Number::None, Number::Id),
+            separator: Some(":"),
+            stack: chain.filter(|chain: &Vec<u64>| !chain.is_empty()),
+            ..Header::default()
+        }
+    }
+
+    fn utc(&self) -> Option<String> {
+        self.filetime.map(facts::utc)
+    }
+}
+
+/// Returns the addresses of the event's stack, innermost first. The stack is attached to the event, or the event itself
+/// is a stack.
+fn stack(event: &Event<'_>, decoded: &Decoded<'_>, is_stack: bool) -> Option<Vec<u64>> {
+    if is_stack {
+        return match decoded.fields.get("Addresses")? {
+            Value::Array(addresses) => Some(addresses.iter().filter_map(Value::as_u64).collect()),
+            _ => None,
+        };
+    }
+    event.extended_items().find_map(|item| {
+        let addresses = item.data.get(8..)?;
+        match item.ext_type {
+            ext_type::STACK_TRACE_32 => Some(
+                addresses
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .filter_map(|a| le::u32(a, 0).map(u64::from))
+                    .collect(),
+            ),
+            ext_type::STACK_TRACE_64 => Some(
+                addresses
+                    .as_chunks::<8>()
+                    .0
+                    .iter()
+                    .filter_map(|a| le::u64(a, 0))
+                    .collect(),
+            ),
+            _ => None,
+        }
+    })
+}
+
+/// Returns true if the event is a stack, which the kernel logs as a separate event.
+fn is_stack(event: &Event<'_>) -> bool {
+    const STACK_WALK: u16 = 0x18;
+    event.hook().is_some_and(|hook| hook >> 8 == STACK_WALK)
+}
+
+fn related_activity(event: &Event<'_>) -> Option<Guid> {
+    let mut items = event.extended_items();
+    let item = items.find(|i| i.ext_type == ext_type::RELATED_ACTIVITY_ID)?;
+    Guid::read(item.data)
+}
+
 impl<'a, 'e> Line<'a, 'e> {
-    fn pid(&self) -> Option<u32> {
-        known_id(self.event.process_id())
-    }
-
-    fn tid(&self) -> Option<u32> {
-        known_id(self.event.thread_id())
-    }
-
     fn process(&self) -> Option<&'a Arc<str>> {
-        self.names.processes.name(self.pid()?, self.event.time_ns())
-    }
-
-    fn utc(&self) -> String {
-        let filetime = self.event.clock().to_filetime(self.event.raw_time());
-        facts::utc(filetime)
-    }
-
-    /// Returns the number that identifies the event within its provider. The first value is the kind of this
-    /// number.
-    fn number(&self) -> (&'static str, Option<u16>) {
-        match EventKind::new(self.event) {
-            EventKind::Provider { id, .. } => ("id", Some(id)),
-            EventKind::Message { number, .. } => ("message", Some(number)),
-            EventKind::Kernel { hook, .. } => ("opcode", Some(hook & 0xFF)),
-            EventKind::Classic { opcode, .. } => ("opcode", Some(opcode.into())),
-            EventKind::Bare | EventKind::Further => ("id", None),
-        }
-    }
-
-    /// Returns the addresses of the event's stack, innermost first. The stack is attached to the event, or
-    /// the event itself is a stack.
-    fn stack(&self) -> Option<Vec<u64>> {
-        if self.is_stack() {
-            return match self.decoded.fields.get("Addresses")? {
-                Value::Array(addresses) => {
-                    Some(addresses.iter().filter_map(Value::as_u64).collect())
-                }
-                _ => None,
-            };
-        }
-        self.event.extended_items().find_map(|item| {
-            let addresses = item.data.get(8..)?;
-            match item.ext_type {
-                ext_type::STACK_TRACE_32 => Some(
-                    addresses
-                        .as_chunks::<4>()
-                        .0
-                        .iter()
-                        .filter_map(|a| le::u32(a, 0).map(u64::from))
-                        .collect(),
-                ),
-                ext_type::STACK_TRACE_64 => Some(
-                    addresses
-                        .as_chunks::<8>()
-                        .0
-                        .iter()
-                        .filter_map(|a| le::u64(a, 0))
-                        .collect(),
-                ),
-                _ => None,
-            }
-        })
-    }
-
-    /// Returns true if the event is a stack, which the kernel logs as a separate event.
-    fn is_stack(&self) -> bool {
-        const STACK_WALK: u16 = 0x18;
-        self.event
-            .hook()
-            .is_some_and(|hook| hook >> 8 == STACK_WALK)
+        let process_id = self.header.process_id?;
+        self.names.processes.name(process_id, self.header.time_ns)
     }
 
     /// Formats an address of the stack with its module and function.
     fn frame(&self, address: u64) -> Option<String> {
-        let pid = processes_in(&self.decoded.fields.values).find(|_| self.is_stack());
-        let time_ns = self.event.time_ns();
-        self.names
-            .modules
-            .name(pid.or(self.pid()), address, time_ns)
-    }
-
-    fn related_activity(&self) -> Option<Guid> {
-        let mut items = self.event.extended_items();
-        Guid::read(
-            items
-                .find(|i| i.ext_type == ext_type::RELATED_ACTIVITY_ID)?
-                .data,
-        )
+        let header = &self.header;
+        let pid = processes_in(&self.decoded.fields.values).find(|_| header.is_stack);
+        let pid = pid.or(header.process_id);
+        self.names.modules.name(pid, address, header.time_ns)
     }
 
     /// Returns the selected fields with unique names.
@@ -156,37 +237,39 @@ impl<'a, 'e> Line<'a, 'e> {
     pub(crate) fn write_text(&self, out: &mut dyn Write, choice: &Choice) -> io::Result<()> {
         const TIME: Style = Style::new().dimmed();
         const NAME: Style = Style::new().bold();
-        let identity = &self.decoded.identity;
+        let (header, identity) = (&self.header, &self.decoded.identity);
         let id = |id: Option<u32>| id.map(|id| id.to_string()).unwrap_or_default();
         write!(
             out,
             "{TIME}{:>16}{TIME:#} {:>3} {:>6} {:>6} ",
-            seconds(self.event.time_ns()),
-            self.event.cpu(),
-            id(self.pid()),
-            id(self.tid()),
+            seconds(header.time_ns),
+            id(header.cpu),
+            id(header.process_id),
+            id(header.thread_id),
         )?;
         if let Some(process) = self.process() {
             write!(out, "{} ", Quoted(process))?;
         }
         write!(out, "{NAME}")?;
-        if self.event.hook().is_none() {
+        if let Some(separator) = header.separator {
             match (&identity.provider, identity.guid) {
-                (Some(provider), _) => write!(out, "{} ", Printable(provider))?,
+                (Some(provider), _) => write!(out, "{}{separator}", Printable(provider))?,
                 (None, Some(guid)) => write!(out, "{guid} ")?,
                 (None, None) => {}
             }
         }
-        match (&identity.name, self.number()) {
+        match (&identity.name, header.number) {
             (Some(name), _) => write!(out, "{}", Printable(name))?,
-            (None, (what, Some(number))) => write!(out, "{what} {number}")?,
-            (None, (_, None)) => write!(out, "{}", self.event.kind().name())?,
+            (None, Number::Id(id)) => write!(out, "id {id}")?,
+            (None, Number::Message(number)) => write!(out, "message {number}")?,
+            (None, Number::Opcode(opcode)) => write!(out, "opcode {opcode}")?,
+            (None, Number::None) => write!(out, "{}", header.kind)?,
         }
         write!(out, "{NAME:#}")?;
         if let Some(message) = &self.decoded.message {
             write!(out, " {}", Quoted(message))?;
         }
-        let shown_below = choice.stacks && self.is_stack();
+        let shown_below = choice.stacks && header.is_stack;
         let fields = self.fields(choice);
         for (name, value) in fields.filter(|(name, _)| !(shown_below && name == "Addresses")) {
             write!(out, " {}=", Printable(&name))?;
@@ -205,7 +288,7 @@ impl<'a, 'e> Line<'a, 'e> {
             write_bytes(out, self.decoded.fields.tail)?;
         }
         writeln!(out)?;
-        for address in self.stack().filter(|_| choice.stacks).iter().flatten() {
+        for address in header.stack.iter().flatten() {
             let frame = self.frame(*address).unwrap_or_default();
             let line = format!("{:>37}{address:#018x} {}", "", Printable(&frame));
             writeln!(out, "{}", line.trim_end())?;
@@ -221,30 +304,30 @@ impl<'a, 'e> Line<'a, 'e> {
     }
 
     fn serialize<S: Serializer>(&self, choice: &Choice, serializer: S) -> Result<S::Ok, S::Error> {
-        let (event, identity) = (self.event, &self.decoded.identity);
+        let (header, identity) = (&self.header, &self.decoded.identity);
         let mut object = serializer.serialize_map(None)?;
-        object.serialize_entry("time_ns", &event.time_ns())?;
-        object.serialize_entry("time", &self.utc())?;
-        object.serialize_entry("cpu", &event.cpu())?;
-        put(&mut object, "pid", self.pid())?;
-        put(&mut object, "tid", self.tid())?;
+        object.serialize_entry("time_ns", &header.time_ns)?;
+        put(&mut object, "time", header.utc())?;
+        put(&mut object, "cpu", header.cpu)?;
+        put(&mut object, "pid", header.process_id)?;
+        put(&mut object, "tid", header.thread_id)?;
         put(&mut object, "process", self.process())?;
         put(&mut object, "provider", identity.provider.as_ref())?;
         put(&mut object, "guid", identity.guid.map(Shown))?;
         put(&mut object, "event", identity.name.as_ref())?;
-        match self.number() {
-            ("opcode", _) => {}
-            ("message", number) => put(&mut object, "number", number)?,
-            (what, number) => put(&mut object, what, number)?,
+        match header.number {
+            Number::None | Number::Opcode(_) => {}
+            Number::Message(number) => object.serialize_entry("number", &number)?,
+            Number::Id(id) => object.serialize_entry("id", &id)?,
         }
-        put(&mut object, "opcode", event.opcode())?;
-        put(&mut object, "version", event.version())?;
-        put(&mut object, "level", event.level())?;
-        let keyword = event.descriptor().map(|d| format!("{:#x}", d.keyword));
+        put(&mut object, "opcode", header.opcode)?;
+        put(&mut object, "version", header.version)?;
+        put(&mut object, "level", header.level)?;
+        let keyword = header.keyword.map(|keyword| format!("{keyword:#x}"));
         put(&mut object, "keyword", keyword)?;
-        object.serialize_entry("header", event.kind().name())?;
-        put(&mut object, "activity_id", event.activity_id().map(Shown))?;
-        let related = self.related_activity().map(Shown);
+        object.serialize_entry("header", header.kind)?;
+        put(&mut object, "activity_id", header.activity.map(Shown))?;
+        let related = header.related_activity.map(Shown);
         put(&mut object, "related_activity_id", related)?;
         put(&mut object, "message", self.decoded.message.as_ref())?;
         let fields = JsonFields { line: self, choice };
@@ -255,10 +338,11 @@ impl<'a, 'e> Line<'a, 'e> {
             .filter(|tail| !tail.is_empty() && choice.fields.is_empty());
         put(&mut object, "tail", tail.map(Value::Bytes).map(Shown))?;
         if choice.stacks {
-            let stack = self.stack();
+            let stack = &header.stack;
             let frames = stack.iter().flatten().map(|address| self.frame(*address));
             let frames: Vec<_> = frames.collect();
-            let stack = stack.map(|s| s.into_iter().map(Value::Pointer).map(Shown).collect());
+            let shown = |address: &u64| Shown(Value::Pointer(*address));
+            let stack = stack.as_ref().map(|it| it.iter().map(shown).collect());
             put::<Vec<_>, _>(&mut object, "stack", stack)?;
             let known = frames.iter().any(Option::is_some);
             put(&mut object, "stack_modules", known.then_some(&frames))?;
@@ -268,23 +352,26 @@ impl<'a, 'e> Line<'a, 'e> {
 
     /// Returns the cells of the event's CSV row. They are in the order of [`csv_headings`].
     pub(crate) fn to_csv(&self, choice: &Choice) -> Vec<String> {
-        let identity = &self.decoded.identity;
+        let (header, identity) = (&self.header, &self.decoded.identity);
         let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
         let text = |t: Option<&Arc<str>>| t.map(|t| t.to_string()).unwrap_or_default();
-        let (what, id) = self.number();
+        let id = match header.number {
+            Number::Id(number) | Number::Message(number) => Some(number.into()),
+            Number::None | Number::Opcode(_) => None,
+        };
         let mut cells = vec![
-            self.event.time_ns().to_string(),
-            self.utc(),
-            self.event.cpu().to_string(),
-            number(self.pid()),
-            number(self.tid()),
+            header.time_ns.to_string(),
+            header.utc().unwrap_or_default(),
+            number(header.cpu),
+            number(header.process_id),
+            number(header.thread_id),
             text(self.process()),
             text(identity.provider.as_ref()),
             identity.guid.map(|g| g.to_string()).unwrap_or_default(),
             text(identity.name.as_ref()),
-            number(id.filter(|_| what != "opcode").map(u32::from)),
-            number(self.event.opcode().map(u32::from)),
-            number(self.event.version().map(u32::from)),
+            number(id),
+            number(header.opcode.map(u32::from)),
+            number(header.version.map(u32::from)),
             self.decoded.message.clone().unwrap_or_default(),
         ];
         if choice.fields.is_empty() {

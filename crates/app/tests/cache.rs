@@ -38,10 +38,12 @@ fn the_cache_is_shown_and_cleared() {
     let shown = case.json(&["cache", "--json"]);
     assert_eq!(shown["traces"], 1);
     assert!(shown["bytes"].as_u64() > Some(1000), "{shown}");
+    let kept = shown["bytes"].clone();
 
     // Windows does not remove open files, so the store is closed first.
     drop(store);
     let shown = case.json(&["cache", "--clear", "--json"]);
+    assert_eq!(shown["removed_bytes"], kept);
     assert_eq!((&shown["traces"], &shown["bytes"]), (&0.into(), &0.into()));
 }
 

@@ -72,6 +72,17 @@ fn csv_has_a_column_per_field() {
     }
 }
 
+/// Checks that the note is on standard error only, because scripts read the standard output and the exit code.
+#[test]
+fn a_selection_without_events_is_noted() {
+    let args = ["events", "filtrace__etw.etl", "--event", "nosuch"];
+    let output = program::laglab(&[&args[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout.is_empty());
+    let note = String::from_utf8_lossy(&output.stderr);
+    assert!(note.contains("no event matches"), "{note}");
+}
+
 #[test]
 fn formats_match_snapshots() {
     let first = |args: &[&str]| program::text(&[&["events"][..], args].concat());

@@ -1,5 +1,5 @@
-//! Tests of `laglab explain`: real traces, options, and queries, which return the shown rows. The crate
-//! `explain` tests the explanations of simulated traces.
+//! Tests of `laglab explain`: explanations of real traces, options, and queries of evidence, which must return the
+//! shown rows. The crate `explain` tests the explanations of simulated traces.
 
 mod explained;
 mod program;
@@ -65,12 +65,16 @@ fn real_traces_are_explained_by_what_is_in_them() {
     );
 }
 
-/// Checks that traces without context switches get no statement about waits.
+/// Checks the answer for a trace without context switches. The answer must be that the trace does not show the cause. It
+/// must not claim that the machine was fine.
 #[test]
 fn traces_without_events_are_not_reported_as_healthy() {
     for trace in ["perfview__SelfDescribingSingleEvent.etl", "s4__SIH.etl"] {
         let text = program::text(&["explain", trace]);
-        assert!(text.contains("does not show why it lagged"), "{text}");
+        assert!(
+            text.contains("does not show why the machine lagged"),
+            "{text}"
+        );
         assert!(!text.contains("No noticeable delay"), "{text}");
     }
 }
@@ -119,6 +123,28 @@ fn a_finding_is_shown_in_full_by_its_number() {
         assert_eq!(output.status.code(), Some(2));
         assert!(error.contains("there are findings 1 to "), "{error}");
     }
+}
+
+/// Checks that the short form is one line of JSON with the first finding of the whole explanation.
+#[test]
+fn the_brief_answer_is_short() {
+    let stall = Simulated::new("rank-stall", &[]);
+    let trace = stall.trace.as_str();
+    let brief = program::text(&["explain", trace, "--json", "--brief"]);
+    assert_eq!(brief.lines().count(), 1);
+    assert!(brief.len() <= 6_000, "{} bytes", brief.len());
+    let brief: Value = serde_json::from_str(&brief).unwrap();
+    let whole = Explained::new(trace, &[]);
+    assert_eq!(
+        brief["findings"][0]["delay_ns"],
+        whole.findings()[0]["delay"]["ns"]
+    );
+    let sentence = brief["findings"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("“LockApp.exe”"), "{sentence}");
+    let output = program::laglab(&["explain", trace, "--brief"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("add --json"), "{error}");
 }
 
 /// Checks that options limit the scope to a time range, a thread or a process.
@@ -248,10 +274,9 @@ mod with_sql {
 
     #[test]
     fn queries_with_names_of_functions_return_the_shown_rows() {
-        for (seed, scenario) in (7..).zip(SCENARIOS) {
-            check_with_symbols(scenario, seed);
-        }
-        (1..=3).for_each(|seed| check_with_symbols("healthy", seed));
+        let healthy = (1..=3).map(|seed| (seed, "healthy"));
+        let all = (7..).zip(SCENARIOS.iter().copied()).chain(healthy);
+        testdata::for_each_in_parallel(all, |(seed, scenario)| check_with_symbols(scenario, seed));
     }
 
     #[test]

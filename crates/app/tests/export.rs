@@ -90,6 +90,11 @@ fn contradictory_options_are_refused() {
         ("none/two.json", &[], "its folder does not exist"),
         ("two.json", &["--tables", "samples"], "need Parquet"),
         ("all", &["--from", "2", "--until", "1"], "is not before"),
+        (
+            "late.json",
+            &["--from", "12", "--until", "15"],
+            "outside the trace",
+        ),
     ] {
         let refusal = refusal(&usb.trace, &folder.path().join(to), more);
         assert!(refusal.contains(what), "{to}: {refusal}");

@@ -70,6 +70,11 @@ fn check(args: &[&str]) -> String {
     );
     for text in [&out, &err] {
         assert_eq!(harmful(text), BTreeSet::new(), "{args:?}");
+        // A sentence marks its names with U+FDD0 and U+FDD1 until they are formatted.
+        assert!(
+            !text.contains("fdd0") && !text.contains("fdd1"),
+            "{args:?}: {text}"
+        );
     }
     out
 }

@@ -316,7 +316,10 @@ fn wrong_usage_is_refused_before_anything_is_measured() {
             vec!["--realtime", "fifo:200"],
             "expected a priority from 1 to 99",
         ),
-        (vec!["--vs", "quickly"], "unknown word `quickly`"),
+        (
+            vec!["--vs", "quickly"],
+            "unknown word `quickly`; use resolution:MS",
+        ),
         (vec!["--vs", "usual"], "cannot compare the setting"),
         (vec!["--vs", "fifo:80,rr:10"], "sets the same"),
         (vec!["--precision", "0", "--for", "1s"], "percent"),

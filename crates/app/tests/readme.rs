@@ -1,4 +1,5 @@
-//! Checks that commands in README.md and in pages of docs/ print the output that these documents show.
+//! Checks that commands in README.md, in pages of docs/ and in the tutorials print the output that these documents
+//! show, and that the commands of docs/from-wpa.md exist.
 
 mod program;
 
@@ -16,11 +17,26 @@ fn shown(markdown: &str) -> Vec<Shown> {
     let blocks = markdown.split("```console\n").skip(1);
     for line in blocks.flat_map(|block| block.split("```").next().unwrap().lines()) {
         if let Some(command) = line.strip_prefix("$ laglab ") {
-            let arguments = command.split(' ').map(str::to_owned).collect();
+            let arguments = arguments(command);
             let lines = Vec::new();
             all.push(Shown { arguments, lines });
         } else {
             all.last_mut().unwrap().lines.push(line.to_owned());
+        }
+    }
+    all
+}
+
+/// Splits a command into its arguments. Single and double quotes join words, as in a shell.
+fn arguments(command: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut quote = None;
+    for character in command.chars() {
+        match (quote, character) {
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            (None, ' ') => all.push(String::new()),
+            _ => all.last_mut().unwrap().push(character),
         }
     }
     all
@@ -47,6 +63,13 @@ fn missing<'s>(shown: &'s [String], printed: &str) -> Option<&'s str> {
     None
 }
 
+/// Reads a document of the repository.
+fn document(page: &str) -> String {
+    let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    text.replace("\r\n", "\n")
+}
+
 /// Documents with commands and their output.
 const DOCUMENTS: [&str; 5] = [
     "README.md",
@@ -64,9 +87,7 @@ fn documents_show_real_output() {
     let part = part.to_str().unwrap();
     let mut all = Vec::new();
     for page in DOCUMENTS {
-        let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(path).unwrap();
-        let found = shown(&text.replace("\r\n", "\n"));
+        let found = shown(&document(page));
         assert!(!found.is_empty(), "{page}");
         all.extend(found);
     }
@@ -85,5 +106,100 @@ fn documents_show_real_output() {
             .replace(part, "part.etl")
             .replace("simulated.etl", "rank-stall.etl");
         assert_eq!(missing(&lines, &printed), None, "{arguments:?}\n{printed}");
+    }
+}
+
+/// Tutorials. One of them needs a Unix shell, and they simulate hundreds of megabytes, which takes long under Wine.
+#[cfg(unix)]
+mod tutorials {
+    use crate::{Shown, arguments, document, missing, program, shown};
+
+    /// Returns the files that a tutorial asks its reader to save, with their contents: blocks of code with a file name
+    /// after the language.
+    fn files_to_save(markdown: &str) -> Vec<(&str, &str)> {
+        let blocks = markdown.split("```").skip(1).step_by(2);
+        let named = blocks.filter_map(|block| {
+            let (first, content) = block.split_once('\n')?;
+            let (_, name) = first.split_once(' ')?;
+            Some((name, content))
+        });
+        named.collect()
+    }
+
+    /// Runs the commands of a tutorial one after the other in a new folder, and compares their output: messages, then
+    /// results.
+    fn follow(tutorial: &str) {
+        let text = document(&format!("docs/tutorials/{tutorial}"));
+        let folder = tempfile::tempdir().unwrap();
+        for (name, content) in files_to_save(&text) {
+            std::fs::write(folder.path().join(name), content).unwrap();
+        }
+        let commands = shown(&text);
+        assert!(commands.len() >= 3, "{tutorial}");
+        for Shown { arguments, lines } in commands {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let output = program::laglab_in(folder.path(), &arguments);
+            let printed = [output.stderr, output.stdout].concat();
+            let printed = String::from_utf8(printed).unwrap().replace("\r\n", "\n");
+            assert_eq!(missing(&lines, &printed), None, "{arguments:?}\n{printed}");
+            // Code 1 is a result, such as a verdict. If a command is refused, the tutorial shows the error.
+            let is_refused = output.status.code().is_none_or(|code| code > 1);
+            let shows_error = lines
+                .first()
+                .is_some_and(|line| line.starts_with("laglab: "));
+            assert!(!is_refused || shows_error, "{arguments:?}\n{printed}");
+        }
+    }
+
+    #[test]
+    fn the_tutorial_about_a_login_shows_real_output() {
+        follow("login.md");
+    }
+
+    #[test]
+    fn the_tutorial_about_audio_shows_real_output() {
+        follow("audio.md");
+    }
+
+    #[test]
+    fn the_tutorial_about_a_backup_server_shows_real_output() {
+        follow("backup-server.md");
+    }
+
+    #[test]
+    fn the_tutorial_about_many_settings_shows_real_output() {
+        follow("which-setting.md");
+    }
+
+    #[test]
+    fn the_tutorial_about_a_tweak_shows_real_output() {
+        follow("tweak.md");
+    }
+
+    /// Checks that the commands parse: with `--help`, a command prints its options, but unknown commands and options
+    /// before `--help` are errors.
+    #[cfg(all(feature = "sql", feature = "standard"))]
+    #[test]
+    fn commands_of_the_guide_from_wpa_exist() {
+        let guide = document("docs/from-wpa.md");
+        let code = guide.split('`').skip(1).step_by(2);
+        let commands: Vec<&str> = code
+            .filter_map(|code| code.strip_prefix("laglab "))
+            .collect();
+        assert!(commands.len() >= 25, "{}", commands.len());
+        for command in commands {
+            // After `--`, all words are names of files.
+            let before = command.split(" -- ").next().unwrap();
+            let arguments = arguments(before);
+            let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            arguments.push("--help");
+            let help = program::text(&arguments);
+            assert!(help.contains("Usage: "), "{command}\n{help}");
+            let options = arguments.iter().filter(|word| word.starts_with("--"));
+            for option in options {
+                let option = option.split('=').next().unwrap();
+                assert!(help.contains(option), "{command}: {option}\n{help}");
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use simulated::number;
 
 #[test]
 fn every_event_is_printed_once_and_in_order() {
-    for (path, truth) in testdata::traces() {
+    testdata::for_each_in_parallel(testdata::traces(), |(path, truth)| {
         let name = path.trim_start_matches("etl/");
         let total = truth["total_events"].as_u64().unwrap() as usize;
         let text = program::text(&["events", name]);
@@ -31,7 +31,7 @@ fn every_event_is_printed_once_and_in_order() {
             assert!(has_ids || event.tid.is_none(), "{name}: {event:?}");
         }
         assert_eq!(truth["header_types"], serde_json::json!(kinds), "{name}");
-    }
+    });
 }
 
 /// Fields that all printed events have, and the optional stack.

@@ -76,8 +76,8 @@ fn without_a_kind_of_events_only_its_theories_are_open() {
     }
 }
 
-/// Returns a WPR profile that records the events of a capture. It is written without the code that writes
-/// kits.
+/// Returns a WPR profile that records the events of a capture. It does not use the code that writes kits, so the test
+/// is independent of that code.
 fn profile_of(capture: &Capture) -> String {
     let (mut keywords, mut stacks, mut providers, mut ids) =
         (String::new(), String::new(), String::new(), String::new());

@@ -13,6 +13,14 @@ fn refuses(args: &[&str], what: &str) {
     assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
     assert!(output.stdout.is_empty(), "{args:?}");
     assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
+    let error = match args.contains(&"--json") {
+        true => {
+            let error: serde_json::Value = serde_json::from_str(&error).expect("an error in JSON");
+            assert_eq!(error["exit_code"], 2, "{args:?}");
+            error["error"].as_str().expect("a text").to_owned()
+        }
+        false => error,
+    };
     assert!(error.contains(what), "{args:?}: {error}");
 }
 
@@ -79,7 +87,9 @@ fn a_copy_of_a_file_is_refused() {
 fn simultaneous_sessions_must_be_of_one_machine() {
     let [one, other] =
         ["1", "2"].map(|seed| Simulated::new("healthy", &[&format!("seed={seed}"), "duration=1s"]));
-    refuses(&["explain", &one.trace, &other.trace], "one by one");
+    for command in ["explain", "info", "stats", "events"] {
+        refuses(&[command, &one.trace, &other.trace], "one by one");
+    }
     let of_one = [
         "explain",
         "--json",
@@ -142,7 +152,10 @@ fn a_capture_of_packets_is_explained_and_has_no_events() {
         text.starts_with("one.pcap   1 captured packet over "),
         "{text}"
     );
-    assert!(text.contains("does not show why it lagged"), "{text}");
+    assert!(
+        text.contains("does not show why the machine lagged"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -317,6 +330,7 @@ fn wrong_usage_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(output.stdout.is_empty(), "{args:?}");
         assert!(!output.stderr.is_empty(), "{args:?}");
+        refuses(&[args, &["--json"]].concat(), "");
     }
 }
 

@@ -161,8 +161,8 @@ fn the_long_wait_of_a_ready_thread_is_one_line() {
     assert_eq!(row["process_name"], "LockApp.exe");
     assert!(!row["old_state"].is_null());
 
-    // The report of wakes must contain the wake with which this wait began. The wake must show the thread
-    // that ended the previous wait.
+    // The thread became ready when another thread ended its previous wait. The report of wakes must contain this wake,
+    // and the wake must show that other thread.
     let ready = rows(&["readythread", "--thread", &id], &stall.trace);
     let at = |row: &&Value| row["time_ns"] == wait["readied_ns"];
     let readied = ready.iter().find(at).expect("the event is reported");
@@ -220,7 +220,8 @@ fn processes_use_what_they_used(simulated: &Simulated) {
     let mut checked = 0;
     for process in truth.iter().filter(|p| number(p, "cpu_ns") > 0) {
         let (id, cpu_ns) = (number(process, "id"), number(process, "cpu_ns"));
-        // The time of a run includes the interrupts in it.
+        // The report counts the time of interrupts as time of the thread that they interrupt. The truth file does
+        // not.
         let ran = used[&id];
         assert!(
             cpu_ns <= ran && ran <= cpu_ns + interrupts,

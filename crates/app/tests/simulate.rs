@@ -33,6 +33,25 @@ fn simulate(scenario: &str, more: &[&str]) -> (tempfile::TempDir, Value, Value) 
 }
 
 #[test]
+fn the_demo_explains_the_trace_that_it_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("small.toml");
+    fs::write(&file, SMALL).unwrap();
+    let trace = dir.path().join("small.etl");
+    let (file, out) = (file.to_str().unwrap(), trace.to_str().unwrap());
+    let text = program::text(&["demo", file, "-o", out]);
+    let explained = program::text(&["explain", out]);
+    assert!(explained.contains("simulated"), "{explained}");
+    let rest = text.strip_prefix(&explained).expect("the same explanation");
+    for command in ["explain", "open"] {
+        assert!(rest.contains(&format!("{command} {out}")), "{rest}");
+    }
+    let scenario = program::laglab(&["demo", file, "-o", file]);
+    assert_eq!(scenario.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(file).unwrap(), SMALL);
+}
+
+#[test]
 fn simulated_traces_can_be_read() {
     let (dir, report, truth) = simulate(SMALL, &[]);
     let trace = dir.path().join("small.etl");

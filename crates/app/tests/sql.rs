@@ -157,6 +157,11 @@ fn errors_are_printed_only_on_stderr() {
             "--from is later than --to",
         ),
         (&["SELECT 1", "--format", "csv", "--json"], "--json"),
+        // A CSV file can have only one line of headings, so it cannot hold two results.
+        (
+            &["SELECT 1; SELECT 2", "--format", "csv"],
+            "cannot write 2 results",
+        ),
         (&["SELECT CAST('x' AS BIGINT) FROM processes"], "x"),
         (&["-f", "no-such-file.sql"], "no-such-file.sql"),
     ] {

@@ -107,6 +107,9 @@ fn a_wrong_input_is_an_error_with_its_format() {
         error.contains("the content does not match the file name: expected a .reg export"),
         "{error}"
     );
+    let no_trace = file(&folder, "no-trace.etl", "Dear diary");
+    let error = stderr(&program::laglab(&["tune", "audit", &no_trace]));
+    assert_eq!(error.matches("no-trace.etl").count(), 1, "{error}");
     let bomb = file(
         &folder,
         "a.PolicyRules",
@@ -143,6 +146,11 @@ fn a_plan_has_its_undo_and_refuses_to_lower_protection_silently() {
         "a plan is never overwritten"
     );
 
+    let outside = "SystemResponsiveness=999";
+    let output = program::laglab(&["tune", "plan", outside, "--from", &export, "-o", plan]);
+    let error = stderr(&output);
+    assert!(error.trim_end().ends_with("is outside 0 to 100"), "{error}");
+
     let bfe = "Windows Registry Editor Version 5.00\r\n\
         [HKLM\\SYSTEM\\CurrentControlSet\\Services\\BFE]\r\n\"Start\"=dword:2\r\n";
     let bfe = file(&folder, "bfe.reg", bfe);
@@ -165,6 +173,13 @@ fn a_plan_has_its_undo_and_refuses_to_lower_protection_silently() {
     );
     assert!(!other.exists());
     program::text(&[&args[..], &["--accept-risk", "bfe"]].concat());
+
+    let again = folder.join("again");
+    let again = again.to_str().unwrap();
+    let same = program::text(&["tune", "plan", "bfe=2", "--from", &bfe, "-o", again]);
+    assert!(same.contains("already 0x2: nothing changes"), "{same}");
+    let described = fs::read_to_string(Path::new(again).join("plan.md")).unwrap();
+    assert!(described.contains("already has this value"), "{described}");
 }
 
 #[test]
@@ -174,18 +189,9 @@ fn a_diff_compares_effective_values() {
     let same = EXPORT.replace("Separation\"=dword:00000002", "Separation\"=dword:00000026");
     let b = file(&folder, "b.reg", &same);
     let c = file(&folder, "c.reg", &same.replace("00000026", "00000018"));
+    let machine = ["--build", "22631", "--edition", "pro"];
     let diff = |b: &str| {
-        let args = [
-            "tune",
-            "diff",
-            &a,
-            b,
-            "--build",
-            "22631",
-            "--edition",
-            "pro",
-            "--json",
-        ];
+        let args = [&["tune", "diff", &a, b, "--json"][..], &machine].concat();
         program::laglab(&args)
     };
     let output = diff(&c);
@@ -196,6 +202,11 @@ fn a_diff_compares_effective_values() {
     assert_eq!(code(&diff(&a)), Some(0));
     // On a client, the numbers in both files have the same effect.
     assert_eq!(code(&diff(&b)), Some(0));
+    // The table shows a number once in each base: 2 and 0x18.
+    let table = program::laglab(&[&["tune", "diff", &a, &c][..], &machine].concat());
+    let table = String::from_utf8(table.stdout).unwrap();
+    let cells = "Win32PrioritySeparation  2  24 (0x18)  HKLM";
+    assert!(table.contains(cells), "{table}");
 }
 
 /// Applies a change and undoes it. This test also runs under Wine.

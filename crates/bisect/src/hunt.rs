@@ -9,10 +9,10 @@
 //!
 //! Two further trials are possible. A trial of this setting alone shows whether it is guilty (makes the
 //! machine slow) by itself. A trial of all settings except this one shows whether other settings are guilty
-//! too. The same probabilities include these hypotheses. If the setting is not guilty by itself, the setting
-//! stays active, and the search continues among the settings before it (as in QuickXplain; Junker 2004). If
-//! other settings are guilty too, the found setting stays inactive, and the search continues among the
-//! settings after it.
+//! too. The search keeps a probability for each of these cases. If the setting is not guilty by itself, the
+//! setting stays active, and the search continues among the settings before it (as in QuickXplain; Junker
+//! 2004). If other settings are guilty too, the found setting stays inactive, and the search continues among
+//! the settings after it.
 //!
 //! The search assumes that no setting cancels the effect of another. If a setting does so, the answers
 //! contradict each other, and the search reports the contradiction.
@@ -52,7 +52,7 @@ pub enum Verdict {
 /// Candidates that a trial activates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Split {
-    /// The given number of candidates, beginning with the first.
+    /// The first candidates. Contains their number.
     Prefix(usize),
     /// The candidate with this index alone.
     Alone(usize),
@@ -80,7 +80,7 @@ const PRIOR: [f64; 3] = [0.8, 0.1, 0.1];
 const NOTHING: f64 = 0.01;
 
 /// Prior probability that no other candidate is guilty after one cause was found. It is higher than
-/// `NOTHING`, because only one or two answers may indicate other guilty settings.
+/// `NOTHING`, because the evidence for other guilty settings can be only one or two answers.
 const NOTHING_ELSE: f64 = 0.1;
 
 /// State of the search for the causes.

@@ -11,18 +11,18 @@ pub struct Plan {
     /// True if lower measurements are better (a time). False if higher measurements are better (a
     /// throughput).
     pub lower_is_better: bool,
-    /// Maximum error rates of the answers of trials.
+    /// Maximum error rates of the answers of trials. Each is from 0.000001 to below 0.5.
     pub rates: ErrorRates,
-    /// Minimum slowdown that counts as slow, as a share of the total slowdown. It is above 0 and at most 1.
+    /// Minimum slowdown that counts as slow, as a share of the total slowdown. It is from 0.01 to 1.
     pub effect: f64,
-    /// Minimum probability that a conclusion must have. It is at least 0.5 and below 1.
+    /// Minimum probability that a conclusion must have. It is from 0.5 to 0.999999.
     pub confidence: f64,
-    /// Number of reference measurements without any setting, and also with all settings. It is at least
-    /// [`References::MIN_COUNT`].
+    /// Number of reference measurements without any setting. The same number is taken with all settings. It
+    /// is from [`References::MIN_COUNT`] to 1000.
     pub references: u32,
-    /// Maximum number of measurements in one round. It is at least 2.
+    /// Maximum number of measurements in one trial. It is from 2 to 1000.
     pub measurements: u32,
-    /// Maximum number of rounds, including the two rounds of reference measurements.
+    /// Maximum number of rounds, including the two rounds of reference measurements. It is from 3 to 1000.
     pub rounds: u32,
 }
 

@@ -182,7 +182,8 @@ impl Search {
     /// Adds a measurement of the settings that [`Search::step`] returned.
     ///
     /// # Errors
-    /// Returns an error if the search has ended, or if the number cannot be used.
+    /// Returns an error if the search has ended, if `value` is not finite, or if there are no reference
+    /// measurements to compare with.
     pub fn measured(&mut self, value: f64) -> Result<(), SearchError> {
         if !value.is_finite() {
             return Err(SearchError::NotFinite);

@@ -31,16 +31,16 @@ pub struct References {
     pub slow: f64,
     /// Pooled standard deviation of measurements in the same state.
     pub deviation: f64,
-    /// One-sided probability that chance alone makes the measurements with all settings at least as much
-    /// worse as they are (Mann-Whitney test). The test assumes no particular distribution of the
-    /// measurements. The probability is 1 if there are too few measurements.
+    /// One-sided p-value of the Mann-Whitney test. It is the probability that chance alone makes the
+    /// measurements with all settings worse by at least the observed amount. The test assumes no particular
+    /// distribution of the measurements. The value is 1 if there are too few measurements.
     pub chance: f64,
     /// Number of measurements for each mean.
     pub count: usize,
 }
 
 impl References {
-    /// Upper limit of `chance`: if `chance` is below this limit, the difference counts as real.
+    /// Maximum value of `chance` at which the difference counts as real.
     pub const MAX_CHANCE: f64 = 0.001;
 
     /// Minimum number of measurements in each state. With 6 measurements in each state, chance alone
@@ -62,8 +62,8 @@ impl References {
             fast: mean(fast),
             slow: mean(slow),
             deviation: pooled.sqrt(),
-            // The distribution of the ranks is symmetric, because both states have the same number of
-            // measurements.
+            // Both states have the same number of measurements, so the distribution of the ranks is
+            // symmetric. The one-sided p-value is therefore half of the two-sided p-value `p`.
             chance: compared.map_or(1.0, |it| match it.dominance > 0.5 {
                 true => it.p / 2.0,
                 false => 1.0 - it.p / 2.0,
@@ -128,8 +128,8 @@ impl SequentialTest {
         let ErrorRates { false_alarm, miss } = self.rates;
         let slow = ((1.0 - miss) / false_alarm).ln();
         let fast = (miss / (1.0 - false_alarm)).ln();
-        // The mean of n measurements and the mean of the references together have an error variance
-        // proportional to 1/n + 1/references.
+        // The references also have an error. For n measurements, this error increases the variance of the
+        // comparison from 1/n to 1/n + 1/references. The ratio of the two is 1 + n/references.
         let shrunk_by = |count: f64| 1.0 + count / self.references;
         let half = shrunk_by(2.0) / 2.0;
         let weight = (value - self.fast - self.step / 2.0) * self.step / self.variance;

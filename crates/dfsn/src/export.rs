@@ -59,8 +59,8 @@ pub enum ExportError {
     /// The bytes are not text.
     #[error("byte {at} is not text: expected UTF-8, or UTF-16 with a byte order mark")]
     Encoding {
-        /// Offset of the fault in the file, in bytes. It is 0 for invalid UTF-16, because the position of the
-        /// fault is then unknown.
+        /// Offset of the fault in the file, in bytes. If UTF-16 has an unpaired surrogate, the offset is 0,
+        /// because the position of the fault is unknown.
         at: usize,
     },
     /// The XML is invalid, or has a DTD. DTDs are refused.

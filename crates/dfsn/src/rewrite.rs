@@ -46,8 +46,8 @@ pub struct Change {
     pub to: String,
 }
 
-/// Server name that was not rewritten although it is not a full name, or a target that exists twice in its
-/// link.
+/// Target whose server name was not rewritten, or target that exists twice in its link. If a target of a link
+/// already has a full name and exists once, it is not reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Left {
     /// Line number of the target in the export, counted from 1.
@@ -83,8 +83,8 @@ pub struct Rewritten {
     pub bytes: Vec<u8>,
     /// Rewritten names.
     pub changes: Vec<Change>,
-    /// Server names that were not rewritten although they are not full names, and targets that exist twice in
-    /// their link.
+    /// Targets whose server names were not rewritten, and targets that exist twice in their link. If a target
+    /// of a link already has a full name and exists once, it is not in this list.
     pub left: Vec<Left>,
 }
 
@@ -179,7 +179,8 @@ fn has_servers(export: &Export, expected: &[String]) -> bool {
             .all(|((_, found), expected)| found == expected)
 }
 
-/// Returns true if two documents are equal, except for attributes of targets that contain a server name.
+/// Returns true if two documents differ only in the server names of targets. A server name is in the attribute
+/// `Server`, or in any attribute of a target whose value begins with two backslashes.
 fn differ_in_servers_only(a: &str, b: &str) -> Result<bool, ExportError> {
     let (a, b) = (parse(a)?, parse(b)?);
     let mut both = a.descendants().zip(b.descendants());
@@ -213,13 +214,13 @@ fn duplicates(export: &Export) -> Vec<Left> {
         for node in (link.children()).filter(|node| is_named(*node, "Target")) {
             let Some(target) = targets.next() else { break };
             let mut place: Vec<_> = (node.attributes())
-                .filter(|attribute| !["State", "Priority"].contains(&attribute.name()))
                 .map(|attribute| {
                     (
                         attribute.name().to_lowercase(),
                         attribute.value().to_lowercase(),
                     )
                 })
+                .filter(|(name, _)| !["state", "priority"].contains(&name.as_str()))
                 .collect();
             place.sort();
             match places.contains(&place) {
@@ -290,6 +291,12 @@ mod tests {
                 .any(|left| left.line == 6 && left.why == WhyLeft::Twice),
             "{left:?}"
         );
+        let text = r#"<Root Name="\\d\n"><Link Name="l"><Target Server="a" Folder="f" state="ONLINE"/>
+            <Target Server="A" Folder="f" STATE="OFFLINE"/></Link></Root>"#;
+        let other = Export::read(text.as_bytes()).unwrap();
+        let left = rewrite(&other, &Names::default()).unwrap().left;
+        let twice = left.iter().filter(|left| left.why == WhyLeft::Twice);
+        assert_eq!(twice.map(|left| left.line).collect::<Vec<_>>(), [2]);
         let left = rewrite(&export, &Names::default()).unwrap().left;
         assert!(
             left.iter()

@@ -152,7 +152,8 @@ impl<'a> Book<'a> {
                 "laglab tune dfsn rewrite C:\\temp\\export.xml --suffix DOMAIN-OF-THE-TARGETS -o C:\\temp\\export-full.xml".to_owned(),
             ],
             before_going_on: vec![
-                "The report of the rewrite gives a reason for every server that it did not change, and every full name in it resolves (nslookup).".to_owned(),
+                "The report of the rewrite states a reason for each unchanged server, and nslookup resolves each \
+                 full name in the report.".to_owned(),
                 "A copy of export.xml is stored elsewhere. It is needed for the undo.".to_owned(),
             ],
             ..self.step("Export the namespace")
@@ -202,7 +203,8 @@ impl<'a> Book<'a> {
         });
         let check = |server| {
             format!(
-                "`net view \\\\{server} /all` lists the share {name}, and no share of {first_old} without a folder there."
+                "`net view \\\\{server} /all` lists the share {name}. Each listed share of {first_old} has its \
+                 folder on {server}."
             )
         };
         Step {

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use explain::Reader;
+use explain::{Reader, Subject};
 use serde::Serialize;
 use tables::{ImagesView, StoreError, Table, module_name};
+use wording::{Name, Sentence, counted, listed};
 
 use crate::{Kind, Recording};
 
@@ -20,8 +21,8 @@ pub struct Besides {
     pub recorded_before_only: Vec<Kind>,
     /// Kinds of rows that only the recording after the change has. They are not compared.
     pub recorded_after_only: Vec<Kind>,
-    /// True if only one recording has DPCs or ISRs. In the other recording, the time of DPCs or ISRs is part
-    /// of the CPU time of threads. So the CPU time of threads is not compared.
+    /// True if only one recording has DPCs or ISRs. In the other recording, the time of DPCs or ISRs is part of the CPU
+    /// time of threads, so the CPU time of threads is not compared.
     pub own_time_unknown: bool,
 }
 
@@ -69,7 +70,7 @@ impl Drivers {
                 let Some(name) = name.filter(|name| name.to_lowercase().ends_with(".sys")) else {
                     continue;
                 };
-                let linked = |stamp| format!("linked {stamp:08x}");
+                let linked = |stamp| format!("link time {stamp:08x}");
                 let version = match images.file_version.get(row) {
                     Some(version) => version.to_owned(),
                     None => (images.time_date_stamp.get(row)).map_or("unknown".into(), linked),
@@ -83,11 +84,36 @@ impl Drivers {
     }
 }
 
-/// Minimum ratio of the longer recording to the shorter recording. The lengths are listed as a difference
-/// only if their ratio is at least `LENGTHS`.
+/// Ratio of the longer recording to the shorter one. From this ratio on, the lengths are listed as a difference.
 const LENGTHS: f64 = 1.1;
 
 impl Besides {
+    /// Returns a sentence about facts and drivers that differ and may be the reason for a change. Drivers in `except`
+    /// are left out. Returns `None` if nothing else differs.
+    pub fn other_reasons(&self, except: &[&Subject]) -> Option<Sentence> {
+        /// Maximum number of names.
+        const NAMED: usize = 6;
+        let is_except = |name: &str| {
+            except.iter().any(|subject| match subject {
+                Subject::Module { name: other } => other.eq_ignore_ascii_case(name),
+                _ => false,
+            })
+        };
+        let drivers = self.drivers.iter().map(|it| it.name.as_str());
+        let drivers = drivers.filter(|name| !is_except(name));
+        let facts = self.facts.iter().map(|it| it.fact.to_owned());
+        let mut names: Vec<String> = facts
+            .chain(drivers.map(|name| Name(name).to_string()))
+            .collect();
+        let more = names.len().saturating_sub(NAMED) as u64;
+        names.truncate(NAMED);
+        names.extend((more > 0).then(|| counted(more, "more thing", "more things")));
+        (!names.is_empty()).then(|| {
+            let text = "Other things differ, too, and may be the reason";
+            format!("{text}: {}", listed(names)).into()
+        })
+    }
+
     pub(crate) fn of(before: &Recording, after: &Recording) -> Besides {
         let (old, new) = (&before.info, &after.info);
         let mut facts = Vec::new();
@@ -101,11 +127,7 @@ impl Besides {
             }
         };
         let text = |number: Option<u64>| number.map(|number| number.to_string());
-        fact(
-            "Windows",
-            Some(old.system.windows()),
-            Some(new.system.windows()),
-        );
+        fact("Windows", Some(old.system.name()), Some(new.system.name()));
         fact(
             "edition",
             old.system.product.clone(),
@@ -157,7 +179,8 @@ impl Besides {
         }
         let ratio = before.seconds / after.seconds;
         if !(1.0 / LENGTHS..=LENGTHS).contains(&ratio) {
-            let seconds = |of: &Recording| Some(format!("{:.1} s", of.seconds));
+            let seconds =
+                |of: &Recording| Some(wording::duration((of.seconds * 1e9).round() as i64));
             fact("length", seconds(before), seconds(after));
         }
         let only = |one: &Recording, other: &Recording| -> Vec<Kind> {

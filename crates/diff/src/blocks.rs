@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// Shortest and longest block of time, in nanoseconds. Blocks are short, so there are many of them. They are
-/// long enough to be nearly independent of each other.
+/// Range of the length of a block, in nanoseconds. Blocks are short, so that there are many of them, and long enough to
+/// be nearly independent of each other.
 const BLOCK_NS: Range<i64> = 500_000_000..2_000_000_000;
 
-/// Usual number of blocks of a recording. The number is different if blocks would otherwise be shorter or
-/// longer than `BLOCK_NS` allows.
+/// Usual number of blocks of a recording. The number is different if it would make blocks shorter or longer than
+/// `BLOCK_NS` allows.
 const BLOCKS: i64 = 40;
 
 /// Maximum number of blocks. It limits the memory that long recordings or wrong clocks need. If the compared
@@ -36,7 +36,7 @@ impl Blocks {
         Blocks {
             start_ns: time.start,
             part,
-            // The division by `count` makes all blocks equally long. The last block must not be shorter.
+            // All blocks have the same length, including the last one, because the whole time is divided by `count`.
             length_ns: (whole / count).max(1),
             count: count as usize,
         }
@@ -45,7 +45,7 @@ impl Blocks {
     /// Returns the start and end of the time that the blocks fill, in nanoseconds. The end is exclusive.
     pub(crate) fn range_ns(&self) -> [i64; 2] {
         let blocks = self.count as i64;
-        // Each block is up to 1 ns too short, because its length is rounded down.
+        // Each block is up to 1 ns shorter than an equal share of the time, because its length is rounded down.
         let length = self.length_ns.saturating_mul(blocks).saturating_add(blocks);
         let end = self.start_ns.saturating_add(length);
         let end = self.part.as_ref().map_or(end, |part| part.end.min(end));

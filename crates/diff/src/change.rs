@@ -1,4 +1,5 @@
-//! Changes from one side to the other, and conclusions whether chance explains them.
+//! Changes of the rows between the side before the change and the side after it, and conclusions about the role of
+//! chance.
 
 use serde::Serialize;
 use statistics::Interval;
@@ -20,7 +21,9 @@ pub struct Diff {
     /// Differences between the machines and between the recordings. Only the first recording of each side is
     /// examined.
     pub besides: Besides,
-    /// Compared rows, with times per second. The rows that changed are first, sorted by descending change.
+    /// True if two of the recordings are of the same trace, and their compared times overlap.
+    pub has_copies: bool,
+    /// Compared rows, with times per second, sorted by descending importance. The rows that changed are first.
     pub per_second: Vec<Change>,
     /// Compared rows, with times per unit of work. `None` if a recording has no such work.
     pub per_work: Option<PerWork>,
@@ -44,8 +47,8 @@ pub struct PerWork {
     pub before: f64,
     /// Units per second after the change.
     pub after: f64,
-    /// Compared rows, in the same order as [`Diff::per_second`]. If the user requested no unit of work, only
-    /// DPCs and ISRs are compared, per KiB of network traffic.
+    /// Compared rows, sorted like [`Diff::per_second`]. If the user requested no unit of work, only rows of DPCs and
+    /// ISRs that depend on the network traffic are compared, per KiB of this traffic.
     pub changes: Vec<Change>,
 }
 
@@ -56,8 +59,9 @@ impl PerWork {
     }
 }
 
-/// For one kind of rows, the share of time in rows that have no counterpart on the other side. A row has no
-/// counterpart if its name is unknown, if only one side has its name, or if there are too many rows.
+/// Share of time in rows that have no counterpart on the other side, for one kind of rows. A row has no counterpart in
+/// four cases: its name is unknown, only one side has its name, only some recordings have symbols for its module, or
+/// there are too many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unmatched {
     /// Kind of the rows.
@@ -79,15 +83,18 @@ pub struct Side {
     pub units: usize,
     /// Number of lost events in all recordings.
     pub lost_events: u64,
+    /// Number of recordings with unreadable or missing parts.
+    pub damaged: usize,
 }
 
 /// Unit of evidence. Each unit gives one value to the statistical test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Block of time of the only recording of each side. Blocks show whether the two recordings differ.
+    /// Block of time within a recording. Blocks are used if each side has only one recording. They show whether these
+    /// two recordings differ.
     Block,
-    /// Recording. Recordings show whether the two sides differ more than the recordings of one side do.
+    /// Recording. Recordings show if the two sides differ more than the recordings of one side differ from each other.
     Recording,
 }
 
@@ -115,7 +122,7 @@ pub struct Change {
     pub kind: Kind,
     /// Name of the row.
     pub name: String,
-    /// Source of the row.
+    /// Source of the row: the data that its kind and name do not contain.
     #[serde(skip)]
     pub(crate) key: Key,
     /// Count and time per unit before the change.
@@ -132,14 +139,18 @@ pub struct Change {
     pub adjusted_p: Option<f64>,
     /// Minimum change of the time per unit that matters, in nanoseconds.
     pub matters_ns: f64,
-    /// Change of the mean time of one event in nanoseconds, with its 95 % confidence interval. `None` for
-    /// samples, and if there are too few events.
+    /// Change of the mean time of one event in nanoseconds, with its 95 % confidence interval. `None` for samples and
+    /// for sums by CPU, and if there are too few events or units of evidence.
     pub mean_change: Option<Interval>,
     /// Probability that chance alone makes such a change of the mean time, corrected in the same way as
     /// `adjusted_p`.
     pub adjusted_mean_p: Option<f64>,
     /// Conclusion about the row.
     pub conclusion: Conclusion,
+    /// True if the row is sampled code that was exchanged: the time of other sampled code has a large change in the
+    /// opposite direction. The net change is in a row that is not sampled, for example the DPCs that ran the code.
+    #[serde(skip)]
+    pub(crate) is_exchanged: bool,
 }
 
 /// Conclusion about a row.
@@ -148,14 +159,34 @@ pub struct Change {
 pub enum Conclusion {
     /// The sides differ in the time of this row.
     Differs,
-    /// The total time is about the same, but the mean time of one event and the number of events differ.
+    /// The mean time of one event differs. The total time is about the same, or chance may explain its change.
     MeanDiffers,
-    /// The change is too small to matter.
+    /// The change is too small to matter, and so is its whole confidence interval.
     TooSmall,
     /// Chance may explain the change.
     Chance,
+    /// The change is too small to matter, but its confidence interval contains a change that matters.
+    MayMatter,
     /// There are too few blocks or recordings for a conclusion.
     TooFew,
+    /// The row does not depend on the work: the work changed, but the time per second stayed the same. Only rows per
+    /// unit of work have this conclusion.
+    Unrelated,
+}
+
+impl Conclusion {
+    /// Returns the conclusion in words, for a table.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Conclusion::Differs => "differs",
+            Conclusion::MeanDiffers => "mean differs",
+            Conclusion::TooSmall => "too small to matter",
+            Conclusion::Chance => "perhaps chance",
+            Conclusion::MayMatter => "may matter",
+            Conclusion::TooFew => "unknown",
+            Conclusion::Unrelated => "does not depend on the work",
+        }
+    }
 }
 
 impl Change {
@@ -163,14 +194,32 @@ impl Change {
     pub fn ns(&self) -> f64 {
         self.after.ns - self.before.ns
     }
+
+    /// Returns true if the change of the row may matter: its confidence interval contains a change that matters, or it
+    /// has no confidence interval.
+    pub fn may_matter(&self) -> bool {
+        self.change.is_none_or(|change| {
+            let matters = |ns: f64| ns.abs() >= self.matters_ns;
+            matters(change.low) || matters(change.high)
+        })
+    }
+
+    /// Returns true if the change is surely small: its whole confidence interval is below `share` of the longer time.
+    /// Returns false if there is no interval.
+    pub(crate) fn is_within(&self, share: f64) -> bool {
+        let most_ns = share * self.before.ns.max(self.after.ns);
+        let is_near = |ns: f64| ns.abs() < most_ns;
+        self.change
+            .is_some_and(|change| is_near(change.low) && is_near(change.high))
+    }
 }
 
 /// Compares the recordings of two sides. Each side must have at least one recording. If each side has exactly
 /// one recording, the blocks of time are the units of evidence. Otherwise, the recordings are the units of
 /// evidence.
 ///
-/// If `asked` is given, all rows are also compared per this unit of work. Otherwise, only DPCs and ISRs are,
-/// per KiB of network traffic.
+/// If `asked` is given, all rows are also compared per this unit of work. Otherwise, only DPCs and ISRs that
+/// depend on the network traffic are compared per unit of work, which is then a KiB of this traffic.
 pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> Diff {
     let unit = match (before, after) {
         ([_], [_]) => Unit::Block,
@@ -184,8 +233,10 @@ pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> 
             Unit::Recording => of.len(),
         },
         lost_events: of.iter().map(|it| it.info.damage.events_lost).sum(),
+        damaged: of.iter().filter(|it| it.info.damage.has_gaps()).count(),
     };
     let matching = Matching::new([before, after], unit);
+    let per_second = matching.per_second();
     let mut diff = Diff {
         before: side(before),
         after: side(after),
@@ -194,12 +245,24 @@ pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> 
             ([before, ..], [after, ..]) => Besides::of(before, after),
             _ => Besides::default(),
         },
-        per_second: matching.per_second(),
-        per_work: matching.per_work(asked),
+        has_copies: has_copies(before.iter().chain(after)),
+        per_work: matching.per_work(asked, &per_second),
+        per_second,
         findings: Vec::new(),
         unmatched: matching.unmatched(),
         stacks: Tree::of(before, after),
     };
     diff.findings = finding::findings(&diff, [before, after]);
     diff
+}
+
+/// Returns true if two recordings are of the same trace, and their compared times overlap.
+fn has_copies<'r>(all: impl Iterator<Item = &'r Recording> + Clone) -> bool {
+    let mut rest = all;
+    while let Some(one) = rest.next() {
+        if rest.clone().any(|other| one.overlaps(other)) {
+            return true;
+        }
+    }
+    false
 }

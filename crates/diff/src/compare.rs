@@ -1,11 +1,13 @@
-//! Comparison of the rows of both sides, and test whether chance explains the changes.
+//! Comparison of the rows of both sides, with tests of the role of chance.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use statistics::{multiple, welch};
 
 use crate::sums::{Key, Row};
+use crate::traffic::Traffic;
+use crate::wakes::NOTHING_TO_DO;
 use crate::{Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, Unmatched, Work, decompose};
 
 /// Maximum share of wrong findings (false discovery rate).
@@ -17,15 +19,19 @@ const LEAST_NS: f64 = 0.005e9;
 /// Minimum change that matters, as a share of the larger time of the row.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Share of a change. If the code of a module explains at least this share of the change, the code is listed
+/// Minimum time of a row that may fill a CPU, in nanoseconds per second. If a row fills a CPU, its time stays the same
+/// even if its work becomes cheaper.
+const FILLS_CPU_NS: f64 = 0.5e9;
+
+/// Share of a change of a routine's time. If the code of a module explains at least this share, the code is listed
 /// before the routine that ran it.
-const EXPLAINS: f64 = 0.8;
+pub(crate) const EXPLAINS: f64 = 0.8;
 
 /// Minimum number of events of a row on each side. With fewer events, the mean times are not compared.
 const LEAST_COUNT: f64 = 20.0;
 
-/// Minimum time without a name, as a share of the row's time. If a recording has that much time without a
-/// name, a row that seems absent may be hidden in that time.
+/// Share of the row's time. If a recording has at least this much time in events without a name, a row that seems
+/// absent may be hidden in this time.
 const HIDDEN: f64 = 0.5;
 
 /// Recordings of both sides, and the kinds of rows that all recordings have.
@@ -40,8 +46,8 @@ impl<'r> Matching<'r> {
         let all = || sides.into_iter().flatten();
         let is_in_all = |kind: &Kind| all().all(|of| of.recorded.contains(kind));
         let mut kinds: BTreeSet<Kind> = Kind::ALL.into_iter().filter(is_in_all).collect();
-        // If a recording has no DPCs or ISRs, their time is part of the time of the interrupted threads. So
-        // the time of threads is not comparable.
+        // If a recording has no DPCs or ISRs, their time is part of the time of the interrupted threads. The times of
+        // threads are then not comparable.
         let differs = |kind| {
             let mut all = all().map(|of| of.recorded.contains(&kind));
             let first = all.next();
@@ -56,11 +62,12 @@ impl<'r> Matching<'r> {
     /// Compares all rows per second.
     pub(crate) fn per_second(&self) -> Vec<Change> {
         let seconds = |of: &Recording| vec![of.seconds / of.blocks.count as f64; of.blocks.count];
-        self.changes(seconds, LEAST_NS, |_| true)
+        self.changes(seconds, LEAST_NS, |_, _| true)
     }
 
-    /// Compares rows per unit of work. Returns `None` if a recording has no such work.
-    pub(crate) fn per_work(&self, asked: Option<&Work>) -> Option<PerWork> {
+    /// Compares rows per unit of work. Returns `None` if a recording has no work of this kind. `per_second` has the
+    /// changes of the rows per second.
+    pub(crate) fn per_work(&self, asked: Option<&Work>, per_second: &[Change]) -> Option<PerWork> {
         let work = asked.unwrap_or(&Work::NetworkKib);
         let [before, after] = self.sides.map(|side| {
             let amounts = side.iter().map(|of| of.work.get(work));
@@ -70,21 +77,37 @@ impl<'r> Matching<'r> {
         });
         let (before, after) = before.zip(after)?;
         let amounts = |of: &Recording| of.work.get(work).cloned().unwrap_or_default();
-        // Minimum change per unit of work. A change matters if it matters on the side with less work. So the
-        // smaller amount of work is used here.
+        // Minimum change per unit of work. A change matters if it matters on the side with less work, so the smaller
+        // amount of work is used.
         let least_ns = LEAST_NS / before.min(after);
-        let is_asked = |kind: Kind| asked.is_some() || kind.is_in_interrupts();
-        Some(PerWork {
+        // If the user requested no unit, only times that depend on the traffic are divided by the traffic. Otherwise,
+        // less traffic would look like a higher cost of everything that runs at a constant rate.
+        let traffic = asked.is_none().then(|| Traffic::new(self.sides));
+        let is_asked = |(kind, name): &(Kind, String), row: &Row| {
+            (traffic.as_ref()).is_none_or(|traffic| traffic.has(*kind, name, &row.key))
+        };
+        let mut per_work = PerWork {
             work: work.clone(),
             is_asked: asked.is_some(),
             before,
             after,
             changes: self.changes(amounts, least_ns, is_asked),
-        })
+        };
+        if per_work.differs() {
+            let same = per_second.iter().filter(|of| is_same(of));
+            let same: BTreeSet<_> = same.map(|of| (of.kind, &of.name)).collect();
+            for change in &mut per_work.changes {
+                if same.contains(&(change.kind, &change.name)) {
+                    change.conclusion = Conclusion::Unrelated;
+                }
+            }
+            sort(&mut per_work.changes);
+        }
+        Some(per_work)
     }
 
-    /// Returns true if the row can be compared: its name means the same in all recordings, and a recording
-    /// without the row really has no time for it.
+    /// Returns true if the row can be compared. Its name must mean the same in all recordings, and a recording without
+    /// the row must really have no time for it.
     fn is_comparable(&self, (kind, name): &(Kind, String), row: &Row) -> bool {
         let all = || self.sides.into_iter().flatten();
         let key = (*kind, name.clone());
@@ -108,13 +131,13 @@ impl<'r> Matching<'r> {
         self.kinds.contains(kind) && has_same_symbols && all().all(is_known)
     }
 
-    /// Compares the rows of some kinds per unit of work. `work` returns the work in each block of a
-    /// recording. Changes below `least_ns` per unit of work are too small to matter.
+    /// Compares the rows for which `is_asked` returns true per unit of work. `work` returns the work in each block of
+    /// a recording. Changes below `least_ns` per unit of work are too small to matter.
     fn changes(
         &self,
         work: impl Fn(&Recording) -> Vec<f64>,
         least_ns: f64,
-        is_asked: impl Fn(Kind) -> bool,
+        is_asked: impl Fn(&(Kind, String), &Row) -> bool,
     ) -> Vec<Change> {
         let all = || self.sides.into_iter().flatten();
         let keys: BTreeSet<_> = all().flat_map(|of| of.rows.named.keys()).collect();
@@ -122,11 +145,11 @@ impl<'r> Matching<'r> {
             .sides
             .map(|side| side.iter().map(&work).collect::<Vec<_>>());
         let mut changes = Vec::new();
-        for key in keys.into_iter().filter(|(kind, _)| is_asked(*kind)) {
+        for key in keys {
             let Some(row) = all().find_map(|of| of.rows.named.get(key)) else {
                 continue;
             };
-            if !self.is_comparable(key, row) {
+            if !is_asked(key, row) || !self.is_comparable(key, row) {
                 continue;
             }
             let rates = |side: usize| {
@@ -135,7 +158,7 @@ impl<'r> Matching<'r> {
                     Some(row) => Rates::of(&row.blocks, work),
                     None => Rates::of(&vec![Sum::default(); work.len()], work),
                 });
-                Rates::of_side(each.collect())
+                Rates::of_side(each.collect(), self.unit)
             };
             let rates = [rates(0), rates(1)];
             let mut change = change(key.0, &row.name, &row.key, self.unit, &rates);
@@ -201,10 +224,9 @@ impl Rates {
         }
     }
 
-    /// Joins the rates of the recordings of one side. If a side has several recordings, each recording is one
-    /// unit of evidence.
-    fn of_side(mut recordings: Vec<Rates>) -> Rates {
-        if recordings.len() == 1
+    /// Joins the rates of the recordings of one side.
+    fn of_side(mut recordings: Vec<Rates>, unit: Unit) -> Rates {
+        if unit == Unit::Block
             && let Some(only) = recordings.pop()
         {
             return only;
@@ -258,6 +280,7 @@ fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> 
         mean_change: mean.map(|it| it.difference),
         adjusted_mean_p: mean.map(|it| it.p),
         conclusion: Conclusion::TooFew,
+        is_exchanged: false,
     }
 }
 
@@ -289,10 +312,45 @@ fn conclude(changes: &mut [Change]) {
             true if p <= FALSE_SHARE => Conclusion::Differs,
             _ if mean_differs && mean_matters() => Conclusion::MeanDiffers,
             true => Conclusion::Chance,
+            // If a trace is compared with itself, each change is exactly 0. Such a change is too small, even if the
+            // times scatter so much that the confidence interval is wide.
+            false if change.ns() != 0.0 && change.may_matter() => Conclusion::MayMatter,
             false => Conclusion::TooSmall,
         };
     }
+    sort(changes);
+}
+
+/// Marks sampled code that was exchanged, and sorts changes by descending importance.
+fn sort(changes: &mut [Change]) {
+    // Sum of the changes of the differing rows, in nanoseconds, by kind and by direction. The direction is true if the
+    // time grew.
+    let mut differing: BTreeMap<(Kind, bool), f64> = BTreeMap::new();
+    for of in changes.iter() {
+        if of.conclusion == Conclusion::Differs && of.ns() != 0.0 {
+            *differing.entry((of.kind, of.ns() > 0.0)).or_default() += of.ns().abs();
+        }
+    }
+    for change in changes.iter_mut() {
+        let exact: &[Kind] = match change.kind {
+            Kind::InterruptCode => &[Kind::Dpc, Kind::Isr],
+            Kind::ThreadCode => &[Kind::Program],
+            _ => &[],
+        };
+        let has_exact = differing.keys().any(|(kind, _)| exact.contains(kind));
+        let opposite_ns = differing.get(&(change.kind, change.ns() < 0.0));
+        let has_opposite = opposite_ns.is_some_and(|ns| *ns > (1.0 - EXPLAINS) * change.ns().abs());
+        change.is_exchanged = has_exact && has_opposite && change.ns() != 0.0;
+    }
     changes.sort_by(order);
+}
+
+/// Returns true if the data shows that the count and time of a row per second are about the same on both sides.
+fn is_same(of: &Change) -> bool {
+    let (before, after) = (of.before, of.after);
+    let has_same_count =
+        of.kind.is_sampled() || (after.count / before.count - 1.0).abs() < LEAST_SHARE;
+    before.ns.max(after.ns) < FILLS_CPU_NS && has_same_count && of.is_within(LEAST_SHARE)
 }
 
 /// Orders changes by descending importance.
@@ -302,25 +360,28 @@ fn order(a: &Change, b: &Change) -> Ordering {
 
 /// Returns the rank of a change for sorting. The most important rank is 0.
 /// - Changes of the time come before changes of the mean time.
-/// - Among changes of the time, used resources come first. Sums by CPU and sums of waits follow. Details come
-///   last.
+/// - Among changes of the time, used resources come first. Sampled code that was exchanged follows, because a row that
+///   is not sampled has the net change. Then come sums by CPU and sums of waits. Details come last, with waits of
+///   threads that have nothing to do.
 /// - Among changes of the mean time, details come last.
 ///
 /// A detail is a row that divides another row, such as a thread of a program.
 pub(crate) fn class(of: &Change) -> u8 {
+    let is_idle = matches!(of.key, Key::Wait(_, reason) if NOTHING_TO_DO.contains(&reason));
     match of.conclusion {
-        Conclusion::Differs if of.kind.is_detail() => 2,
-        Conclusion::Differs if matches!(of.kind, Kind::Cpu | Kind::Wait) => 1,
+        Conclusion::Differs if of.kind.is_detail() || is_idle => 3,
+        Conclusion::Differs if matches!(of.kind, Kind::Cpu | Kind::Wait) => 2,
+        Conclusion::Differs if of.is_exchanged => 1,
         Conclusion::Differs => 0,
-        Conclusion::MeanDiffers if of.kind.is_detail() => 4,
-        Conclusion::MeanDiffers => 3,
-        _ => 5,
+        Conclusion::MeanDiffers if of.kind.is_detail() => 5,
+        Conclusion::MeanDiffers => 4,
+        _ => 6,
     }
 }
 
-/// Returns the size of a change for sorting. Sampled code explains more than the routine that ran the code.
-/// So the size of sampled code is increased: the code comes first if it explains at least the share
-/// `EXPLAINS` of the same time.
+/// Returns the size of a change for sorting. Sampled code explains more than the routine that ran the code. The size of
+/// sampled code is therefore increased, so that the code comes before the routine if it explains at least the share
+/// `EXPLAINS` of the routine's time.
 pub(crate) fn weight(change: &Change) -> f64 {
     let size = match change.conclusion {
         Conclusion::MeanDiffers => change.parts.mean_ns.abs(),

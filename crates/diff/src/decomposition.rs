@@ -13,9 +13,9 @@ pub struct Parts {
     pub mean_ns: f64,
 }
 
-/// Divides a change of time into the part of the count and the part of the mean time. The size of each part
-/// depends on which of the two changes first. So each part is the mean over both orders (Shapley value). If
-/// one side has no events, there is no mean to compare. The whole change is then part of the count.
+/// Divides a change of time into the part of the count and the part of the mean time. The size of a part depends on the
+/// order in which count and mean time are changed, so each part is the mean over both orders (Shapley value). If one
+/// side has no events, it has no mean time, and the whole change is part of the count.
 pub fn decompose(before: Sum, after: Sum) -> Parts {
     let whole = after.ns - before.ns;
     match (before.mean_ns(), after.mean_ns()) {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use statistics::shift_function::RunQuantiles;
 
-/// Least number of durations of a block whose quantiles are compared.
+/// Minimum number of durations in a block. The quantiles of blocks with fewer durations are not compared.
 const LEAST: usize = 20;
 
-/// Number of bits below those that tell the class of a duration: sign, exponent and six digits of an `f32`. A class
-/// is at most 1.6 % wide.
+/// Number of low bits of an `f32` that do not count for its class. Durations are in the same class if their remaining
+/// bits are equal: sign, exponent and the first six bits of the fraction. A class is therefore at most 1.6 % wide.
 const BITS_BELOW: u32 = 17;
 
 /// Durations that are collected, by block of time.
 pub(crate) struct Collected {
-    // Half the memory of exact numbers, and more digits than a clock has.
+    // An `f32` needs half the memory of an `f64`, and is more precise than a clock.
     blocks: Vec<Vec<f32>>,
 }
 
@@ -35,7 +35,7 @@ impl Collected {
         }
     }
 
-    /// Adds a duration in nanoseconds. Durations up to 0 are none.
+    /// Adds a duration in nanoseconds. Durations of 0 or less are ignored.
     pub(crate) fn add(&mut self, block: usize, ns: i64) {
         if ns > 0 {
             self.blocks[block].push(ns as f32);
@@ -61,8 +61,8 @@ impl Collected {
 }
 
 impl Distribution {
-    /// Returns the durations of several recordings in ascending order, with their numbers. Each has the middle of
-    /// its class.
+    /// Returns pairs of a duration in nanoseconds and a count, one pair for each class, in ascending order. The
+    /// duration is the middle of the class. The count is the number of durations in the class, in all recordings.
     pub(crate) fn weighted<'d>(all: impl Iterator<Item = &'d Distribution>) -> Vec<(f64, f64)> {
         let mut classes: BTreeMap<u32, u64> = BTreeMap::new();
         for (class, count) in all.flat_map(|of| &of.classes) {

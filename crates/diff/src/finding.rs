@@ -2,22 +2,23 @@
 
 use explain::{Evidence, Subject};
 use serde::Serialize;
-use wording::{duration, grouped, listed, size};
+use wording::{Name, Sentence, duration, grouped, listed, size};
 
-use crate::compare::{class, weight};
+use crate::compare::{EXPLAINS, class, weight};
 use crate::sums::Key;
 use crate::{
-    Besides, Change, Conclusion, Diff, Kind, PerWork, Recording, Root, Unit, Work, throughput,
+    Change, Conclusion, Diff, Kind, PerWork, Recording, Root, Unit, Work, doubts, throughput,
 };
 
 /// Statement about a difference between both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// Sentence that states the change.
-    pub sentence: String,
+    pub sentence: Sentence,
     /// Sentences that give the cause, the most important first.
-    pub why: Vec<String>,
-    /// Subjects of the finding: the thing that changed, and the things that explain the change.
+    pub why: Vec<Sentence>,
+    /// Subjects of the finding, such as programs and modules: the subject that changed, and the subjects that explain
+    /// the change.
     pub subjects: Vec<Subject>,
     /// Evidence from each recording: the rows with the numbers of the finding.
     pub evidence: Vec<Proof>,
@@ -50,16 +51,25 @@ pub enum When {
 /// Maximum number of findings.
 const FINDINGS: usize = 10;
 
-/// Maximum change of a time, as a share, for which a sentence says that the time is about the same.
+/// Share of the longer time. If the whole confidence interval of a change is below this share, a sentence says that the
+/// time is about the same.
 const SAME: f64 = 0.1;
 
-/// Minimum share of time without a counterpart. From this share on, a finding mentions it as a doubt.
-const UNMATCHED: f64 = 0.05;
+/// Minimum share of a module's change that code must explain to be named as its cause.
+const MOST: f64 = 0.5;
+
+/// Upper limit of the share of a change that counts as all of it. It exceeds 1, because samples do not show the exact
+/// time of the DPCs in which they were taken.
+const ABOUT_ALL: f64 = 1.05;
+
+/// Range for the change of a call, as a share of the finding's change. A call is named as a cause only if its change
+/// is in this range.
+const STACKS: std::ops::RangeInclusive<f64> = 0.5..=1.5;
 
 impl Finding {
     pub(crate) fn new(sentence: String, subject: Option<Subject>) -> Finding {
         Finding {
-            sentence,
+            sentence: sentence.into(),
             why: Vec::new(),
             subjects: subject.into_iter().collect(),
             evidence: Vec::new(),
@@ -67,9 +77,9 @@ impl Finding {
         }
     }
 
-    /// Adds a sentence about a cause and, if known, the thing that is the cause.
+    /// Adds a sentence about a cause and, if known, the subject that is the cause.
     pub(crate) fn because(&mut self, why: String, subject: Option<Subject>) {
-        self.why.push(why);
+        self.why.push(why.into());
         self.subjects
             .extend(subject.filter(|it| !self.subjects.contains(it)));
     }
@@ -92,8 +102,8 @@ impl Finding {
     }
 }
 
-/// Returns the findings. Lost throughput comes first, then used resources and waits. If the work differs, the
-/// changes per unit of work are included.
+/// Returns the findings. Lost throughput comes first, then used resources and waits. The changes per unit of work are
+/// included in three cases: the work differs, the user requested the unit, or no time per second differs.
 pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
     let lost = throughput::lost(diff, sides);
     let per_second = of_changes(diff, &diff.per_second, None, sides);
@@ -106,11 +116,14 @@ pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
         of_changes(diff, &work.changes, Some(work), sides)
     });
     let rank = |change: &Change, of: Option<&PerWork>| {
-        // If the work differs, the change of the time per second only follows the change of the work. Then
-        // the change of the time per unit of work is the answer.
-        let is_of_work = change.kind.is_in_interrupts() && work.is_some_and(PerWork::differs);
+        // If the amount of work differs, the time per second of a row that depends on the work differs, too. Then the
+        // change of the time per unit of work is the answer.
+        let is_of_work = work.is_some_and(PerWork::differs)
+            && change.kind.is_in_interrupts()
+            && diff.per_unit(change).is_some();
         let is_asked = of.is_some_and(|work| work.is_asked);
-        // Changes per unit of work are compared by their size at the smaller amount of work per second.
+        // Changes per unit of work and changes per second are sorted together. To be comparable, a change per unit of
+        // work is multiplied by the work per second of the side with less work.
         let rate = of.map_or(1.0, |work| work.before.min(work.after));
         (
             !is_asked,
@@ -148,7 +161,9 @@ fn of_changes<'d>(
         .iter()
         .filter(|it| it.differs() && !it.kind.is_detail())
     {
-        if findings.len() >= FINDINGS || explained.iter().any(|it| std::ptr::eq(*it, change)) {
+        let is_explained = explained.iter().any(|it| std::ptr::eq(*it, change))
+            || change.kind == Kind::Cpu && has_routine_of(change, &findings);
+        if findings.len() >= FINDINGS || is_explained {
             continue;
         }
         let mut finding = Finding::new(sentence(change, work), subject(change));
@@ -156,35 +171,136 @@ fn of_changes<'d>(
         if let Some(work) = work {
             finding.prove(sides, |of| Some(of.work_evidence(&work.work)));
         }
-        for cause in causes(change, changes) {
-            let share = (cause.ns() / change.ns()).min(1.0) * 100.0;
-            let why = format!("{share:.0} % of it is {}{}.", code(cause), ends(cause));
+        // If other modules replace this module, the sentence about them comes first, because it has the net change.
+        if let Some(why) = in_return(change, changes, work) {
+            finding.because(why, None);
+        }
+        for Cause { of: cause, ns } in causes(change, changes, work, sides) {
+            let share = ns / change.ns();
+            let why = match share <= ABOUT_ALL {
+                true => format!(
+                    "{:.0} % of the change is {}{}.",
+                    share.min(1.0) * 100.0,
+                    code(cause),
+                    ends(cause)
+                ),
+                false => format!(
+                    "{} {} is {}{}; {}.",
+                    time_text(ns.abs()),
+                    more_or_less(ns),
+                    code(cause),
+                    ends(cause),
+                    match has_opposite(cause, changes) {
+                        true => "other parts changed in the opposite direction",
+                        false => "the parts are estimates, and their sum differs from the whole",
+                    }
+                ),
+            };
             finding.because(why, subject(cause));
             finding.prove(sides, |of| Some(of.evidence(cause)));
-            explained.push(cause);
+            if ns / cause.ns() >= EXPLAINS {
+                explained.push(cause);
+            }
         }
         if work.is_none() && !(has_stacks && change.kind.is_in_interrupts()) {
             has_stacks |= change.kind.is_in_interrupts();
             add_stacks(&mut finding, diff, change, sides);
         }
-        finding.doubts = doubts(diff, change, work);
+        finding.doubts = doubts::of_finding(diff, change, work, sides);
         findings.push((change, finding));
     }
     findings
 }
 
-/// Returns the changes that explain most of the change `of`. They are the code that ran in DPCs, the function
-/// of a module, or the thread of a program.
-fn causes<'d>(of: &Change, changes: &'d [Change]) -> Vec<&'d Change> {
+/// Returns true if a row of the same kind changed in the direction opposite to `part`, and chance does not explain
+/// this.
+fn has_opposite(part: &Change, changes: &[Change]) -> bool {
+    let is_opposite =
+        |of: &Change| of.kind == part.kind && of.differs() && of.ns() * part.ns() < 0.0;
+    changes.iter().any(is_opposite)
+}
+
+/// Returns true if a finding about a module's DPCs or ISRs explains most of the change of a CPU's DPCs and ISRs.
+fn has_routine_of(cpu: &Change, findings: &[(&Change, Finding)]) -> bool {
+    findings
+        .iter()
+        .any(|(of, _)| matches!(of.kind, Kind::Dpc | Kind::Isr) && of.ns() / cpu.ns() >= EXPLAINS)
+}
+
+/// Maximum ratio of the numbers of DPCs or ISRs of two modules. Above this ratio, one module does not seem to replace
+/// the other.
+const SAME_RATE: f64 = 2.0;
+
+/// Returns a sentence about the modules that replace a module: one module is gone and others are new, or the reverse.
+/// Only modules with about as many DPCs or ISRs count, because others belong to another device.
+fn in_return(change: &Change, changes: &[Change], work: Option<&PerWork>) -> Option<String> {
+    let end = |of: &Change| (of.before.count > 0.0, of.after.count > 0.0);
+    let opposite = match end(change) {
+        (true, false) => (false, true),
+        (false, true) => (true, false),
+        _ => return None,
+    };
+    let calls = |of: &Change| of.before.count.max(of.after.count);
+    let replaces = |of: &&Change| {
+        let ratio = calls(of) / calls(change);
+        let is_similar = (1.0 / SAME_RATE..=SAME_RATE).contains(&ratio);
+        of.kind == change.kind && of.differs() && end(of) == opposite && is_similar
+    };
+    let others: Vec<&Change> = changes.iter().filter(replaces).collect();
+    if !matches!(change.kind, Kind::Dpc | Kind::Isr) || others.is_empty() {
+        return None;
+    }
+    let names = others.iter().map(|of| {
+        format!(
+            "{} ({})",
+            name(of),
+            time_text(of.before.ns.max(of.after.ns))
+        )
+    });
+    let state = match opposite {
+        (false, _) => "new",
+        _ => "gone",
+    };
+    let sum = change.ns() + others.iter().map(|of| of.ns()).sum::<f64>();
+    Some(format!(
+        "In return, {} {} {state}: together {} {} {}.",
+        listed(names.collect::<Vec<_>>()),
+        if others.len() == 1 { "is" } else { "are" },
+        time_text(sum.abs()),
+        more_or_less(sum),
+        work.map_or("per second".to_owned(), |work| format!("per {}", work.work))
+    ))
+}
+
+/// Change that explains a part of another change.
+struct Cause<'d> {
+    of: &'d Change,
+    /// Explained part of the other change, in nanoseconds per unit.
+    ns: f64,
+}
+
+/// Returns the changes that explain the change `of`: the change of the code that ran in the DPCs of a module, or the
+/// greatest change of a function of a module, of a thread of a program, or of the code that waited.
+fn causes<'d>(
+    of: &Change,
+    changes: &'d [Change],
+    work: Option<&PerWork>,
+    sides: [&[Recording]; 2],
+) -> Vec<Cause<'d>> {
     if of.conclusion != Conclusion::Differs {
         return Vec::new();
     }
+    let parts = || {
+        let differ = |part: &&Change| part.conclusion == Conclusion::Differs;
+        let parts = changes.iter().filter(differ);
+        parts.filter(|part| (part.ns() > 0.0) == (of.ns() > 0.0))
+    };
     let greatest = |is_part: &dyn Fn(&Change) -> bool| {
-        let parts = changes
-            .iter()
-            .filter(|it| it.conclusion == Conclusion::Differs);
-        let mut parts = parts.filter(|part| (part.ns() > 0.0) == (of.ns() > 0.0));
-        parts.find(|part| is_part(part))
+        let part = parts().find(|part| is_part(part))?;
+        Some(Cause {
+            of: part,
+            ns: part.ns(),
+        })
     };
     let name = of.name.to_lowercase();
     let function = |kind: Kind, module: String| {
@@ -194,11 +310,25 @@ fn causes<'d>(of: &Change, changes: &'d [Change]) -> Vec<&'d Change> {
     };
     match of.kind {
         Kind::Dpc => {
-            let code = greatest(&|part| part.kind == Kind::InterruptCode);
-            let within =
-                code.and_then(|code| function(Kind::InterruptFunction, code.name.to_lowercase()));
+            let code = parts().filter(|part| part.kind == Kind::InterruptCode);
+            let code = code.map(|part| Cause {
+                of: part,
+                ns: dpc_code(&name, &part.name.to_lowercase(), work, sides),
+            });
+            let code = code
+                .filter(|cause| cause.ns / of.ns() >= MOST)
+                .max_by(|a, b| a.ns.abs().total_cmp(&b.ns.abs()));
+            let within = match &code {
+                // Samples show that the function ran in DPCs, but they do not show the module of these DPCs.
+                Some(Cause { of, ns }) if ns / of.ns() >= EXPLAINS => {
+                    function(Kind::InterruptFunction, of.name.to_lowercase())
+                }
+                Some(_) => None,
+                None => function(Kind::DpcFunction, name),
+            };
             code.into_iter().chain(within).collect()
         }
+        Kind::Isr => function(Kind::IsrFunction, name).into_iter().collect(),
         Kind::InterruptCode => function(Kind::InterruptFunction, name)
             .into_iter()
             .collect(),
@@ -210,11 +340,35 @@ fn causes<'d>(of: &Change, changes: &'d [Change]) -> Vec<&'d Change> {
             };
             greatest(&is_thread).into_iter().collect()
         }
+        Kind::Wait => {
+            let is_code = |part: &Change| match (&part.key, &of.key) {
+                (Key::WaitCode(program, reason, _), Key::Wait(of, why)) => {
+                    program == of && reason == why
+                }
+                _ => false,
+            };
+            greatest(&is_code).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
 
-/// Adds the deepest call of the sampled stacks that still has most of the change.
+/// Returns the change of the sampled time of code in DPCs, per second or per unit of work. `dpcs` is the module of the
+/// DPCs and `code` the module of the code, both in lower case.
+fn dpc_code(dpcs: &str, code: &str, work: Option<&PerWork>, sides: [&[Recording]; 2]) -> f64 {
+    let rate = |of: &Recording| {
+        let amount = match work {
+            Some(work) => of.work.get(&work.work).map_or(0.0, |it| it.iter().sum()),
+            None => of.seconds,
+        };
+        let ns = of.dpc_code.get(&(dpcs.into(), code.into()));
+        ns.copied().unwrap_or(0.0) / amount
+    };
+    let [before, after] = sides.map(|side| side.iter().map(rate).sum::<f64>() / side.len() as f64);
+    after - before
+}
+
+/// Adds a cause: the deepest call in the sampled stacks that still has most of the change.
 fn add_stacks(finding: &mut Finding, diff: &Diff, change: &Change, sides: [&[Recording]; 2]) {
     /// Number of calls that a sentence shows.
     const SHOWN: usize = 3;
@@ -224,28 +378,36 @@ fn add_stacks(finding: &mut Finding, diff: &Diff, change: &Change, sides: [&[Rec
         _ => return,
     };
     let tree = &diff.stacks;
-    let Some((whole, at)) = tree.roots.get(&root).zip(tree.blamed(&root)) else {
+    let Some(at) = tree.blamed(&root) else {
         return;
     };
     let call = &tree.calls[at];
-    let whole = tree.calls[*whole].change_ns();
-    if (call.change_ns() > 0.0) != (change.ns() > 0.0) || change.conclusion != Conclusion::Differs {
+    let share = call.change_ns() / change.ns();
+    if !STACKS.contains(&share) || change.conclusion != Conclusion::Differs {
         return;
     }
     let path = tree.path(at);
+    // Nearly all stacks contain the outermost call, so it explains nothing.
+    if path.len() < 2 {
+        return;
+    }
     let stacks = |of: &Recording| tree.reaching(at, &root, of, sides);
     let of_each = |of: &Recording| of.stack_evidence(&root, &stacks(of));
     if sides.into_iter().flatten().any(|of| of_each(of).is_none()) {
         return;
     }
+    let of_all = match root {
+        Root::Interrupts => " of all DPCs and ISRs",
+        Root::Program(_) => "",
+    };
     let from = path.len().saturating_sub(SHOWN);
     let cut = if from > 0 { "… → " } else { "" };
     finding.because(
         format!(
-            "In sampled call stacks, {:.0} % of the change is below {cut}{}: {} before and {} after \
-             per second.",
-            (call.change_ns() / whole * 100.0).min(100.0),
-            path[from..].join(" → "),
+            "In sampled call stacks{of_all}, most of the change is below {cut}{}: {} per second before and {} after.",
+            (path[from..].iter().map(|call| Name(call).to_string()))
+                .collect::<Vec<_>>()
+                .join(" → "),
             time_text(call.before_ns),
             time_text(call.after_ns)
         ),
@@ -264,7 +426,14 @@ impl Change {
     }
 }
 
-/// Describes a change in one sentence.
+fn more_or_less(ns: f64) -> &'static str {
+    match ns > 0.0 {
+        true => "more",
+        false => "less",
+    }
+}
+
+/// Describes a change in one sentence. `work` is the unit of work; `None` for times per second.
 fn sentence(change: &Change, work: Option<&PerWork>) -> String {
     let per = work.map_or("per second".to_owned(), |work| format!("per {}", work.work));
     let (before, after) = (change.before, change.after);
@@ -276,7 +445,7 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
         } else {
             "more"
         };
-        let total = match (after.ns / before.ns - 1.0).abs() < SAME {
+        let total = match change.is_within(SAME) {
             true => "so the total time is about the same".to_owned(),
             false => format!(
                 "and chance may explain the change of the total time, {} before and {} after",
@@ -296,9 +465,9 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
         );
     }
     let ns = change.ns();
-    let more = if ns > 0.0 { "more" } else { "less" };
+    let more = more_or_less(ns);
     let time = match change.kind {
-        Kind::Ready | Kind::Wait => "time waited",
+        Kind::Ready | Kind::Wait | Kind::WaitCode => "time waited",
         Kind::Disk | Kind::File => "time to serve requests",
         _ => "CPU time",
     };
@@ -316,31 +485,90 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
 fn row_name(change: &Change) -> String {
     let place = match change.kind {
         Kind::Cpu => " (DPCs and ISRs)",
-        Kind::Dpc => " in DPCs",
-        Kind::Isr => " in ISRs",
+        Kind::Dpc | Kind::DpcFunction => " in DPCs",
+        Kind::Isr | Kind::IsrFunction => " in ISRs",
         Kind::InterruptCode | Kind::InterruptFunction => " within DPCs and ISRs",
         Kind::ThreadCode | Kind::ThreadFunction => " within threads",
         Kind::Ready => " (waits for a CPU)",
-        Kind::Wait => " (waits)",
+        Kind::Wait | Kind::WaitCode => " (waits)",
         _ => "",
     };
-    format!("{}{place}", change.name)
+    format!("{}{place}", name(change))
+}
+
+/// Returns the program in the name of a row, and the rest of the name. `program` is its lower-case name.
+fn in_program<'a>(change: &'a Change, program: &str) -> Option<(Name<'a>, &'a str)> {
+    let (own, rest) = change.name.split_at_checked(program.len())?;
+    let rest = rest.strip_prefix(": ")?;
+    (own.to_lowercase() == program).then_some((Name(own), rest))
+}
+
+/// Returns the program and the start function of a row of threads that have no name.
+fn start_of(change: &Change) -> Option<(Name<'_>, Name<'_>)> {
+    let Key::Thread(program, Some(_)) = &change.key else {
+        return None;
+    };
+    let (program, thread) = in_program(change, program)?;
+    Some((program, Name(thread.strip_prefix("starts in ")?)))
+}
+
+/// Returns the name of a row in a sentence. The rows of CPUs and disks have names of this program.
+pub(crate) fn name(change: &Change) -> String {
+    match &change.key {
+        Key::Cpu(_) | Key::Disk(..) => return change.name.clone(),
+        Key::Wait(program, _) => {
+            if let Some((program, reason)) = in_program(change, program) {
+                return format!("{program}: {reason}");
+            }
+        }
+        Key::Thread(program, _) => {
+            if let Some((program, function)) = start_of(change) {
+                return format!("{program}: starts in {function}");
+            }
+            if let Some((program, thread)) = in_program(change, program) {
+                return format!("{program}: {}", Name(thread));
+            }
+        }
+        Key::WaitCode(program, reason, _) => {
+            let reason = explain::wait_reason(*reason);
+            let code = in_program(change, program).and_then(|(program, rest)| {
+                let code = rest.strip_prefix(&*reason)?.strip_prefix(" in ")?;
+                Some((program, code))
+            });
+            if let Some((program, code)) = code {
+                return format!("{program}: {reason} in {}", Name(code));
+            }
+        }
+        Key::Name | Key::Function(_) => {}
+    }
+    Name(&change.name).to_string()
 }
 
 /// Returns words for a cause. They follow the word "is" in a sentence.
 fn code(cause: &Change) -> String {
-    match cause.kind {
-        Kind::InterruptCode => format!("code of {}", cause.name),
-        Kind::Thread => format!("of the threads {}", cause.name),
-        _ => format!("in {}", cause.name),
+    match (cause.kind, &cause.key) {
+        (Kind::InterruptCode, _) => format!("code of {}", name(cause)),
+        (_, Key::Thread(program, _)) => {
+            if let Some((program, function)) = start_of(cause) {
+                return format!("in threads of {program} that start in {function}");
+            }
+            match in_program(cause, program) {
+                Some((program, thread)) => {
+                    format!("in threads of {program} with the name {}", Name(thread))
+                }
+                None => format!("in threads {}", name(cause)),
+            }
+        }
+        (_, Key::WaitCode(_, _, code)) => format!("in {}", Name(code.label())),
+        _ => format!("in {}", name(cause)),
     }
 }
 
 /// Returns a remark if only one side has the row.
 fn ends(change: &Change) -> &'static str {
     match (change.before.count > 0.0, change.after.count > 0.0) {
-        (false, _) => " (it is new)",
-        (_, false) => " (it is gone)",
+        (false, _) => " (new)",
+        (_, false) => " (gone)",
         _ => "",
     }
 }
@@ -350,11 +578,13 @@ pub(crate) fn subject(change: &Change) -> Option<Subject> {
     match (&change.key, change.kind) {
         (Key::Disk(number, _), _) => Some(Subject::Disk { number: *number }),
         (Key::Cpu(number), _) => Some(Subject::Cpu { number: *number }),
-        (Key::Wait(program, _) | Key::Thread(program, _), _) => Some(Subject::Process {
-            id: None,
-            row: None,
-            name: Some(program.to_string()),
-        }),
+        (Key::Wait(program, _) | Key::WaitCode(program, ..) | Key::Thread(program, _), _) => {
+            Some(Subject::Process {
+                id: None,
+                row: None,
+                name: Some(program.to_string()),
+            })
+        }
         (_, Kind::Program | Kind::Ready) => Some(Subject::Process {
             id: None,
             row: None,
@@ -363,78 +593,72 @@ pub(crate) fn subject(change: &Change) -> Option<Subject> {
         (_, Kind::Dpc | Kind::Isr | Kind::InterruptCode | Kind::ThreadCode) => {
             Some(Subject::Module { name })
         }
-        (_, Kind::InterruptFunction | Kind::ThreadFunction) => Some(Subject::Routine { name }),
+        (
+            _,
+            Kind::DpcFunction | Kind::IsrFunction | Kind::InterruptFunction | Kind::ThreadFunction,
+        ) => Some(Subject::Routine { name }),
         _ => None,
     }
 }
 
-/// Returns the doubts about the finding of one change.
-fn doubts(diff: &Diff, change: &Change, work: Option<&PerWork>) -> Vec<String> {
-    let mut doubts = Vec::new();
-    let of_kind = diff.unmatched.iter().find(|it| it.kind == change.kind);
-    if let Some(unmatched) = of_kind
-        && unmatched.before.max(unmatched.after) > UNMATCHED
-    {
-        doubts.push(format!(
-            "{:.0} % of the time before and {:.0} % of the time after the change is in rows that only one \
-             side has",
-            unmatched.before * 100.0,
-            unmatched.after * 100.0
-        ));
-    }
-    if work.is_none()
-        && change.kind.is_in_interrupts()
-        && diff.per_work.as_ref().is_some_and(PerWork::differs)
-    {
-        doubts.push(
-            "The work differs by more than 5 %: compare the times per unit of work, too".into(),
-        );
-    }
-    if change.kind == Kind::Wait {
-        doubts.push(
-            "A thread that has nothing to do waits, too: longer waits need not be a delay"
-                .to_owned(),
-        );
-    }
-    doubts
-}
-
 impl Diff {
     /// Returns the doubts about all findings.
-    pub fn doubts(&self) -> Vec<String> {
-        let mut doubts = Vec::new();
+    pub fn doubts(&self) -> Vec<Sentence> {
+        let mut doubts: Vec<Sentence> = Vec::new();
         if self.unit == Unit::Block {
             doubts.push(
                 "One trace on each side shows only that the traces differ. More traces are needed to show \
                  whether the change is the reason"
-                    .to_owned(),
+                    .into(),
             );
-        } else if self.besides != Besides::default() {
-            doubts.push("Something else differs, too, and may be the reason".to_owned());
+        } else if !self.findings.is_empty() {
+            // If there is no finding, the answer already names the other differences. A driver that is the subject of a
+            // finding is part of the finding, so it is not listed again.
+            let subjects: Vec<&Subject> =
+                self.findings.iter().flat_map(|it| &it.subjects).collect();
+            doubts.extend(self.besides.other_reasons(&subjects));
+        }
+        if self.has_copies {
+            doubts
+                .push("A trace is given more than once: its copy is no second observation".into());
+        }
+        if self.before.damaged + self.after.damaged > 0 {
+            doubts.push(format!(
+                "Files are damaged or cut ({} before, {} after the change; laglab info says where): sums may be too \
+                 small",
+                self.before.damaged, self.after.damaged
+            ).into());
         }
         if self.before.lost_events + self.after.lost_events > 0 {
-            doubts.push(format!(
-                "Events were lost ({} before, {} after the change): sums may be too small",
-                grouped(self.before.lost_events),
-                grouped(self.after.lost_events)
-            ));
+            doubts.push(
+                format!(
+                    "Events were lost ({} before, {} after the change): sums may be too small",
+                    grouped(self.before.lost_events),
+                    grouped(self.after.lost_events)
+                )
+                .into(),
+            );
         }
         doubts
     }
 
     /// Returns the answer in one sentence. The sentence is the first finding. If there is no finding, the
     /// sentence states how much was compared.
-    pub fn answer(&self) -> String {
+    pub fn answer(&self) -> Sentence {
         if let Some(first) = self.findings.first() {
             let because = first.why.first();
             return match because {
-                Some(why) => format!("{} {why}", first.sentence),
+                Some(why) => format!("{:#} {why:#}", first.sentence).into(),
                 None => first.sentence.clone(),
             };
         }
+        self.without_findings().into()
+    }
+
+    /// Returns the answer if there are no findings.
+    fn without_findings(&self) -> String {
         if self.per_second.is_empty() {
-            return "Nothing to compare: the recordings have no kind of event in common."
-                .to_owned();
+            return "Unknown: the traces have no kind of event in common.".to_owned();
         }
         let (units, least) = (self.before.units.min(self.after.units), self.unit.least());
         if units < least {
@@ -447,19 +671,39 @@ impl Diff {
                 "Unknown: {found} cannot distinguish a change from chance; at least {least} on each side are needed."
             );
         }
-        let is_chance = |it: &&Change| it.conclusion == Conclusion::Chance;
-        let chance = self.per_second.iter().filter(is_chance).count() as u64;
-        let least_p = self.per_second.iter().filter_map(|it| it.adjusted_p);
-        let least_p = least_p.fold(1.0, f64::min);
-        let answer = format!(
-            "No difference that matters per second: {} compared, {} perhaps by chance, smallest p {least_p:.3}.",
-            wording::counted(self.per_second.len() as u64, "row", "rows"),
-            wording::counted(chance, "change", "changes")
-        );
+        let compared = wording::counted(self.per_second.len() as u64, "row", "rows");
+        let is_open =
+            |it: &&Change| matches!(it.conclusion, Conclusion::Chance | Conclusion::MayMatter);
+        // Resources come before waits, and rows come before the rows that divide them.
+        let class = |of: &Change| (!of.kind.is_detail(), !matches!(of.kind, Kind::Wait));
+        let by_size = |a: &&Change, b: &&Change| {
+            (class(a).cmp(&class(b))).then_with(|| a.ns().abs().total_cmp(&b.ns().abs()))
+        };
+        let open = || self.per_second.iter().filter(is_open);
+        let answer = match open().max_by(by_size) {
+            None => format!("No difference that matters per second: {compared} compared."),
+            Some(largest) => {
+                let interval = largest.change.map_or_else(String::new, |change| {
+                    let [low, high] = [change.low, change.high].map(signed_time);
+                    format!(" (95 % interval {low} to {high})")
+                });
+                let longer = match self.unit {
+                    Unit::Block => "longer times, or at least three traces on each side",
+                    Unit::Recording => "more traces on each side",
+                };
+                format!(
+                    "Unknown: {} of {compared} may have changed by enough to matter. Largest: {}, {} per \
+                     second{interval}. Compare {longer}.",
+                    open().count(),
+                    row_name(largest),
+                    signed_time(largest.ns()),
+                )
+            }
+        };
         let facts: Vec<&str> = self.besides.facts.iter().map(|it| it.fact).collect();
         match facts.is_empty() {
             true => answer,
-            false => format!("{answer} Something else differs: {}.", listed(&facts)),
+            false => format!("{answer} Other differences: {}.", listed(&facts)),
         }
     }
 }
@@ -474,14 +718,24 @@ pub fn rate_text(work: &Work, per_second: f64) -> String {
     }
 }
 
+/// Formats a change of a time, with its sign.
+fn signed_time(ns: f64) -> String {
+    let sign = if ns > 0.0 { "+" } else { "" };
+    format!("{sign}{}", time_text(ns))
+}
+
 pub(crate) fn time_text(ns: f64) -> String {
     duration(ns.round() as i64)
 }
 
-/// Formats a count. Counts from 10 on have no decimals, and smaller counts have two.
+/// Formats a count. Counts from 10 on have no decimals, and smaller counts have three significant digits.
 pub fn count_text(count: f64) -> String {
     match count {
         10.0.. => grouped(count.round() as u64),
-        _ => format!("{count:.2}"),
+        _ if count > 0.0 => {
+            let digits = 2.0 - count.log10().floor();
+            format!("{count:.*}", digits.clamp(0.0, 9.0) as usize)
+        }
+        _ => "0".to_owned(),
     }
 }

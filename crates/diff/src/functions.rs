@@ -24,6 +24,13 @@ pub(crate) struct Code {
     pub(crate) function: Option<Box<str>>,
 }
 
+impl Code {
+    /// Returns the name of the function, or of the module if it has no symbols.
+    pub(crate) fn label(&self) -> &str {
+        self.function.as_ref().unwrap_or(&self.module)
+    }
+}
+
 impl<'a> FunctionNames<'a> {
     pub(crate) fn new(names: &'a Identities, functions: Option<&'a dyn Functions>) -> Self {
         FunctionNames {
@@ -78,7 +85,7 @@ impl<'a> FunctionNames<'a> {
         &self.code
     }
 
-    /// Returns two sets of modules: those with names of functions, and those without.
+    /// Returns the set of modules with names of functions and the set of modules without names.
     pub(crate) fn symbols(&self) -> Symbols {
         let mut symbols = Symbols::default();
         for code in &self.code {

@@ -8,6 +8,7 @@ use tables::{InterruptsView, StoreError, Table};
 
 use crate::Kind;
 use crate::distribution::{Collected, Distribution};
+use crate::functions::{Code, FunctionNames};
 use crate::sums::{Key, Sums};
 
 /// Kinds of service routines in the column `kind`. All other kinds are DPCs.
@@ -16,7 +17,11 @@ pub(crate) const ISRS: [&str; 3] = ["isr", "msi", "passive_isr"];
 /// Kinds of routines that run in threads, in the column `kind`.
 pub(crate) const IN_THREADS: [&str; 2] = ["threaded_dpc", "passive_isr"];
 
-/// Sums over DPCs and service routines, in addition to the sums of the compared rows.
+/// Times of DPCs or service routines, in nanoseconds. The key has the CPU, the kind (`Kind::Dpc` or `Kind::Isr`), and
+/// the module in lower case.
+pub(crate) type RoutineTimes = BTreeMap<(u16, Kind, Box<str>), f64>;
+
+/// Facts about DPCs and service routines that the compared rows do not contain.
 pub(crate) struct Interrupts {
     /// Recorded kinds of rows.
     pub(crate) recorded: BTreeSet<Kind>,
@@ -24,23 +29,31 @@ pub(crate) struct Interrupts {
     pub(crate) dpcs: Vec<f64>,
     /// Time of DPCs and service routines on each CPU, in nanoseconds.
     pub(crate) by_cpu: BTreeMap<u16, f64>,
+    pub(crate) by_routine: RoutineTimes,
     /// Durations of DPCs, from their start to their end.
     pub(crate) durations: Distribution,
 }
 
 /// Adds DPCs and service routines to the sums.
-pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, StoreError> {
+pub(crate) fn add(
+    reader: &Reader<'_>,
+    functions: &mut FunctionNames<'_>,
+    sums: &mut Sums,
+) -> Result<Interrupts, StoreError> {
     let blocks = sums.blocks.clone();
     let table = reader.table(Table::Interrupts)?;
     let mut found = Interrupts {
         recorded: BTreeSet::new(),
         dpcs: vec![0.0; blocks.count],
         by_cpu: BTreeMap::new(),
+        by_routine: RoutineTimes::new(),
         durations: Distribution::default(),
     };
     let mut durations = Collected::new(blocks.count);
     let mut slots = FxHashMap::default();
+    let mut of_functions = FxHashMap::default();
     let mut cpus = FxHashMap::default();
+    let mut by_image: FxHashMap<(u16, Kind, Option<u32>), f64> = FxHashMap::default();
     let columns = [
         "end_ns",
         "cpu",
@@ -48,6 +61,7 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
         "duration_ns",
         "exclusive_ns",
         "image_row",
+        "routine",
     ];
     for batch in reader.batches(&table, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
@@ -57,11 +71,11 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
                 continue;
             };
             let is_in_thread = IN_THREADS.contains(&kind);
-            let kind = match ISRS.contains(&kind) {
-                true => Kind::Isr,
-                false => Kind::Dpc,
+            let (kind, of_function) = match ISRS.contains(&kind) {
+                true => (Kind::Isr, Kind::IsrFunction),
+                false => (Kind::Dpc, Kind::DpcFunction),
             };
-            found.recorded.insert(kind);
+            found.recorded.extend([kind, of_function]);
             let block = blocks.at(routines.end_ns[row]);
             let (Some(ns), Some(block)) = (routines.exclusive_ns.get(row), block) else {
                 continue;
@@ -71,24 +85,47 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<Interrupts, St
                 let ns = routines.duration_ns.get(row);
                 durations.add(block, ns.unwrap_or(0));
             }
+            let image = routines.image_row.get(row);
             if !is_in_thread {
                 let cpu = routines.cpu[row];
+                *by_image.entry((cpu, kind, image)).or_default() += ns as f64;
                 *found.by_cpu.entry(cpu).or_default() += ns as f64;
                 let slot = *cpus.entry(cpu).or_insert_with(|| {
                     sums.slot(Kind::Cpu, Some(&format!("CPU {cpu}")), Key::Cpu(cpu))
                 });
                 sums.of(Kind::Cpu, slot)[block].add(1.0, ns as f64);
             }
-            let image = routines.image_row.get(row);
             let slot = *slots
                 .entry((kind, image))
                 .or_insert_with(|| sums.slot(kind, reader.names.module_label(image), Key::Name));
             sums.of(kind, slot)[block].add(1.0, ns as f64);
+            let id = image.and_then(|image| functions.at(image, routines.routine[row]));
+            if let Some(id) = id
+                && let Code {
+                    module,
+                    function: Some(function),
+                } = functions.code(id)
+            {
+                let slot = *of_functions.entry((of_function, id)).or_insert_with(|| {
+                    let key = Key::Function(module.to_lowercase().into());
+                    sums.slot(of_function, Some(function), key)
+                });
+                sums.of(of_function, slot)[block].add(1.0, ns as f64);
+            }
+        }
+    }
+    for ((cpu, kind, image), ns) in by_image {
+        if let Some(module) = reader.names.module_label(image) {
+            let key = (cpu, kind, module.to_lowercase().into());
+            *found.by_routine.entry(key).or_default() += ns;
         }
     }
     found.durations = durations.finish();
-    // The rows of CPUs sum DPCs and ISRs. So both must be recorded.
-    if found.recorded.len() == 2 {
+    // The row of a CPU is the sum of its DPCs and ISRs, so both must be recorded.
+    if [Kind::Dpc, Kind::Isr]
+        .iter()
+        .all(|kind| found.recorded.contains(kind))
+    {
         found.recorded.insert(Kind::Cpu);
     }
     Ok(found)

@@ -7,8 +7,9 @@ use explain::{PathPart, PathTime};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tables::{CpuRunsView, Identities, MarksView, Options, Store, StoreError, Table};
+use wording::listed;
 
-/// Thread and intervals whose critical path is divided.
+/// Thread and intervals of time whose critical path is divided into parts.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
     /// Name of the thread or of its program. If several threads match, the thread that ran most is used.
@@ -155,17 +156,23 @@ pub struct Latency {
     pub before_ns: f64,
     /// Mean length of an interval after the change, in nanoseconds.
     pub after_ns: f64,
-    /// Parts of the critical path, sorted by descending change. The sum of the parts and the residual is the
-    /// length of an interval.
+    /// Parts of the critical path, sorted by descending change. The changes of the parts and the residual sum up to the
+    /// change of the length of an interval.
     pub parts: Vec<LatencyPart>,
     /// Change of the time that the critical path does not explain, in nanoseconds.
     pub residual_ns: f64,
+    /// Share of the time before the change that the critical paths cover. A path has a maximum number of steps, so the
+    /// share can be less than 1. In this case, the parts before the change are scaled to the whole time.
+    pub reached_before: f64,
+    /// Share of the time after the change that the critical paths cover, and to which the parts after the change are
+    /// scaled.
+    pub reached_after: f64,
 }
 
 /// Part of the critical path.
 #[derive(Clone, Debug, Serialize)]
 pub struct LatencyPart {
-    /// Program of the thread on the path; `None` for the thread itself.
+    /// Program of the thread on the path; `None` for the examined thread.
     pub program: Option<String>,
     /// State of the thread on the path.
     pub state: String,
@@ -191,6 +198,21 @@ impl Latency {
                 parts.entry(part).or_default()[side] += mean(side, *ns);
             }
         }
+        // A path has a limited number of steps and begins at the end of an interval. The parts must be scaled:
+        // otherwise, the parts of a path that covers a quarter of the time would be compared with the parts of a whole
+        // path.
+        let reached = [0, 1].map(|side| {
+            let too_far = parts.iter().filter(|(part, _)| part.1 == PathTime::TooFar);
+            let missed: f64 = too_far.map(|(_, ns)| ns[side]).sum();
+            match missed > 0.0 {
+                true => (1.0 - missed / lengths[side]).max(f64::MIN_POSITIVE),
+                false => 1.0,
+            }
+        });
+        parts.retain(|part, _| part.1 != PathTime::TooFar);
+        for ns in parts.values_mut() {
+            *ns = [0, 1].map(|side| ns[side] / reached[side]);
+        }
         let is_residual = |part: &PathPart| part.1 == PathTime::Unknown;
         let residual = parts.iter().filter(|(part, _)| is_residual(part));
         let residual_ns = residual.map(|(_, [old, new])| new - old).sum();
@@ -212,7 +234,31 @@ impl Latency {
             after_ns: lengths[1],
             parts,
             residual_ns,
+            reached_before: reached[0],
+            reached_after: reached[1],
         }
+    }
+
+    /// Returns the doubt about scaled parts, if the critical paths do not cover the whole time.
+    pub fn doubt(&self) -> Option<String> {
+        let sides = [
+            (self.reached_before, "before"),
+            (self.reached_after, "after"),
+        ];
+        let cut = sides.into_iter().filter(|(share, _)| *share < 1.0);
+        let cut = cut.map(|(share, when)| {
+            let percent = (share * 100.0).floor();
+            format!("the last {percent} % of the time {when} the change")
+        });
+        let cut: Vec<String> = cut.collect();
+        (!cut.is_empty()).then(|| {
+            format!(
+                "The path has too many steps to cover the whole time: it covers only {}. Its parts are scaled to the \
+                 whole time, as if the rest had the same shares. Compare a shorter time (--before-between, \
+                 --after-between) for exact parts",
+                listed(cut)
+            )
+        })
     }
 }
 
@@ -228,6 +274,6 @@ fn state(time: &PathTime) -> String {
         PathTime::Waited(u8::MAX) => "waited".to_owned(),
         PathTime::Waited(reason) => format!("waited ({})", explain::wait_reason(*reason)),
         PathTime::Suspended => "machine suspended".to_owned(),
-        PathTime::Unknown => "unknown".to_owned(),
+        PathTime::Unknown | PathTime::TooFar => "unknown".to_owned(),
     }
 }

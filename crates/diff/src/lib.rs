@@ -1,13 +1,14 @@
-//! Differences between two recordings.
+//! Differences between recordings before a change and recordings after it.
 //!
-//! [`Recording`] sums a trace by program, module, function, wait, disk and file, in blocks of time. [`diff`]
-//! matches the rows of both recordings by names, because ids and addresses do not survive a boot. It
-//! separates real changes from changes that chance explains. Each [`Finding`] has a sentence, its causes, and
-//! queries that return its numbers from both traces. [`Besides`] lists other differences: the build of
-//! Windows, drivers, recorded events, and lost events.
+//! A *side* is all recordings before the change, or all recordings after it.
 //!
-//! One recording on each side can show only that the two recordings differ. To show that a change of the
-//! machine is the reason, more recordings are needed.
+//! [`Recording`] sums a trace by program, module, function, wait, disk and file, in blocks of time. [`diff`] matches
+//! the rows of both sides by names, because ids and addresses change with each boot. It separates real changes from
+//! changes that chance explains. Each [`Finding`] has a sentence, its causes, and queries that return its numbers from
+//! both traces. [`Besides`] lists other differences: the build of Windows, drivers, recorded events, and lost events.
+//!
+//! One recording on each side can show only that the two recordings differ. To show that a change of the machine is the
+//! reason, more recordings are needed.
 
 mod besides;
 mod blocks;
@@ -15,6 +16,8 @@ mod change;
 mod compare;
 mod decomposition;
 mod distribution;
+mod doubts;
+mod dpc_code;
 mod finding;
 mod functions;
 mod interrupts;
@@ -34,6 +37,8 @@ mod samples;
 mod stacks;
 mod sums;
 mod throughput;
+mod traffic;
+mod wait_code;
 mod wakes;
 mod work;
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use explore::{Condition, ExploreError, Explorer};
 use serde::Serialize;
 use ts_rs::TS;
+use wording::Sentence;
 
 use crate::picture_flame::{ComparedFlame, flames};
 use crate::picture_histogram::{BackToBack, histograms};
@@ -33,11 +34,13 @@ pub struct Comparison {
     /// Side after the change.
     pub after: ComparedSide,
     /// Answer of the comparison in one sentence.
-    pub answer: String,
+    #[ts(as = "String")]
+    pub answer: Sentence,
     /// Findings, the most important first.
     pub findings: Vec<ComparedFinding>,
     /// Doubts about all findings.
-    pub doubts: Vec<String>,
+    #[ts(as = "Vec<String>")]
+    pub doubts: Vec<Sentence>,
     /// Differences between the machines and between the recordings, in addition to the measured differences.
     pub besides: Vec<BesidesRow>,
     /// Tables of rows, one for each kind and unit. The table with the most important change is first.
@@ -69,9 +72,11 @@ pub struct ComparedSide {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct ComparedFinding {
     /// Sentence that states the change.
-    pub sentence: String,
+    #[ts(as = "String")]
+    pub sentence: Sentence,
     /// Sentences that give the cause, the most important first.
-    pub why: Vec<String>,
+    #[ts(as = "Vec<String>")]
+    pub why: Vec<Sentence>,
     /// Uncertainties of the finding.
     pub doubts: Vec<String>,
 }
@@ -88,7 +93,8 @@ pub struct BesidesRow {
 }
 
 impl Comparison {
-    /// Adds the pictures to the differences of two sides. Each side must have at least one trace.
+    /// Creates the comparison of two sides from their differences, and makes its pictures. Each side must have at least
+    /// one trace.
     ///
     /// # Errors
     /// Returns an error if a table cannot be made or read, or if the work is cancelled.

@@ -12,14 +12,14 @@ use crate::picture::{Source, has, is_recorded, not_idle};
 /// Flame graph of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct ComparedFlame {
-    /// Code in which the CPUs were sampled.
+    /// Kind of code that ran when the samples were taken.
     pub code: SampledCode,
     /// Calls of both sides. The weights are CPU times after the change. The compared weights are CPU times
     /// before the change.
     pub answer: FlameAnswer,
 }
 
-/// Code in which CPUs are sampled.
+/// Kind of code that runs on a CPU when a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum SampledCode {

@@ -6,7 +6,7 @@ use explore::{ExploreError, HistogramAnswer, HistogramRequest};
 use serde::Serialize;
 use statistics::distance::wasserstein;
 use statistics::shift_function::{RunQuantiles, shifts};
-use statistics::{Design, Interval, quantile};
+use statistics::{Design, Interval, Scale, quantile};
 use ts_rs::TS;
 
 use crate::Kind;
@@ -26,10 +26,11 @@ pub struct BackToBack {
     pub before: Vec<u64>,
     /// Number of durations in each class after the change.
     pub after: Vec<u64>,
-    /// Mean distance by which the durations of one side move to become those of the other (Wasserstein), in
-    /// nanoseconds. Equally many durations on both sides are assumed.
+    /// Wasserstein distance of the two distributions, in nanoseconds: the mean distance by which durations of one side
+    /// must be moved to get the distribution of the other side. The numbers of durations are scaled to be equal.
     pub moved_ns: f64,
-    /// Change of each quantile (shift function); empty if there are too few units of evidence.
+    /// Changes of quantiles (shift function). Only quantiles that are positive in all units are included. Empty if
+    /// there are too few units of evidence.
     pub shifts: Vec<QuantileShift>,
     /// Units of evidence of the shift function.
     pub shift_unit: ShiftUnit,
@@ -42,13 +43,13 @@ pub struct BackToBack {
 /// Change of one quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 pub struct QuantileShift {
-    /// Share of the durations that do not exceed the quantile.
+    /// Share of the durations that are at most as long as the quantile.
     pub share: f64,
-    /// Median of the quantile of the units before the change, in nanoseconds.
+    /// Quantile before the change: the median over the units of evidence, in nanoseconds.
     pub before_ns: f64,
-    /// Median of the quantile of the units after the change, in nanoseconds.
+    /// Quantile after the change: the median over the units of evidence, in nanoseconds.
     pub after_ns: f64,
-    /// Quantile after the change divided by the quantile before it.
+    /// Quantile after the change divided by the quantile before the change.
     pub ratio: f64,
     /// Lower bound of the ratio, with 95 % confidence.
     pub low: f64,
@@ -62,7 +63,8 @@ pub struct QuantileShift {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ShiftUnit {
-    /// Blocks of time with at least 20 durations. The change from one trace to another may have other reasons.
+    /// Blocks of time with at least 20 durations. They show that two traces differ, but the change of the machine may
+    /// not be the reason.
     Blocks,
     /// Traces.
     Traces,
@@ -85,10 +87,11 @@ const VALUES: [i64; 2] = [1, 1_000_000_000_000];
 /// Maximum number of classes. There are 12 classes for each factor of ten.
 const MOST_CLASSES: u32 = 144;
 
-/// Durations in nanoseconds that a histogram always shows. They surround the marked limits of 25 and 100 µs.
+/// Durations that a histogram always shows, in nanoseconds. This range contains the limits of 25 and 100 µs, which are
+/// marked.
 const ALWAYS: [i64; 2] = [10_000, 200_000];
 
-/// Returns the histograms of the durations that all traces recorded.
+/// Returns a histogram for each kind of duration that all traces recorded: DPCs, and waits for a CPU.
 pub(crate) fn histograms(
     sides: [&[Source<'_>]; 2],
     cancel: &AtomicBool,
@@ -198,6 +201,8 @@ impl BackToBack {
         let changes = shifts(&before, &after, Design::Unpaired)
             .into_iter()
             .flatten();
+        // A quantile of 0 has no ratio.
+        let changes = changes.filter(|it| it.comparison.scale == Scale::Ratio);
         let changes = changes.filter_map(|it| {
             let Interval { centre, low, high } = it.comparison.change;
             Some(QuantileShift {
@@ -221,7 +226,7 @@ fn distribution<'s>(of: Durations, source: &'s Source<'_>) -> &'s Distribution {
     }
 }
 
-/// Returns the median of a quantile of several units.
+/// Returns the median over several units of evidence of the quantile `share`.
 fn middle(units: &[RunQuantiles], share: f64) -> Option<f64> {
     let mut values: Vec<f64> = units.iter().filter_map(|unit| unit.at(share)).collect();
     values.sort_unstable_by(f64::total_cmp);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Change, Conclusion, Diff, Kind};
+use crate::{Change, Diff, Kind};
 
 /// Rows of one kind, in one unit.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
@@ -99,10 +99,20 @@ fn words(kind: Kind) -> (&'static str, &'static str, &'static str) {
             "CPU time in DPCs, by module of the routine",
             "Module",
         ),
+        Kind::DpcFunction => (
+            "Functions of DPCs",
+            "CPU time in DPCs, by function of the routine",
+            "Function",
+        ),
         Kind::Isr => (
             "ISRs",
             "CPU time in interrupt service routines, by module of the routine",
             "Module",
+        ),
+        Kind::IsrFunction => (
+            "Functions of ISRs",
+            "CPU time in interrupt service routines, by function of the routine",
+            "Function",
         ),
         Kind::Cpu => ("CPUs", "CPU time in DPCs and ISRs, by CPU", "CPU"),
         Kind::InterruptCode => (
@@ -135,6 +145,11 @@ fn words(kind: Kind) -> (&'static str, &'static str, &'static str) {
             "Time that threads waited for something other than a CPU, by program and reason",
             "Program and reason",
         ),
+        Kind::WaitCode => (
+            "Code that waits",
+            "Time that threads waited for something other than a CPU, by program, reason and code that waited",
+            "Program, reason and code",
+        ),
         Kind::Disk => ("Disks", "Time that disks served requests", "Disk"),
         Kind::File => (
             "Files",
@@ -144,8 +159,9 @@ fn words(kind: Kind) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Returns the tables per second and the tables per unit of work. The tables per unit of work come first if
-/// the user requested the unit of work or if the work differs. Otherwise, the tables per second come first.
+/// Returns the tables per second and, if a unit of work is known, the tables per unit of work. The tables per unit come
+/// first if the user requested the unit, or if the work per second differs between the sides. Otherwise, the tables per
+/// second come first.
 pub(crate) fn tables(diff: &Diff) -> Vec<ComparedRows> {
     let per_second = of_unit(&diff.per_second, "per second");
     let Some(work) = &diff.per_work else {
@@ -199,13 +215,7 @@ impl ComparedRow {
             after_count: change.after.count,
             after_ns: change.after.ns,
             differs: change.differs(),
-            conclusion: match change.conclusion {
-                Conclusion::Differs => "differs",
-                Conclusion::MeanDiffers => "mean differs",
-                Conclusion::TooSmall => "too small to matter",
-                Conclusion::Chance => "perhaps chance",
-                Conclusion::TooFew => "unknown",
-            },
+            conclusion: change.conclusion.in_words(),
         }
     }
 }

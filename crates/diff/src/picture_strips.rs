@@ -10,8 +10,8 @@ use ts_rs::TS;
 use crate::Kind;
 use crate::picture::{Source, is_dpc, is_recorded, of_runs};
 
-/// Use of the CPUs in the traces of both sides. Time buckets have the same length in all of them, and times count
-/// from the start of each recording.
+/// Use of the CPUs in the traces of both sides. Time buckets have the same length in all traces, and times count from
+/// the start of each recording.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Strips {
     /// Kind of work that used the CPUs.
@@ -43,7 +43,7 @@ pub struct CpuStrips {
     pub trace: String,
     /// Use of each CPU, sorted by the number of the CPU.
     pub cpus: Vec<CpuStrip>,
-    /// Number of CPUs that are left out. The least used CPUs are left out.
+    /// Number of CPUs that are left out because there are too many. They are the least used CPUs.
     pub omitted: usize,
 }
 
@@ -65,7 +65,7 @@ const MOST_CPUS: u32 = 64;
 /// Maximum number of traces of a side.
 const MOST_TRACES: usize = 12;
 
-/// Returns the strips of work that all traces recorded.
+/// Returns the strips of each kind of work that all traces recorded.
 pub(crate) fn strips(
     sides: [&[Source<'_>]; 2],
     cancel: &AtomicBool,
@@ -130,14 +130,14 @@ fn cpus(
         first: MOST_CPUS,
     };
     let answer = of.explorer.timeline(&request, cancel)?;
-    // The last bucket may end after the recording. Then only its recorded part counts.
+    // The last bucket may end after the recording. In this case, only its recorded part counts.
     let length = |bucket: usize| {
         let before = bucket_ns.saturating_mul(bucket as i64);
         span.saturating_sub(before).clamp(1, bucket_ns)
     };
     let mut cpus = shares(&answer, length);
     let omitted = answer.rest.map_or(0, |rest| rest.count);
-    // If a CPU has no rows, the CPU did no such work. It gets shares of 0.
+    // A CPU without rows did no work of this kind, so its shares are 0.
     if let Some(stated) = of.recording.info.cpus.stated.filter(|_| omitted == 0) {
         for cpu in 0..stated.min(MOST_CPUS) {
             let idle = || vec![0.0; buckets.max(0) as usize];

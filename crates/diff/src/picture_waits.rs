@@ -17,7 +17,7 @@ pub struct Waits {
     pub omitted: usize,
 }
 
-/// Waits of the threads of a program that were ended by threads of a program, or by DPCs. Times and numbers are
+/// Waits of the program `waiting` that threads of the program `waker` ended, or that DPCs ended. Times and numbers are
 /// per second of the recordings.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct WaitEdge {
@@ -55,7 +55,7 @@ pub(crate) fn waits(sides: [&[Source<'_>]; 2]) -> Option<Waits> {
             sums[number].add(sum.count, sum.ns);
         }
     }
-    // Programs are matched in lower case and shown as they were recorded.
+    // Programs are matched by their names in lower case, and shown with their recorded names.
     let shown = |name: &String| {
         let key = (Kind::Program, name.clone());
         let mut rows = sides.into_iter().flatten();

@@ -13,8 +13,8 @@ use crate::{Change, Kind, Recording, Root, Sum, Work, work};
 /// Kinds of DPCs in the column `kind`.
 const DPCS: [&str; 4] = ["dpc", "threaded_dpc", "timer_dpc", "io_timer"];
 
-/// Maximum number of process rows or module names that a query lists. If there are more, the query computes
-/// the name of each row instead, which takes longer.
+/// Maximum number of process rows or module names that a query lists. If there are more, the query computes the name of
+/// each row, which takes longer.
 const LISTED: usize = 1_000;
 
 /// SQL expression for the name of a program in lower case, without the process id.
@@ -23,9 +23,11 @@ const PROGRAM_SQL: &str = r"lower(regexp_replace(process(process_row), ' \([0-9]
 /// SQL expression for the name of a module in lower case.
 const MODULE_SQL: &str = "lower(module(image_row))";
 
-/// SQL expression for the name of a function in lower case, without an offset.
-const FUNCTION_SQL: &str =
-    r"lower(regexp_replace(symbol(image_row, address), '\+0x[0-9a-f]+$', ''))";
+/// Returns an SQL expression for the name of the function at the address in a column. The name is in lower
+/// case and has no offset.
+fn function_sql(column: &str) -> String {
+    format!(r"lower(regexp_replace(symbol(image_row, {column}), '\+0x[0-9a-f]+$', ''))")
+}
 
 impl Recording {
     /// Returns the count and time of a row in this recording, with the query that computes them.
@@ -35,10 +37,10 @@ impl Recording {
         let sum = row.map_or_else(Sum::default, |row| Sum::of(&row.blocks));
         let name = key.1;
         let evidence = match of.kind {
-            Kind::Program => self.own_time(of, self.is_program(&name)),
+            Kind::Program => self.own_time(&of.name, self.is_program(&name)),
             Kind::Thread => {
                 let rows = self.threads.get(&name).map_or(&[][..], Vec::as_slice);
-                self.own_time(of, Condition::is_one_of("thread_row", rows))
+                self.own_time(&of.name, Condition::is_one_of("thread_row", rows))
             }
             Kind::Ready => {
                 let waits = Selection::of(Table::CpuRuns)
@@ -47,11 +49,20 @@ impl Recording {
                     .filter(Condition::AtLeast("ready_ns", 1));
                 self.waits(of, waits, ["ready_from_ns", "start_ns"], "ready_ns")
             }
-            Kind::Wait => {
-                let (program, reason) = match &of.key {
-                    Key::Wait(program, reason) => (&**program, *reason),
-                    _ => ("", 0),
+            Kind::Wait | Kind::WaitCode => {
+                let (program, reason, stacks) = match &of.key {
+                    Key::Wait(program, reason) => (&**program, *reason, None),
+                    Key::WaitCode(program, reason, _) => {
+                        let stacks = self.wait_stacks.get(&name);
+                        (
+                            &**program,
+                            *reason,
+                            Some(stacks.map_or(&[][..], Vec::as_slice)),
+                        )
+                    }
+                    _ => ("", 0, None),
                 };
+                let in_code = stacks.map(|stacks| Condition::is_one_of("stack_id", stacks));
                 let waits = Selection::of(Table::CpuRuns)
                     .computed(
                         "waits_from_ns",
@@ -60,19 +71,24 @@ impl Recording {
                     .computed("waits_to_ns", "start_ns - coalesce(ready_ns, 0)")
                     .filters([self.is_believed(), self.is_program(program)])
                     .filter(Condition::is("previous_wait_reason", reason))
+                    .filters(in_code)
                     .filter(Condition::AtLeast("waits_ns", 1));
                 self.waits(of, waits, ["waits_from_ns", "waits_to_ns"], "waits_ns")
             }
-            Kind::Dpc | Kind::Isr => {
-                let kinds = if of.kind == Kind::Isr {
-                    &ISRS[..]
-                } else {
-                    &DPCS
+            Kind::Dpc | Kind::DpcFunction | Kind::Isr | Kind::IsrFunction => {
+                let kinds = match of.kind {
+                    Kind::Isr | Kind::IsrFunction => &ISRS[..],
+                    _ => &DPCS,
                 };
                 let routines = Selection::of(Table::Interrupts)
                     .filter(Condition::is_text("kind", kinds))
-                    .filter(self.is_module(&name))
                     .filter(Condition::IsKnown("exclusive_ns"));
+                let routines = match of.kind {
+                    Kind::Dpc | Kind::Isr => routines.filter(self.is_module(&name)),
+                    _ => routines
+                        .computed("function", function_sql("routine"))
+                        .filter(Condition::is_text("function", &[&name])),
+                };
                 self.rows(of, routines, "end_ns", "exclusive_ns")
             }
             Kind::Cpu => {
@@ -88,7 +104,7 @@ impl Recording {
             }
             Kind::InterruptFunction | Kind::ThreadFunction => {
                 let samples = samples(of.kind == Kind::InterruptFunction)
-                    .computed("function", FUNCTION_SQL)
+                    .computed("function", function_sql("address"))
                     .filter(Condition::is_text("function", &[&name]));
                 self.rows(of, samples, "time_ns", "weight_ns")
             }
@@ -112,8 +128,7 @@ impl Recording {
                 self.rows(of, requests, "time_ns", "service_ns")
             }
         };
-        let time = (sum.count > 0.0).then(|| Value::from(sum.ns.round() as i64));
-        evidence.row([Some(Value::from(sum.count.round() as i64)), time])
+        evidence.row(counts(sum))
     }
 
     /// Returns the total time of the samples whose stacks reach a call, with the query that computes it.
@@ -165,8 +180,19 @@ impl Recording {
     /// Returns the total time of DPCs and service routines on a CPU, with the query that computes it.
     pub(crate) fn cpu_evidence(&self, cpu: u16) -> Evidence {
         let title = format!("DPCs and ISRs on CPU {cpu}");
-        let ns = self.interrupts_ns.get(&cpu);
-        Evidence::of(title, self.within(on_cpu(cpu), "end_ns"))
+        let ns = self.interrupts_ns.get(&cpu).copied();
+        self.routines(title, on_cpu(cpu), ns)
+    }
+
+    /// Returns the total time of DPCs and service routines on all CPUs, with the query that computes it.
+    pub(crate) fn interrupts_evidence(&self) -> Evidence {
+        let all = self.interrupts_ns.values();
+        let ns = (!self.interrupts_ns.is_empty()).then(|| all.sum());
+        self.routines("DPCs and ISRs on all CPUs".to_owned(), on_cpus(), ns)
+    }
+
+    fn routines(&self, title: String, routines: Selection, ns: Option<f64>) -> Evidence {
+        Evidence::of(title, self.within(routines, "end_ns"))
             .column(
                 "time_ns",
                 "time",
@@ -176,7 +202,24 @@ impl Recording {
             .row([ns.map(|ns| Value::from(ns.round() as i64))])
     }
 
-    /// Returns evidence of rows that have one time in the column `at`.
+    /// Returns the CPU time of all threads except idle threads, with the query that computes it.
+    pub(crate) fn threads_evidence(&self) -> Evidence {
+        let mut sum = Sum::default();
+        for (_, row) in self.rows.of(Kind::Program) {
+            let of_row = Sum::of(&row.blocks);
+            sum.add(of_row.count, of_row.ns);
+        }
+        for rest in [&self.rows.unnamed, &self.rows.joined] {
+            rest.get(&Kind::Program)
+                .inspect(|of| sum.add(of.count, of.ns));
+        }
+        let title = "CPU time of threads, without DPCs and ISRs";
+        self.own_time(title, Condition::is_not("thread_id", 0))
+            .row(counts(sum))
+    }
+
+    /// Returns evidence for rows that have a single time, in the column `at`. `time` is the column whose numbers are
+    /// summed.
     fn rows(
         &self,
         of: &Change,
@@ -218,7 +261,7 @@ impl Recording {
 
     /// Returns evidence of the CPU time of threads. The time excludes the DPCs and ISRs that interrupted the
     /// threads.
-    fn own_time(&self, of: &Change, whose: Condition) -> Evidence {
+    fn own_time(&self, title: &str, whose: Condition) -> Evidence {
         let believed = self.is_believed();
         let part = self.blocks.part.as_ref();
         let has_routines = !self.interrupts_ns.is_empty();
@@ -234,7 +277,7 @@ impl Recording {
             Some(part) => shown.overlapping(std::slice::from_ref(part)),
             None => shown,
         };
-        Evidence::new(of.name.clone(), sql, &columns(of.kind)).about(shown)
+        Evidence::new(title.to_owned(), sql, &columns(Kind::Program)).about(shown)
     }
 
     /// Returns the condition on rows of `cpu_runs` that excludes idle threads and doubtful runs.
@@ -285,10 +328,20 @@ fn has_name(sql: &str, name: &str) -> Condition {
     Condition::HasLabel(Expression::Formula(sql.to_owned()), vec![name.to_owned()])
 }
 
+/// Returns the columns `count` and `time` of evidence.
+fn counts(sum: Sum) -> [Option<Value>; 2] {
+    let time = (sum.count > 0.0).then(|| Value::from(sum.ns.round() as i64));
+    [Some(Value::from(sum.count.round() as i64)), time]
+}
+
 /// Selects the DPCs and service routines on a CPU, except routines that run in threads.
 fn on_cpu(cpu: u16) -> Selection {
+    on_cpus().filter(Condition::is("cpu", cpu))
+}
+
+/// Selects the DPCs and service routines on all CPUs, except routines that run in threads.
+fn on_cpus() -> Selection {
     Selection::of(Table::Interrupts)
-        .filter(Condition::is("cpu", cpu))
         .filter(Condition::IsNotText(
             "kind",
             IN_THREADS.map(str::to_owned).to_vec(),

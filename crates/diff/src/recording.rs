@@ -11,7 +11,9 @@ use tables::{DoubtfulRuns, Functions, Identities, Options, Store, StoreError, Ta
 use crate::besides::Drivers;
 use crate::blocks::Blocks;
 use crate::distribution::Distribution;
+use crate::dpc_code::DpcCode;
 use crate::functions::FunctionNames;
+use crate::interrupts::RoutineTimes;
 use crate::stacks::Stacks;
 use crate::sums::{Rows, Sums};
 use crate::wakes::Wakes;
@@ -40,8 +42,8 @@ const TIMED: [Table; 6] = [
     Table::Network,
 ];
 
-/// Maximum share of time without a name. If a kind of rows exceeds this share, the kind counts as not
-/// recorded. Otherwise, a row that has a name only in the other recording would seem to be missing here.
+/// Maximum share of time in rows without a name. A kind of rows that exceeds this share counts as not recorded:
+/// otherwise, a row that has a name only in the other recording would seem to be missing here.
 const MOST_UNNAMED: f64 = 0.2;
 
 /// Part of a trace, and unit of work, for which the sums are computed.
@@ -79,10 +81,15 @@ pub struct Recording {
     /// Rows of the table `threads`, by the name of the compared row to which the thread belongs. Names are in
     /// lower case.
     pub(crate) threads: BTreeMap<String, Vec<u32>>,
+    /// Stacks of waits, by the name of the compared row to which the wait belongs. Names are in lower case.
+    pub(crate) wait_stacks: BTreeMap<String, Vec<u32>>,
     /// Modules with and without names of functions, in lower case.
     pub(crate) symbols: Symbols,
     /// Time of DPCs and service routines on each CPU, in nanoseconds.
     pub(crate) interrupts_ns: BTreeMap<u16, f64>,
+    /// Time of DPCs and service routines on each CPU, by module.
+    pub(crate) routines_ns: RoutineTimes,
+    pub(crate) dpc_code: DpcCode,
     /// Sampled stacks.
     pub(crate) stacks: Stacks,
     /// Durations of DPCs.
@@ -111,9 +118,34 @@ impl Recording {
         self.recorded.contains(&kind)
     }
 
+    /// Returns true if this work occurred and was recorded.
+    pub fn has_work(&self, work: &Work) -> bool {
+        self.work.contains_key(work)
+    }
+
+    /// Returns the number of CPUs of the recorded machine, if the trace has it.
+    pub(crate) fn cpus(&self) -> Option<u32> {
+        self.info.cpus.stated
+    }
+
     /// Returns the compared time: start and end, in nanoseconds since the trace's start. The end is exclusive.
     pub fn range_ns(&self) -> [i64; 2] {
         self.blocks.range_ns()
+    }
+
+    /// Returns true if both recordings are of the same trace, and their compared times overlap.
+    pub fn overlaps(&self, other: &Recording) -> bool {
+        let [a, b] = [self, other].map(|of| &of.info.trace);
+        let ([from, to], [other_from, other_to]) = (self.range_ns(), other.range_ns());
+        let is_same = a.start.is_some()
+            && (&a.start, a.size_bytes, a.events) == (&b.start, b.size_bytes, b.events);
+        // A model can give traces of different machines the same start and the same number of events. Whole traces must
+        // therefore also have the same sums.
+        let whole = self.part_ns().is_none() && other.part_ns().is_none();
+        is_same
+            && from < other_to
+            && other_from < to
+            && (!whole || (&self.rows, &self.marked) == (&other.rows, &other.marked))
     }
 
     /// Returns the compared part of the trace. Returns `None` if the whole trace is compared.
@@ -156,11 +188,12 @@ impl Recording {
         }
         if runs.has_switches && reader.has(Table::ReadyThreads)? {
             recorded.extend([Kind::Ready, Kind::Wait]);
+            recorded.extend((!runs.wait_stacks.is_empty()).then_some(Kind::WaitCode));
         }
         if reader.has(Table::DiskIo)? {
             recorded.extend([Kind::Disk, Kind::File]);
         }
-        let interrupts = interrupts::add(&reader, &mut sums)?;
+        let interrupts = interrupts::add(&reader, &mut functions, &mut sums)?;
         recorded.extend(interrupts.recorded);
         let samples = samples::add(&reader, &mut functions, &mut sums)?;
         recorded.extend(samples.recorded);
@@ -183,11 +216,14 @@ impl Recording {
             rows,
             recorded,
             threads: runs.threads,
+            wait_stacks: runs.wait_stacks,
             symbols: functions.symbols(),
             interrupts_ns: interrupts.by_cpu,
+            routines_ns: interrupts.by_routine,
             dpcs: interrupts.durations,
             ready: runs.ready,
             wakes: runs.wakes,
+            dpc_code: samples.dpc_code,
             stacks,
             names,
         })

@@ -40,7 +40,7 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<(), StoreError
     Ok(())
 }
 
-/// Text in a path, in lower case, that is followed by the name of the user.
+/// Part of a path, in lower case. The name of the user follows it.
 const USER: &str = r"\users\";
 
 /// Returns a path without the parts that differ between machines and between starts. The path is in lower

@@ -12,8 +12,12 @@ pub enum Kind {
     Thread,
     /// DPCs of a module.
     Dpc,
+    /// DPCs of one function.
+    DpcFunction,
     /// Interrupt service routines of a module.
     Isr,
+    /// Runs of one interrupt service routine.
+    IsrFunction,
     /// DPCs and interrupt service routines on a CPU.
     Cpu,
     /// Code of a module that ran in DPCs and ISRs, from samples.
@@ -28,19 +32,23 @@ pub enum Kind {
     Ready,
     /// Time that a program's threads waited for something other than a CPU, by the reason of the wait.
     Wait,
-    /// Time that a disk served requests of one kind.
+    /// Time that a program's threads waited, by the reason of the wait and the code that waited.
+    WaitCode,
+    /// Time during which a disk served requests of one kind.
     Disk,
-    /// Time that disks served requests for a file.
+    /// Time during which disks served requests for a file.
     File,
 }
 
 impl Kind {
     /// All kinds, in order.
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 16] = [
         Kind::Program,
         Kind::Thread,
         Kind::Dpc,
+        Kind::DpcFunction,
         Kind::Isr,
+        Kind::IsrFunction,
         Kind::Cpu,
         Kind::InterruptCode,
         Kind::InterruptFunction,
@@ -48,6 +56,7 @@ impl Kind {
         Kind::ThreadFunction,
         Kind::Ready,
         Kind::Wait,
+        Kind::WaitCode,
         Kind::Disk,
         Kind::File,
     ];
@@ -60,11 +69,17 @@ impl Kind {
         )
     }
 
-    /// Returns true if the row sums time of DPCs and ISRs. Network traffic causes most of this time.
+    /// Returns true if the row sums time in DPCs and ISRs. Network traffic usually causes most of this time.
     pub fn is_in_interrupts(self) -> bool {
         matches!(
             self,
-            Kind::Dpc | Kind::Isr | Kind::Cpu | Kind::InterruptCode | Kind::InterruptFunction
+            Kind::Dpc
+                | Kind::DpcFunction
+                | Kind::Isr
+                | Kind::IsrFunction
+                | Kind::Cpu
+                | Kind::InterruptCode
+                | Kind::InterruptFunction
         )
     }
 
@@ -72,14 +87,14 @@ impl Kind {
     pub fn counted(self) -> &'static str {
         match self {
             Kind::Program | Kind::Thread => "runs",
-            Kind::Dpc => "DPCs",
-            Kind::Isr => "ISRs",
+            Kind::Dpc | Kind::DpcFunction => "DPCs",
+            Kind::Isr | Kind::IsrFunction => "ISRs",
             Kind::Cpu => "DPCs and ISRs",
             Kind::InterruptCode
             | Kind::InterruptFunction
             | Kind::ThreadCode
             | Kind::ThreadFunction => "samples",
-            Kind::Ready | Kind::Wait => "waits",
+            Kind::Ready | Kind::Wait | Kind::WaitCode => "waits",
             Kind::Disk | Kind::File => "requests",
         }
     }
@@ -98,12 +113,18 @@ impl Kind {
         matches!(self, Kind::Program | Kind::Thread)
     }
 
-    /// Returns true if the rows of this kind divide the rows of another kind. Each change of such a row is
-    /// then also part of a change of a row of the other kind.
+    /// Returns true if rows of this kind are parts of rows of another kind. For example, threads are parts of a
+    /// program. A change of a part is also counted in the change of the whole.
     pub fn is_detail(self) -> bool {
         matches!(
             self,
-            Kind::Thread | Kind::InterruptFunction | Kind::ThreadFunction | Kind::File
+            Kind::Thread
+                | Kind::DpcFunction
+                | Kind::IsrFunction
+                | Kind::InterruptFunction
+                | Kind::ThreadFunction
+                | Kind::WaitCode
+                | Kind::File
         )
     }
 }
@@ -113,7 +134,7 @@ impl Kind {
 pub struct Sum {
     /// Number of runs, routines, samples, waits or requests.
     pub count: f64,
-    /// Total time of these events, in nanoseconds.
+    /// Total time of the events that `count` counts, in nanoseconds.
     pub ns: f64,
 }
 

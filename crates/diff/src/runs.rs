@@ -9,11 +9,12 @@ use tables::{CpuRunsView, DoubtfulRuns, StoreError, Table, ThreadsView};
 
 use crate::Kind;
 use crate::distribution::{Collected, Distribution};
-use crate::functions::FunctionNames;
+use crate::functions::{Code, FunctionNames};
 use crate::sums::{Key, Slot, Sums};
+use crate::wait_code::WaitCode;
 use crate::wakes::{Waker, Wakes};
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -28,16 +29,19 @@ const COLUMNS: [&str; 14] = [
     "previous_wait_reason",
     "readying_process_row",
     "readied_by_dpc",
+    "stack_id",
 ];
 
 /// Facts about the runs of threads, in addition to the sums of the compared rows.
 pub(crate) struct Runs {
-    /// True if the trace has context switches. Without context switches, each CPU has only one run, which has
-    /// no information.
+    /// True if the trace has context switches. Without context switches, each CPU has only one run, which contains no
+    /// information.
     pub(crate) has_switches: bool,
     /// Rows of the table `threads`, by the name of the compared row to which the thread belongs. Names are in
     /// lower case.
     pub(crate) threads: BTreeMap<String, Vec<u32>>,
+    /// Stacks of waits, by the name of the compared row to which the wait belongs. Names are in lower case.
+    pub(crate) wait_stacks: BTreeMap<String, Vec<u32>>,
     /// Waits of ready threads for a CPU.
     pub(crate) ready: Distribution,
     /// Waits of programs, by the program that ended them.
@@ -53,18 +57,19 @@ pub(crate) fn add(
 ) -> Result<Runs, StoreError> {
     let blocks = sums.blocks.clone();
     let table = reader.table(Table::CpuRuns)?;
-    let mut slots = Slots::new(reader, functions)?;
     let all = i64::MIN..i64::MAX;
+    let range = blocks
+        .part
+        .as_ref()
+        .map_or(all.clone(), |part| part.start..i64::MAX);
+    let wait_code = WaitCode::read(reader, functions, range.clone())?;
+    let mut slots = Slots::new(reader, functions, wait_code)?;
     let mut interrupted = Interrupted::new(reader, blocks.part.clone().unwrap_or(all.clone()))?;
     // For each interrupt of a run: the block, and the time in nanoseconds.
     let mut inside: Vec<(usize, i64)> = Vec::new();
     let mut has_switches = false;
     let mut durations = Collected::new(blocks.count);
     let mut wakes = Wakes::default();
-    let range = blocks
-        .part
-        .as_ref()
-        .map_or(all, |part| part.start..i64::MAX);
     for batch in reader.batches(&table, range, &COLUMNS) {
         let batch = batch?;
         let runs = CpuRunsView::new(&batch)?;
@@ -72,7 +77,7 @@ pub(crate) fn add(
             let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
             has_switches |= runs.starts_at_switch.get(row) == Some(true);
             let ran = match &blocks.part {
-                // If the whole trace is compared, a run of length 0 counts too.
+                // If the whole trace is compared, runs of length 0 count, too.
                 None => Some(start..end),
                 Some(_) => blocks.within(start..end),
             };
@@ -112,6 +117,11 @@ pub(crate) fn add(
                 let waited = ready.start.saturating_sub(ns)..ready.start;
                 let slot = slots.of_wait(process, reason, sums);
                 add_wait(sums, Kind::Wait, slot, &waited);
+                if !slots.wait_code.is_empty() {
+                    let stack = runs.stack_id.get(row);
+                    let slot = slots.of_wait_code(process, reason, stack, sums);
+                    add_wait(sums, Kind::WaitCode, slot, &waited);
+                }
                 if let Some(waited) = blocks.within(waited) {
                     let waker = match runs.readied_by_dpc.get(row) {
                         Some(true) => Some(Waker::Dpc),
@@ -123,23 +133,30 @@ pub(crate) fn add(
             }
         }
     }
-    let mut threads: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for (slot, row) in slots.threads {
-        if let Some(name) = sums.name(slot) {
-            let rows = threads.entry(name.to_lowercase()).or_default();
-            // A thread in several processes is rare. Each row is listed once.
-            if rows.last() != Some(&row) {
-                rows.push(row);
-            }
-        }
-    }
     wakes.name(sums);
     Ok(Runs {
         has_switches,
-        threads,
+        threads: by_name(slots.threads, sums),
+        wait_stacks: by_name(slots.wait_stacks, sums),
         ready: durations.finish(),
         wakes,
     })
+}
+
+/// Returns the ids that belong to each row, by the name of the row in lower case. An id is a row of `threads` or the id
+/// of a stack.
+fn by_name(ids: Vec<(Slot, u32)>, sums: &Sums) -> BTreeMap<String, Vec<u32>> {
+    let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (slot, id) in ids {
+        if let Some(name) = sums.name(slot) {
+            found.entry(name.to_lowercase()).or_default().push(id);
+        }
+    }
+    for ids in found.values_mut() {
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    found
 }
 
 fn add_wait(sums: &mut Sums, kind: Kind, slot: Slot, waited: &Range<i64>) {
@@ -167,6 +184,10 @@ struct Slots<'r, 'f, 'a> {
     processes: FxHashMap<Option<u32>, Programs>,
     of_threads: FxHashMap<(Option<u32>, Option<u32>), Slot>,
     waits: FxHashMap<(Option<u32>, u8), Slot>,
+    wait_code: WaitCode,
+    of_wait_code: FxHashMap<(Option<u32>, u8, Option<u32>), Slot>,
+    /// Stacks of waits with the slots of the code that waited.
+    wait_stacks: Vec<(Slot, u32)>,
     /// Rows of `threads` with their slots.
     threads: Vec<(Slot, u32)>,
 }
@@ -175,6 +196,7 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
     fn new(
         reader: &'r Reader<'r>,
         functions: &'f mut FunctionNames<'a>,
+        wait_code: WaitCode,
     ) -> Result<Slots<'r, 'f, 'a>, StoreError> {
         let table = reader.table(Table::Threads)?;
         let mut starts = Vec::new();
@@ -196,6 +218,9 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
             processes: FxHashMap::default(),
             of_threads: FxHashMap::default(),
             waits: FxHashMap::default(),
+            wait_code,
+            of_wait_code: FxHashMap::default(),
+            wait_stacks: Vec::new(),
             threads: Vec::new(),
         })
     }
@@ -231,6 +256,40 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
         slot
     }
 
+    /// Returns the slot of the code that waited, for one program and one wait reason. `stack` is the id of the waiting
+    /// thread's stack.
+    fn of_wait_code(
+        &mut self,
+        process: Option<u32>,
+        reason: u8,
+        stack: Option<u32>,
+        sums: &mut Sums,
+    ) -> Slot {
+        if let Some(known) = self.of_wait_code.get(&(process, reason, stack)) {
+            return *known;
+        }
+        let code = self.wait_code.at(process, stack);
+        let named = self.program(process).zip(code).map(|(program, code)| {
+            let reason_name = explain::wait_reason(reason);
+            let name = format!("{program}: {reason_name} in {}", code.label());
+            let code = Code {
+                module: code.module.to_lowercase().into(),
+                function: code.function.clone(),
+            };
+            (
+                name,
+                Key::WaitCode(program.to_lowercase().into(), reason, code),
+            )
+        });
+        let slot = match named {
+            Some((name, key)) => sums.slot(Kind::WaitCode, Some(&name), key),
+            None => sums.slot(Kind::WaitCode, None, Key::Name),
+        };
+        self.wait_stacks.extend(stack.map(|stack| (slot, stack)));
+        self.of_wait_code.insert((process, reason, stack), slot);
+        slot
+    }
+
     fn of_thread(&mut self, process: Option<u32>, thread: Option<u32>, sums: &mut Sums) -> Slot {
         if let Some(known) = self.of_threads.get(&(process, thread)) {
             return *known;
@@ -246,8 +305,8 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
         slot
     }
 
-    /// Returns a name of a thread that is the same after each boot: the name of its program, and the name or
-    /// the start function of the thread.
+    /// Returns a name of a thread that does not change with a boot: the name of its program, and the name or the start
+    /// function of the thread.
     fn named(&mut self, process: Option<u32>, thread: u32) -> Option<(String, Key)> {
         let program = self.program(process)?;
         let of: Box<str> = program.to_lowercase().into();
@@ -257,8 +316,7 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
         let (process_id, start) = *self.starts.get(thread as usize)?;
         let id = self.functions.in_process(process_id, start?)?;
         let code = self.functions.code(id);
-        let start = code.function.as_ref().unwrap_or(&code.module);
         let key = Key::Thread(of, Some(code.module.to_lowercase().into()));
-        Some((format!("{program}: starts in {start}"), key))
+        Some((format!("{program}: starts in {}", code.label()), key))
     }
 }

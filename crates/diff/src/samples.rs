@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use tables::{SamplesView, StoreError, Table};
 
 use crate::Kind;
+use crate::dpc_code::{self, DpcCode, Dpcs};
 use crate::functions::FunctionNames;
 use crate::sums::{Key, Slot, Sums};
 
@@ -18,6 +19,7 @@ pub(crate) struct Samples {
     /// Time of each sampled stack, in nanoseconds. The key is the id of the stack and the `Place` in which it
     /// was sampled.
     pub(crate) stacks: FxHashMap<(u32, Place), f64>,
+    pub(crate) dpc_code: DpcCode,
 }
 
 /// Code in which a stack was sampled.
@@ -40,8 +42,12 @@ pub(crate) fn add(
     let mut found = Samples::default();
     let mut modules: FxHashMap<(Kind, Option<u32>), Slot> = FxHashMap::default();
     let mut code: FxHashMap<(Kind, u32), Slot> = FxHashMap::default();
+    let interrupts = reader.table(Table::Interrupts)?;
+    let mut dpcs = Dpcs::new(reader.batches(&interrupts, i64::MIN..i64::MAX, &dpc_code::COLUMNS));
+    let mut in_dpcs: FxHashMap<[u32; 2], f64> = FxHashMap::default();
     let columns = [
         "time_ns",
+        "cpu",
         "address",
         "thread_id",
         "process_row",
@@ -83,6 +89,12 @@ pub(crate) fn add(
             };
             let ns = ns as f64;
             let image = samples.image_row.get(row);
+            if samples.in_dpc.get(row) == Some(true)
+                && let Some(image) = image
+                && let Some(of) = dpcs.image_at(samples.cpu[row], samples.time_ns[row])?
+            {
+                *in_dpcs.entry([of, image]).or_default() += ns;
+            }
             let slot = *modules
                 .entry((kind, image))
                 .or_insert_with(|| sums.slot(kind, reader.names.module_label(image), Key::Name));
@@ -100,6 +112,13 @@ pub(crate) fn add(
             if let (Some(stack), Some(place)) = (samples.stack_id.get(row), place) {
                 *found.stacks.entry((stack, place)).or_default() += ns;
             }
+        }
+    }
+    for (images, ns) in in_dpcs {
+        let modules = images.map(|image| reader.names.module_label(Some(image)));
+        if let [Some(of), Some(code)] = modules {
+            let key = (of.to_lowercase().into(), code.to_lowercase().into());
+            *found.dpc_code.entry(key).or_default() += ns;
         }
     }
     Ok(found)

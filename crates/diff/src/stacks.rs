@@ -11,9 +11,9 @@ use crate::functions::{Code, FunctionNames};
 use crate::samples::Place;
 
 /// Maximum number of stacks of a recording. If there are more stacks, those with the least time are left out.
-const MOST_STACKS: usize = 200_000;
+pub(crate) const MOST_STACKS: usize = 200_000;
 
-/// Minimum share of a caller's change that a callee must have to be blamed for the change.
+/// Minimum share of a caller's change. A callee is blamed for the change only if it has at least this share.
 const BLAMED: f64 = 0.8;
 
 /// Sampled stacks of a recording.
@@ -60,34 +60,22 @@ impl Stacks {
         }
         sampled.sort_by_key(|(id, _)| *id);
         let mut found = Stacks::default();
-        let table = reader.table(Table::Stacks)?;
-        let chunks = table.chunks();
-        let mut left = sampled.as_slice();
-        for (number, chunk) in chunks.iter().enumerate() {
-            let here = left.partition_point(|((id, _), _)| i64::from(*id) <= chunk.last);
-            let (now, later) = left.split_at(here);
-            left = later;
-            if now.is_empty() {
-                continue;
-            }
-            reader.check()?;
-            let batch = table.read(number, &["stack_id", "addresses"])?;
-            let view = StacksView::new(&batch)?;
-            for (id, ns) in now {
-                let Ok(row) = view.stack_id.binary_search(&i64::from(id.0)) else {
-                    continue;
-                };
+        each(
+            reader,
+            &sampled,
+            |((id, _), _)| *id,
+            |(id, ns), addresses| {
                 let (root, process_id) = match id.1 {
                     Place::Interrupt => (Root::Interrupts, 0),
                     Place::Process(row) => {
                         let process = reader.names.process(Some(row), None);
                         let Some(name) = process.name else {
-                            continue;
+                            return;
                         };
                         (Root::Program(name.to_lowercase()), process.id.unwrap_or(0))
                     }
                 };
-                let addresses = view.addresses.get(row).iter().rev();
+                let addresses = addresses.iter().rev();
                 let frames = addresses.filter_map(|it| functions.in_process(process_id, *it));
                 found.frames.extend(frames);
                 found.stacks.push(Stack {
@@ -96,8 +84,8 @@ impl Stacks {
                     end: found.frames.len(),
                     ns: *ns,
                 });
-            }
-        }
+            },
+        )?;
         found.code = functions.all().to_vec();
         Ok(found)
     }
@@ -114,6 +102,35 @@ impl Stacks {
         let all = starts.zip(&self.stacks);
         all.map(|(start, stack)| (stack, &self.frames[start..stack.end]))
     }
+}
+
+/// Calls `with` with each wanted stack and its addresses, the innermost frame first. `wanted` is sorted by the
+/// id of the stack. Stacks that the trace does not have are left out.
+pub(crate) fn each<T>(
+    reader: &Reader<'_>,
+    wanted: &[T],
+    id: impl Fn(&T) -> u32,
+    mut with: impl FnMut(&T, &[u64]),
+) -> Result<(), StoreError> {
+    let table = reader.table(Table::Stacks)?;
+    let mut left = wanted;
+    for (number, chunk) in table.chunks().iter().enumerate() {
+        let here = left.partition_point(|it| i64::from(id(it)) <= chunk.last);
+        let (now, later) = left.split_at(here);
+        left = later;
+        if now.is_empty() {
+            continue;
+        }
+        reader.check()?;
+        let batch = table.read(number, &["stack_id", "addresses"])?;
+        let view = StacksView::new(&batch)?;
+        for it in now {
+            if let Ok(row) = view.stack_id.binary_search(&i64::from(id(it))) {
+                with(it, view.addresses.get(row));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Calls of the sampled stacks of both sides, for example for a differential flame graph.
@@ -214,10 +231,12 @@ impl Tree {
 
     /// Returns the deepest call below a root that explains the change. On the path from the root to this
     /// call, each call has at least 80 % of the change of its caller. Returns `None` if no callee of the root
-    /// has 80 % of the root's change.
+    /// has 80 % of the root's change. If other callees of a caller changed in the opposite direction by more than
+    /// 20 % of its change, work moved from one callee to another, and none of them is blamed.
     pub fn blamed(&self, root: &Root) -> Option<usize> {
         let root = *self.roots.get(root)?;
         let mut heaviest: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut opposite: BTreeMap<usize, f64> = BTreeMap::new();
         for (at, call) in self.calls.iter().enumerate() {
             let Some(caller) = call.caller else {
                 continue;
@@ -229,11 +248,13 @@ impl Tree {
             if size(at) > size(*best) {
                 *best = at;
             }
+            *opposite.entry(caller).or_default() += size(at).min(0.0);
         }
         let mut at = root;
         while let Some(callee) = heaviest.get(&at) {
             let (of, whole) = (self.calls[*callee].change_ns(), self.calls[at].change_ns());
-            if whole == 0.0 || of / whole < BLAMED {
+            let moved = opposite.get(&at).map_or(0.0, |it| -it / whole.abs());
+            if whole == 0.0 || of / whole < BLAMED || moved > 1.0 - BLAMED {
                 break;
             }
             at = *callee;
@@ -279,9 +300,8 @@ fn unnamed(sides: [&[Recording]; 2]) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Returns the name of each `code` of a recording, as used in the tree. If a recording has no symbols for a
-/// module, all code of the module has the name of the module: without names, functions of the two recordings
-/// cannot be matched.
+/// Returns the name in the tree of each `code` of a recording. If a recording has no symbols for a module, all code of
+/// the module has the name of the module, because its functions in the two recordings cannot be matched.
 fn names<'r>(of: &'r Recording, unnamed: &BTreeSet<&str>) -> Vec<&'r str> {
     let named = of.stacks.code.iter().map(|code| match &code.function {
         Some(function) if !unnamed.contains(&*code.module.to_lowercase()) => &**function,
@@ -314,27 +334,35 @@ impl Call {
 mod tests {
     use super::*;
 
-    /// Returns the tree of PerfView's published example of a comparison. In this example, main calls f and g,
-    /// f calls x, and g calls y.
-    fn perfview() -> Tree {
-        let call = |name: &str, caller, own_before_ns, own_after_ns| Call {
+    fn call(name: &str, caller: Option<usize>, own_before_ns: f64, own_after_ns: f64) -> Call {
+        Call {
             own_before_ns,
             own_after_ns,
             ..Call::new(name, caller)
-        };
+        }
+    }
+
+    /// Returns a tree of DPCs and ISRs.
+    fn tree(calls: Vec<Call>) -> Tree {
         let mut tree = Tree {
-            calls: vec![
-                call("program", None, 0.0, 0.0),
-                call("main", Some(0), 0.0, 0.0),
-                call("f", Some(1), 25.0, 25.0),
-                call("g", Some(1), 25.0, 25.0),
-                call("x", Some(2), 25.0, 35.0),
-                call("y", Some(3), 25.0, 25.0),
-            ],
+            calls,
             roots: BTreeMap::from([(Root::Interrupts, 0)]),
         };
         tree.add_up();
         tree
+    }
+
+    /// Returns the tree of PerfView's published example of a comparison. In this example, main calls f and g,
+    /// f calls x, and g calls y.
+    fn perfview() -> Tree {
+        tree(vec![
+            call("program", None, 0.0, 0.0),
+            call("main", Some(0), 0.0, 0.0),
+            call("f", Some(1), 25.0, 25.0),
+            call("g", Some(1), 25.0, 25.0),
+            call("x", Some(2), 25.0, 35.0),
+            call("y", Some(3), 25.0, 25.0),
+        ])
     }
 
     /// Checks that the deepest call that has most of the change is blamed. PerfView's columns
@@ -351,12 +379,28 @@ mod tests {
         );
         let blamed = tree.blamed(&Root::Interrupts).unwrap();
         assert_eq!(tree.path(blamed), ["main", "f", "x"]);
-        // Now x and y have half of the change each. So neither of them is blamed.
+        // x and y each have half of the change, so neither of them is blamed.
         let mut tree = perfview();
         tree.calls[5].after_ns += 10.0;
         tree.calls[3].after_ns += 10.0;
         tree.calls[1].after_ns += 10.0;
         tree.calls[0].after_ns += 10.0;
+        let blamed = tree.blamed(&Root::Interrupts).unwrap();
+        assert_eq!(tree.path(blamed), ["main"]);
+    }
+
+    /// Checks that a function is not blamed if only its caller changed: f called x before, and g calls x after the
+    /// change.
+    #[test]
+    fn a_call_that_moved_is_not_blamed() {
+        let tree = tree(vec![
+            call("program", None, 0.0, 0.0),
+            call("main", Some(0), 0.0, 10.0),
+            call("f", Some(1), 0.0, 0.0),
+            call("g", Some(1), 0.0, 0.0),
+            call("x", Some(2), 100.0, 0.0),
+            call("x", Some(3), 0.0, 110.0),
+        ]);
         let blamed = tree.blamed(&Root::Interrupts).unwrap();
         assert_eq!(tree.path(blamed), ["main"]);
     }

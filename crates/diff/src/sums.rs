@@ -6,24 +6,25 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::blocks::Blocks;
+use crate::functions::Code;
 use crate::{Kind, Sum};
 
-/// Maximum number of rows of a kind while a recording is summed. If there are more rows, the smaller half of
-/// the rows is joined into one sum.
+/// Maximum number of rows of a kind while a recording is summed. Above this number, the half of the rows with the least
+/// time is joined into one sum.
 const MOST_ROWS: usize = 4_000;
 
 /// Sums of one row.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Row {
     /// Name of the row, as recorded.
     pub(crate) name: String,
-    /// Source of the row.
+    /// Data that the kind and name of the row do not contain.
     pub(crate) key: Key,
     /// Sum of each block.
     pub(crate) blocks: Vec<Sum>,
 }
 
-/// Source of a row: the data that the kind and name of the row do not contain.
+/// Source of a row. It contains the data that the kind and name of the row do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Key {
     /// The kind and the name of the row identify the source.
@@ -35,6 +36,8 @@ pub(crate) enum Key {
     Thread(Box<str>, Option<Box<str>>),
     /// Waits of a program (in lower case), and the code of the wait reason.
     Wait(Box<str>, u8),
+    /// Waits of a program (in lower case), the code of the wait reason, and the code that waited.
+    WaitCode(Box<str>, u8, Code),
     /// Routines on the CPU with this number.
     Cpu(u16),
     /// Requests of this kind to the disk with this number.
@@ -46,6 +49,10 @@ impl Key {
     pub(crate) fn symbols_of(&self) -> Option<&str> {
         match self {
             Key::Function(module) | Key::Thread(_, Some(module)) => Some(module),
+            Key::WaitCode(_, _, code) => {
+                code.function.as_ref()?;
+                Some(&code.module)
+            }
             _ => None,
         }
     }
@@ -75,7 +82,7 @@ pub(crate) struct Sums {
 /// Slot of the events without a name.
 const UNNAMED: Slot = Slot::MAX;
 
-/// Slot of things whose row was joined before.
+/// Slot that all joined rows share.
 const JOINED: Slot = Slot::MAX - 1;
 
 impl Sums {
@@ -119,7 +126,7 @@ impl Sums {
         slot
     }
 
-    /// Returns the name of a row; `None` if it was joined, or if it has none.
+    /// Returns the name of a row. Returns `None` for joined rows and for events without a name.
     pub(crate) fn name(&self, slot: Slot) -> Option<&str> {
         let row = self.rows.get(slot as usize)?.as_ref()?;
         Some(&row.name)
@@ -185,7 +192,7 @@ impl Sums {
 }
 
 /// Rows of a recording.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Rows {
     /// Rows by kind and by name in lower case.
     pub(crate) named: BTreeMap<(Kind, String), Row>,
@@ -231,7 +238,7 @@ mod tests {
         }
         assert!(sums.rows.iter().flatten().count() <= MOST_ROWS);
         assert!(sums.slots.len() <= MOST_ROWS);
-        // A joined row that comes back is no new row, which would have a part of its time.
+        // A joined row stays joined if its name occurs again. A new row would have only a part of its time.
         let slot = sums.slot(Kind::Program, Some("P3000.exe"), Key::Name);
         assert_eq!((slot, sums.name(slot)), (JOINED, None));
         sums.of(Kind::Program, slot)[0].add(1.0, 0.0);

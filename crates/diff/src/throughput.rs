@@ -2,119 +2,204 @@
 
 use explain::Subject;
 
-use crate::finding::{subject, time_text};
-use crate::{Change, Diff, Finding, Kind, Recording, Work, rate_text};
+use crate::finding::{name, subject, time_text};
+use crate::traffic::Traffic;
+use crate::{Change, Conclusion, Diff, Finding, Kind, PerWork, Recording, Work, rate_text};
 
-/// Minimum share of DPCs and ISRs in the time of a saturated CPU. On a saturated CPU, no time remains for
-/// threads.
+/// Minimum share of busy time on a saturated CPU.
 const SATURATED: f64 = 0.95;
 
-/// Minimum change of the work rate, as a share.
+/// Minimum change of the work rate for a finding, and minimum part of a component that is named, as shares.
 const LEAST: f64 = 0.05;
 
 /// Maximum number of components that the finding names.
 const SHOWN: usize = 3;
 
-/// Returns a finding if DPCs and ISRs saturate a CPU and so limit the network traffic. The finding states how
-/// the rate of the traffic changed, and the share of each component in the change of the cost per KiB. On a
-/// saturated CPU, the rate is the time of the CPU divided by the cost.
+/// Returns a finding if saturated CPUs limit the work on one side. The finding states the change of the work rate, and
+/// the part of each component in the change of the cost per unit of work. On a saturated CPU, the work rate is the CPU
+/// time divided by the cost.
 pub(crate) fn lost(diff: &Diff, sides: [&[Recording]; 2]) -> Option<Finding> {
-    let work = diff
-        .per_work
-        .as_ref()
-        .filter(|it| it.work == Work::NetworkKib)?;
+    let work = diff.per_work.as_ref()?;
     let ratio = work.after / work.before;
-    // A saturated CPU limits the side with less traffic.
+    // A saturated CPU limits the side with less work.
     let limited = match ratio {
         _ if (1.0 - LEAST..=1.0 + LEAST).contains(&ratio) => return None,
         ..1.0 => 1,
         _ => 0,
     };
-    let busy = |cpu: u16, side: usize| {
-        let seconds: f64 = sides[side].iter().map(|of| of.seconds).sum();
-        let of_cpu = sides[side]
+    let limit = Limit {
+        work,
+        sides,
+        limited,
+    };
+    limit.by_interrupts().or_else(|| limit.by_all_cpus())
+}
+
+/// Work whose rate differs, and the side whose CPUs may limit it.
+struct Limit<'d> {
+    work: &'d PerWork,
+    sides: [&'d [Recording]; 2],
+    limited: usize,
+}
+
+impl Limit<'_> {
+    /// Returns a finding if DPCs and ISRs leave no time on a CPU for anything else.
+    fn by_interrupts(&self) -> Option<Finding> {
+        if self.work.work != Work::NetworkKib {
+            return None;
+        }
+        let busy = |cpu: u16, side: usize| {
+            let ns = self.sum(side, |of| of.interrupts_ns.get(&cpu).copied());
+            ns / 1e9 / self.sum(side, |of| Some(of.seconds))
+        };
+        // A CPU that does not handle packets cannot limit the traffic.
+        let traffic = Traffic::new(self.sides);
+        let cpus = self.sides[self.limited].first()?.interrupts_ns.keys();
+        let cpu = (cpus.copied())
+            .filter(|cpu| traffic.is_most_of_cpu(*cpu, self.sides[self.limited]))
+            .max_by(|a, b| busy(*a, self.limited).total_cmp(&busy(*b, self.limited)))?;
+        if busy(cpu, self.limited) < SATURATED {
+            return None;
+        }
+        // The components of the cost are the modules of the sampled code. Without samples, they are the modules of the
+        // DPCs and ISRs.
+        let changes = |kinds: &[Kind]| {
+            let all = self.changes(kinds).into_iter();
+            all.filter(|of| traffic.has(of.kind, &of.name.to_lowercase(), &of.key))
+                .collect::<Vec<_>>()
+        };
+        let code = changes(&[Kind::InterruptCode]);
+        let parts = match code.is_empty() {
+            true => changes(&[Kind::Dpc, Kind::Isr]),
+            false => code,
+        };
+        let busy = [busy(cpu, 0), busy(cpu, 1)];
+        let of_time = "its time was in DPCs and ISRs";
+        let subject = Subject::Cpu { number: cpu };
+        let mut finding =
+            self.finding(parts, &format!("CPU {cpu}"), busy, of_time, Some(subject))?;
+        finding.prove(self.sides, |of| Some(of.cpu_evidence(cpu)));
+        finding.doubts.push(
+            "A CPU that is always busy limits the traffic only if its packets cannot go to another CPU (RSS)"
+                .to_owned(),
+        );
+        Some(finding)
+    }
+
+    /// Returns a finding if threads, DPCs and ISRs leave no time on any CPU.
+    fn by_all_cpus(&self) -> Option<Finding> {
+        let parts = self.changes(&[Kind::Program, Kind::Dpc, Kind::Isr]);
+        if !parts.iter().any(|part| part.kind == Kind::Program) {
+            return None;
+        }
+        let busy = |side: usize| {
+            let ns = self.sum(side, |of| {
+                let interrupts: f64 = of.interrupts_ns.values().sum();
+                Some(of.rows.of_kind(Kind::Program).0 + interrupts)
+            });
+            let seconds = self.sum(side, |of| Some(of.seconds * f64::from(of.cpus()?)));
+            ns / 1e9 / seconds
+        };
+        let known = self.sides.into_iter().flatten();
+        if !known.into_iter().all(|of| of.cpus().is_some()) || busy(self.limited) < SATURATED {
+            return None;
+        }
+        let busy = [busy(0), busy(1)];
+        let mut finding = self.finding(parts, "CPU time", busy, "all CPUs was in use", None)?;
+        finding.prove(self.sides, |of| Some(of.threads_evidence()));
+        finding.prove(self.sides, |of| Some(of.interrupts_evidence()));
+        finding.doubts.push(
+            "Busy CPUs limit the work only if the threads that use them have at least the priority of the threads \
+             that do the work"
+                .to_owned(),
+        );
+        Some(finding)
+    }
+
+    fn sum(&self, side: usize, of: impl Fn(&Recording) -> Option<f64>) -> f64 {
+        // The sum of no numbers is -0.0 in Rust. Adding 0.0 makes it 0.0.
+        self.sides[side].iter().filter_map(of).sum::<f64>() + 0.0
+    }
+
+    fn changes(&self, kinds: &[Kind]) -> Vec<&Change> {
+        let all = self.work.changes.iter();
+        let is_part = |change: &&Change| {
+            kinds.contains(&change.kind) && change.conclusion != Conclusion::Unrelated
+        };
+        all.filter(is_part).collect()
+    }
+
+    /// Returns the finding that `limit` limited the work. `parts` are the components of the cost of the work. `busy`
+    /// contains the share of busy time on each side. `of_time` continues the sentence after this share, for example "of
+    /// all CPUs was in use".
+    fn finding(
+        &self,
+        mut parts: Vec<&Change>,
+        limit: &str,
+        busy: [f64; 2],
+        of_time: &str,
+        about: Option<Subject>,
+    ) -> Option<Finding> {
+        let work = self.work;
+        let whole: f64 = parts.iter().map(|part| part.ns()).sum();
+        // The amount of work must decrease if its cost increases, and increase if its cost decreases.
+        // Otherwise, the change has another reason.
+        if whole == 0.0 || (whole > 0.0) != (work.after < work.before) {
+            return None;
+        }
+        parts.sort_by(|a, b| (b.ns() / whole).total_cmp(&(a.ns() / whole)));
+        let parts: Vec<&Change> = parts
+            .into_iter()
+            .filter(|part| part.differs() && part.ns() / whole > LEAST)
+            .take(SHOWN)
+            .collect();
+        let names: Vec<String> = parts
             .iter()
-            .filter_map(|of| of.interrupts_ns.get(&cpu));
-        of_cpu.sum::<f64>() / 1e9 / seconds
-    };
-    let cpus = sides[limited].first()?.interrupts_ns.keys();
-    let cpu = cpus
-        .copied()
-        .max_by(|a, b| busy(*a, limited).total_cmp(&busy(*b, limited)))?;
-    if busy(cpu, limited) < SATURATED {
-        return None;
-    }
-    // The components of the cost are modules. With samples, they are the modules of the sampled code. Without
-    // samples, they are the modules of the DPCs and ISRs.
-    let is_of = |kinds: &[Kind]| {
-        let of = work.changes.iter().filter(|it| kinds.contains(&it.kind));
-        of.collect::<Vec<&Change>>()
-    };
-    let code = is_of(&[Kind::InterruptCode]);
-    let mut parts = if code.is_empty() {
-        is_of(&[Kind::Dpc, Kind::Isr])
-    } else {
-        code
-    };
-    let whole: f64 = parts.iter().map(|part| part.ns()).sum();
-    // The amount of work must decrease if its cost increases, and increase if its cost decreases. Otherwise,
-    // the change has another reason.
-    if whole == 0.0 || (whole > 0.0) != (ratio < 1.0) {
-        return None;
-    }
-    parts.sort_by(|a, b| (b.ns() / whole).total_cmp(&(a.ns() / whole)));
-    let parts: Vec<&Change> = parts
-        .into_iter()
-        .filter(|part| part.differs() && part.ns() / whole > LEAST)
-        .take(SHOWN)
-        .collect();
-    let names: Vec<String> = parts
-        .iter()
-        .map(|part| {
-            let (old, new) = (time_text(part.before.ns), time_text(part.after.ns));
-            let share = part.ns() / whole * 100.0;
+            .map(|part| {
+                let (old, new) = (time_text(part.before.ns), time_text(part.after.ns));
+                let share = part.ns() / whole * 100.0;
+                format!(
+                    "{share:.0} % of this is in {} ({old} before, {new} after)",
+                    name(part)
+                )
+            })
+            .collect();
+        if names.is_empty() {
+            return None;
+        }
+        let (change, when) = match self.limited {
+            1 => ("fell", "after"),
+            _ => ("rose", "before"),
+        };
+        let (subject_of_work, unit) = match work.work {
+            Work::NetworkKib => ("network traffic", "KiB".to_owned()),
+            _ => ("work", work.work.to_string()),
+        };
+        let mut finding = Finding::new(
             format!(
-                "{} has {share:.0} % of it ({old} before, {new} after)",
-                part.name
-            )
-        })
-        .collect();
-    if names.is_empty() {
-        return None;
+                "The {subject_of_work} {change} from {} to {}. {limit} limited it {when} the change: {:.1} % of \
+                 {of_time} before and {:.1} % after.",
+                rate_text(&work.work, work.before),
+                rate_text(&work.work, work.after),
+                busy[0] * 100.0,
+                busy[1] * 100.0
+            ),
+            about,
+        );
+        finding.because(
+            format!(
+                "A {unit} costs {} {}: {}.",
+                time_text(whole.abs()),
+                if whole > 0.0 { "more" } else { "less" },
+                names.join(", ")
+            ),
+            None,
+        );
+        for part in &parts {
+            finding.subjects.extend(subject(part));
+            finding.prove(self.sides, |of| Some(of.evidence(part)));
+        }
+        finding.prove(self.sides, |of| Some(of.work_evidence(&work.work)));
+        Some(finding)
     }
-    let (less, when) = match limited {
-        1 => ("fell", "after"),
-        _ => ("rose", "before"),
-    };
-    let mut finding = Finding::new(
-        format!(
-            "The network traffic {less} from {} to {}. CPU {cpu} limited it {when} the change: {:.1} % of its \
-             time before and {:.1} % after was in DPCs and ISRs.",
-            rate_text(&work.work, work.before),
-            rate_text(&work.work, work.after),
-            busy(cpu, 0) * 100.0,
-            busy(cpu, 1) * 100.0
-        ),
-        Some(Subject::Cpu { number: cpu }),
-    );
-    finding.because(
-        format!(
-            "A KiB costs {} {}: {}.",
-            time_text(whole.abs()),
-            if whole > 0.0 { "more" } else { "less" },
-            names.join(", ")
-        ),
-        None,
-    );
-    for part in &parts {
-        finding.subjects.extend(subject(part));
-        finding.prove(sides, |of| Some(of.evidence(part)));
-    }
-    finding.prove(sides, |of| Some(of.work_evidence(&work.work)));
-    finding.prove(sides, |of| Some(of.cpu_evidence(cpu)));
-    finding.doubts.push(
-        "A CPU that is always busy limits the traffic only if its packets cannot go to another CPU (RSS)"
-            .to_owned(),
-    );
-    Some(finding)
 }

@@ -8,23 +8,24 @@ use crate::Sum;
 use crate::sums::{Slot, Sums};
 
 /// Wait reasons of threads that have nothing to do: `DelayExecution`, `WrDelayExecution`, `WrQueue` and
-/// `WrLpcReceive`. No one is late when they wait longer.
-const NOTHING_TO_DO: [u8; 4] = [4, 11, 15, 16];
+/// `WrLpcReceive`. A longer wait for one of these reasons delays nothing.
+pub(crate) const NOTHING_TO_DO: [u8; 4] = [4, 11, 15, 16];
 
-/// Maximum number of pairs of a waiting program and its waker. If there are more, those with the least time are
+/// Maximum number of pairs of a waiting program and its waker. Above this number, the pairs with the least time are
 /// left out.
 const MOST: usize = 10_000;
 
-/// End of a wait.
+/// Program or DPC that ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Waker {
-    /// A thread of the program in this slot.
+    /// A thread of the program whose row in [`Sums`] has this slot.
     Program(Slot),
     /// A DPC, of a device or a timer.
     Dpc,
 }
 
-/// Waits of each program by its waker, without waits for something to do.
+/// Sums of the waits of each program, by the program or the DPCs that ended the waits. Waits of threads that had
+/// nothing to do are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     by_slot: FxHashMap<(Slot, Waker), Sum>,
@@ -33,7 +34,7 @@ pub(crate) struct Wakes {
 }
 
 impl Wakes {
-    /// Adds a wait. Waits whose end has no known cause are left out.
+    /// Adds a wait of `ns` nanoseconds. A wait is left out if its waker is unknown, or if the thread had nothing to do.
     pub(crate) fn add(&mut self, waiting: Slot, waker: Option<Waker>, reason: u8, ns: i64) {
         if let Some(waker) = waker.filter(|_| !NOTHING_TO_DO.contains(&reason)) {
             let sum = self.by_slot.entry((waiting, waker)).or_default();

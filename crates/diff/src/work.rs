@@ -18,8 +18,8 @@ use crate::blocks::Blocks;
 pub enum Work {
     /// KiB of sent and received network traffic.
     NetworkKib,
-    /// Sends and receives that TCP and UDP report.
-    Packets,
+    /// Sends and receives that TCP and UDP report. One report may cover the bytes of many packets.
+    Transfers,
     /// KiB of disk requests.
     DiskKib,
     /// Presented frames of all programs (DXGI).
@@ -35,7 +35,7 @@ pub enum Work {
 /// Unit of work, its name on the command line, and its name in sentences.
 const NAMES: [(Work, &str, &str); 6] = [
     (Work::NetworkKib, "network-kib", "KiB of network traffic"),
-    (Work::Packets, "packets", "packet"),
+    (Work::Transfers, "transfers", "send or receive"),
     (Work::DiskKib, "disk-kib", "KiB of disk requests"),
     (Work::Frames, "frames", "frame"),
     (Work::Marks, "marks", "mark"),
@@ -99,11 +99,11 @@ impl Work {
     /// whose waits count as work.
     pub(crate) fn selection(&self, blocks: &Blocks, threads: &[u32]) -> (Selection, Expression) {
         let (selection, time, amount) = match self {
-            Work::NetworkKib | Work::Packets => {
+            Work::NetworkKib | Work::Transfers => {
                 let of = Selection::of(Table::Network)
                     .filter(Condition::is_text("action", &["send", "receive"]));
                 let amount = match self {
-                    Work::Packets => Expression::Count,
+                    Work::Transfers => Expression::Count,
                     _ => Expression::Sum("size_bytes"),
                 };
                 (of, "time_ns", amount)
@@ -155,8 +155,8 @@ pub(crate) fn threads_called(names: &tables::Identities, name: &str) -> Vec<u32>
     rows.filter(is_called).collect()
 }
 
-/// Returns the amounts of work in each block, by unit of work. Always computes network traffic, packets and
-/// DPCs. Also computes the requested unit of work. Units that did not occur are left out.
+/// Returns the amounts of work in each block, by unit of work. Always computes network traffic, transfers
+/// and DPCs. Also computes the requested unit of work. Units that did not occur are left out.
 pub(crate) fn read(
     reader: &Reader<'_>,
     blocks: &Blocks,
@@ -165,7 +165,7 @@ pub(crate) fn read(
 ) -> Result<BTreeMap<Work, Vec<f64>>, StoreError> {
     let mut all = BTreeMap::new();
     let none = || vec![0.0; blocks.count];
-    let (mut kib, mut packets) = (none(), none());
+    let (mut kib, mut transfers) = (none(), none());
     each(
         reader,
         Table::Network,
@@ -176,14 +176,14 @@ pub(crate) fn read(
                 let block = blocks.at(view.time_ns[row]);
                 if let (Some("send" | "receive"), Some(block)) = (view.action.get(row), block) {
                     kib[block] += f64::from(view.size_bytes[row]) / 1024.0;
-                    packets[block] += 1.0;
+                    transfers[block] += 1.0;
                 }
             }
             Ok(())
         },
     )?;
     all.insert(Work::NetworkKib, kib);
-    all.insert(Work::Packets, packets);
+    all.insert(Work::Transfers, transfers);
     all.insert(Work::Dpcs, dpcs.to_vec());
     if let Some(asked) = asked
         && !all.contains_key(asked)
@@ -194,7 +194,8 @@ pub(crate) fn read(
     Ok(all)
 }
 
-/// Returns the amounts of a unit of work in each block. This unit is read only if the user requested it.
+/// Returns the amounts of the requested unit of work in each block. Only units that `read` does not always compute are
+/// read here.
 fn asked_for(reader: &Reader<'_>, blocks: &Blocks, asked: &Work) -> Result<Vec<f64>, StoreError> {
     let mut amounts = vec![0.0; blocks.count];
     let mut add = |ns: i64, amount: f64| {
@@ -203,7 +204,7 @@ fn asked_for(reader: &Reader<'_>, blocks: &Blocks, asked: &Work) -> Result<Vec<f
         }
     };
     match asked {
-        Work::NetworkKib | Work::Packets | Work::Dpcs => {}
+        Work::NetworkKib | Work::Transfers | Work::Dpcs => {}
         Work::DiskKib => each(reader, Table::DiskIo, &["time_ns", "size_bytes"], |batch| {
             let view = DiskIoView::new(batch)?;
             for row in 0..view.len() {

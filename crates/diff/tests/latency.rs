@@ -61,7 +61,7 @@ fn a_slower_disk_is_the_part_that_changed() {
         first.after_ns - first.before_ns,
         latency.after_ns - latency.before_ns,
     );
-    // Other requests to the disk may be served first. So a request can take longer than its own service time.
+    // The disk may serve other requests first, so a request can take longer than its service time.
     assert!((disk - 7e6).abs() < 1.4e6, "{latency:?}");
     assert!((whole - disk).abs() < 0.1 * disk, "{latency:?}");
     for (program, ms) in [(None, 3.1), (Some("server.exe"), 2.0)] {
@@ -79,6 +79,7 @@ fn a_slower_disk_is_the_part_that_changed() {
         "{latency:?}"
     );
     assert!(latency.residual_ns.abs() < 0.01 * whole, "{latency:?}");
+    assert_eq!(latency.doubt(), None);
 }
 
 #[test]
@@ -93,4 +94,54 @@ fn an_interval_that_does_not_exist_is_refused() {
     assert_eq!(refused(interval("none", "end")), Some(NoPath::NoThread));
     assert_eq!(refused(interval("app.exe", "none")), Some(NoPath::NoMarks));
     assert!(divided(&settings, &interval("App.exe", "end")).is_ok());
+}
+
+/// Divides the time of two threads that run in turn, for the time `run` each. Each run is a step of the path.
+fn in_turn(run: &str) -> Divided {
+    let text = format!(
+        r#"
+        extends = "healthy"
+        title = "Two threads that let each other work"
+        duration = "2s"
+        [[add.process]]
+        name = "app.exe"
+        [[add.process.thread]]
+        name = "work"
+        program = [ {{ forever = [ {{ set = "request" }}, {{ wait = "answer" }}, {{ run = "{run}" }} ] }} ]
+        [[add.process]]
+        name = "server.exe"
+        [[add.process.thread]]
+        name = "answers"
+        program = [ {{ forever = [ {{ wait = "request" }}, {{ run = "{run}" }}, {{ set = "answer" }} ] }} ]
+        "#
+    );
+    let simulated = Simulated::of_text("turns", &text, &[]);
+    let store = Store::open(&[(&simulated.trace).into()], Cache::Off).unwrap();
+    let interval = LatencyInterval {
+        thread: "work".to_owned(),
+        ..LatencyInterval::default()
+    };
+    let divided = Divided::read(&store, &interval, Options::default()).unwrap();
+    divided.unwrap()
+}
+
+/// Compares a path of 10,000 steps in 2 s with a path of 100,000 steps. The second path covers only a part of the time,
+/// but each thread runs for half of the time on both sides.
+#[test]
+fn a_path_with_too_many_steps_is_scaled() {
+    let latency = Latency::of(&[in_turn("200us")], &[in_turn("20us")]);
+    assert_eq!(latency.reached_before, 1.0);
+    assert!((0.1..0.4).contains(&latency.reached_after), "{latency:?}");
+    for program in [None, Some("server.exe")] {
+        let ran = find(&latency, program, "ran");
+        for ns in [ran.before_ns, ran.after_ns] {
+            assert!((ns / 1e9 - 1.0).abs() < 0.08, "{latency:?}");
+        }
+    }
+    let sum: f64 = latency.parts.iter().map(|part| part.after_ns).sum();
+    assert!((sum - latency.after_ns).abs() < 0.01e9, "{latency:?}");
+    assert!(latency.residual_ns.abs() < 0.01e9, "{latency:?}");
+    let doubt = latency.doubt().unwrap();
+    assert!(doubt.contains("% of the time after the change"), "{doubt}");
+    assert!(!doubt.contains("before the change"), "{doubt}");
 }

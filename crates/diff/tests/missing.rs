@@ -5,18 +5,25 @@ mod recorded;
 use diff::{Conclusion, Diff, Kind, Recording};
 use recorded::{diff, per_work, recording};
 
-/// Keywords of the kernel, each with kinds of rows. These kinds can be compared only if both sides recorded
-/// with the keyword.
+/// Keywords of the kernel, each with the kinds of rows that need it. These kinds can be compared only if both sides
+/// were recorded with the keyword.
 const KEYWORDS: [(&str, &[Kind]); 15] = [
     (
         "PROC_THREAD",
-        &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait],
+        &[
+            Kind::Program,
+            Kind::Thread,
+            Kind::Ready,
+            Kind::Wait,
+            Kind::WaitCode,
+        ],
     ),
     (
         "LOADER",
         &[
             Kind::Dpc,
             Kind::Isr,
+            Kind::WaitCode,
             Kind::InterruptCode,
             Kind::InterruptFunction,
             Kind::ThreadCode,
@@ -25,9 +32,15 @@ const KEYWORDS: [(&str, &[Kind]); 15] = [
     ),
     (
         "CSWITCH",
-        &[Kind::Program, Kind::Thread, Kind::Ready, Kind::Wait],
+        &[
+            Kind::Program,
+            Kind::Thread,
+            Kind::Ready,
+            Kind::Wait,
+            Kind::WaitCode,
+        ],
     ),
-    ("DISPATCHER", &[Kind::Ready, Kind::Wait]),
+    ("DISPATCHER", &[Kind::Ready, Kind::Wait, Kind::WaitCode]),
     ("PRIORITY", &[]),
     ("ANTI_STARVATION", &[]),
     // Without DPC events, the time of DPCs is part of the CPU time of threads.
@@ -73,8 +86,8 @@ fn differing(diff: &Diff) -> Vec<String> {
         .collect()
 }
 
-/// Compares a machine with itself. One recording lacks a kind of events. Any finding would come from these
-/// missing events.
+/// Compares a machine with itself, while one recording lacks a kind of events. Only the missing events could cause a
+/// finding.
 #[test]
 fn a_missing_kind_of_event_is_no_difference() {
     for scenario in [

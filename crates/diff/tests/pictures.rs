@@ -53,7 +53,8 @@ impl Trace {
 }
 
 fn compare(before: &[&Trace], after: &[&Trace]) -> Comparison {
-    // Recordings cannot be cloned. So the differences use only one trace on each side. This is enough here.
+    // Recordings cannot be cloned, so the differences are computed from only one trace of each side. One is enough
+    // here.
     let [old, new] = [before[0], after[0]].map(|of| std::slice::from_ref(&of.recording));
     let differences = diff(old, new, None);
     let before: Vec<Source<'_>> = before.iter().map(|of| of.source("before.etl")).collect();
@@ -251,7 +252,8 @@ fn distance(mut sides: [Vec<i64>; 2]) -> f64 {
     distances.sum::<f64>() / PLACES as f64
 }
 
-/// Signed packets make DPCs of 28 µs last 817 µs (truth of the scenarios).
+/// Compares machines without and with signed SMB packets. Signing lengthens the DPCs from 28 µs to 817 µs (truth of
+/// the scenarios).
 #[test]
 fn shift_functions_show_longer_dpcs() {
     let trace =
@@ -272,7 +274,8 @@ fn shift_functions_show_longer_dpcs() {
         assert_eq!(dpcs.durations, Durations::Dpc);
         assert_eq!((dpcs.shift_unit, dpcs.units_after), (unit, units));
         let half = dpcs.shifts.iter().find(|shift| shift.share == 0.5).unwrap();
-        // Four traces on each side never tell one of eleven quantiles from chance.
+        // Eleven quantiles are compared at once. With four traces on each side, chance can explain any change of one
+        // of them.
         assert_eq!(half.differs, unit == ShiftUnit::Blocks, "{half:?}");
         assert!(half.low > 10.0 && half.ratio < 60.0, "{half:?}");
         assert!(
@@ -311,12 +314,12 @@ fn shift_functions_of_equal_machines_rarely_differ() {
             }
         }
     }
-    // 5 % may differ. Three standard deviations more of 132 are 14.
+    // The expected number is at most 5 % of 132, which is 6.6. Three standard deviations more are 14.
     assert_eq!(functions, 132);
     assert!(wrong <= 14, "{wrong} of {functions}");
 }
 
-/// A program that waits for a disk and for a server, which takes longer after the change.
+/// Simulates a program that waits for a disk and for a server. After the change, both take longer.
 #[test]
 fn waits_have_the_times_of_the_truth() {
     let simulated = |answer: &str, disk: &str| {
@@ -369,12 +372,12 @@ fn waits_have_the_times_of_the_truth() {
             (count * of.recording.seconds - true_count).abs() <= 1.5,
             "{answer:?}"
         );
-        // A step takes a wait and the wait for a CPU after it.
+        // The model measures the wait together with the following wait for a CPU.
         let mean = ns / count;
         assert!((mean / true_ns - 1.0).abs() < 0.05, "{mean}, not {true_ns}");
     }
     assert!(answer.after_ns / answer.after_count > 2.0 * answer.before_ns / answer.before_count);
-    // The disk's DPC ends the waits for it. Waits for the server's requests are left out.
+    // DPCs of the disk end the waits for the disk. Waits of the server for requests are left out.
     let disk = find(None);
     let grown = disk.after_ns / disk.after_count - disk.before_ns / disk.before_count;
     let truth = truth[1][1].1 - truth[0][1].1;
@@ -419,7 +422,7 @@ fn waterfalls_lead_from_the_total_before_to_the_total_after() {
     let after = Trace::new("dpc-flood-no-teaming", &[]);
     let comparison = compare(&[&before], &[&after]);
     assert!(comparison.tables.len() > 8);
-    // The traffic differs between the sides. So the tables per KiB come first.
+    // The traffic differs between the sides, so the tables per KiB come first.
     assert_eq!(comparison.tables[0].unit, "per KiB of network traffic");
     for table in &comparison.tables {
         let waterfall = &table.waterfall;

@@ -24,8 +24,8 @@ fn with_load(run: &str, seed: u32) -> Recording {
     read(&simulated, &Asked::default())
 }
 
-/// Compares 20 pairs of recordings. At least 90 % of the pairs must show the change. Pairs of two recordings
-/// before the change have no difference, so at most 5 % of them may show one.
+/// Compares 20 pairs of recordings. At least 90 % of the pairs must show the change. Pairs of two recordings before the
+/// change have no difference, so at most 5 % of these pairs may show a difference.
 #[test]
 fn a_change_of_a_fifth_is_found() {
     const PAIRS: u32 = 20;

@@ -5,6 +5,7 @@ mod recorded;
 use diff::{Asked, Conclusion, Diff, Recording, Unit};
 use recorded::{adds_up, diff, per_work};
 use tables::{Cache, Options, Store};
+use wording::Sentence;
 
 fn recordings() -> Vec<(String, Recording)> {
     let traces = testdata::traces().into_iter();
@@ -52,7 +53,7 @@ fn makes_sense(about: &str, diff: &Diff) {
     }
     for finding in &diff.findings {
         assert!(!finding.evidence.is_empty(), "{about}: {finding:?}");
-        let text = format!("{} {}", finding.sentence, finding.why.join(" "));
+        let text = format!("{} {}", finding.sentence, Sentence::joined(&finding.why));
         assert!(
             !text.contains("NaN") && !text.contains("inf "),
             "{about}: {text}"

@@ -202,8 +202,11 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
 /// Expands the first file of a cabinet. Symbol stores keep compressed files as cabinets with one file.
 ///
 /// # Errors
-/// Returns an error if the cabinet is damaged or empty, if writing the output fails, or if the file expands
-/// to more than 1 GiB and also to more than 200 times the size of the cabinet.
+/// Returns an error in these cases:
+///
+/// * The cabinet is damaged or empty.
+/// * Writing the output fails.
+/// * The file expands to more than 1 GiB and to more than 200 times the size of the cabinet.
 pub fn expand_cabinet(
     mut cabinet: impl io::BufRead + Seek,
     out: &mut impl Write,
@@ -329,7 +332,7 @@ impl<'s> Traces<'s> {
                     let declared = entry.size();
                     self.read_member(name, entry, declared)?;
                 }
-                // If a member cannot be opened and the member is not a trace, the error is ignored.
+                // An unreadable member is an error only if its name ends in `.etl`. Other members are not needed.
                 Err(error) if has_trace_name(&name) => {
                     return Err(ArchiveError::Member {
                         name,

@@ -5,7 +5,7 @@
 
 use crate::le;
 
-/// Size of a buffer header in bytes. The first event comes after it.
+/// Size of a buffer header in bytes. The first event follows the header.
 pub const HEADER_SIZE: usize = 0x48;
 
 /// Maximum accepted size of a buffer in bytes. Windows allows 16 MiB. The limit is higher, so that larger
@@ -81,8 +81,8 @@ impl BufferHeader {
         })
     }
 
-    /// Returns true if this can be the header of a buffer. The reader uses this check to find the next buffer
-    /// after damaged bytes. So the check includes every field that can have only few values.
+    /// Returns true if a buffer can have this header. The reader uses this check to find the next buffer after damaged
+    /// bytes. So the check includes every field that can have only few values.
     pub(crate) fn is_plausible(&self) -> bool {
         const KNOWN_FLAGS: u16 = 0x7F;
         let stored = self.stored_size;

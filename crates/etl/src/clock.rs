@@ -35,9 +35,9 @@ impl ClockKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     kind: ClockKind,
-    /// Raw time at nanosecond 0.
+    /// Raw time at which the time in nanoseconds is 0.
     origin: i64,
-    /// FILETIME at nanosecond 0.
+    /// FILETIME at which the time in nanoseconds is 0.
     origin_filetime: i64,
     /// Number of ticks per second.
     frequency: u64,
@@ -78,12 +78,12 @@ impl Clock {
         self.frequency
     }
 
-    /// Returns the raw time of nanosecond 0.
+    /// Returns the raw time at which the time in nanoseconds is 0.
     pub fn origin(&self) -> i64 {
         self.origin
     }
 
-    /// Returns the FILETIME (100 ns since 1601 UTC) of nanosecond 0.
+    /// Returns the FILETIME (100 ns since 1601 UTC) at which the time in nanoseconds is 0.
     pub fn origin_filetime(&self) -> i64 {
         self.origin_filetime
     }
@@ -175,7 +175,7 @@ mod tests {
     fn odd_frequencies_are_floored_exactly() {
         // The counter of a real Windows 7 machine has 1,656,445 Hz.
         let clock = Clock::new(ClockKind::Qpc, 0, START, 1_656_445);
-        assert_eq!(clock.to_ns(1), 603); // exactly 603.702...
+        assert_eq!(clock.to_ns(1), 603); // the exact quotient is 603.702...
         assert_eq!(clock.to_ns(-1), -604);
         assert_eq!(clock.to_ns(1_656_445 * 86_400), 86_400_000_000_000);
         assert_eq!(clock.to_filetime(1_656_445 * 3 + 1), START + 30_000_006);

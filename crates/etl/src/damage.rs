@@ -93,7 +93,7 @@ pub enum FaultKind {
         limit: u32,
     },
     /// The sequence number of this buffer is too far from the sequence numbers of the other buffers. The
-    /// session cannot have written this number of buffers.
+    /// session cannot have written all the buffers in between.
     ImplausibleSequence {
         /// Sequence number of the buffer.
         sequence: i64,

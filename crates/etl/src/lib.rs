@@ -7,7 +7,7 @@
 //! # All events in the order of time
 //!
 //! [`open`] takes the files of one trace, plain or inside archives, and finds their buffers. `Trace::events`
-//! then returns the events one by one. A buffer is read when its first event is next:
+//! then returns the events one by one. It reads a buffer only when the first event of the buffer is needed:
 //!
 //! ```no_run
 //! let trace = etl::open(&["trace.etl".into()])?;

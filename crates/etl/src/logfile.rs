@@ -220,8 +220,9 @@ impl LogFileHeader {
         self.raw_start.abs_diff(self.start) < YEAR
     }
 
-    /// Returns the frequency of the performance counter, or 0 if the frequency is damaged. A frequency is
-    /// damaged if it is below 1 MHz and implies that the counter ran at least a day longer than the machine.
+    /// Returns the frequency of the performance counter. Returns 0 if the frequency is damaged. A damaged frequency
+    /// fulfils two conditions: it is below 1 MHz, and with this frequency the counter would have run more than a day
+    /// longer than the machine.
     fn believed_frequency(&self) -> u64 {
         const LOWEST: u64 = 1_000_000;
         const DAY_SECONDS: u64 = 86_400;
@@ -244,17 +245,17 @@ pub(crate) struct SessionTimes {
 }
 
 impl SessionTimes {
-    /// Returns the range of raw times in which buffers of the session can begin. The range is the session's
-    /// time plus a minute before and after it. The minute after the session is for rundown events and for
-    /// events that a merge adds.
+    /// Returns the range of raw times in which buffers of the session can begin. The range begins a minute before the
+    /// session and ends a minute after the session. The minute after the session is for rundown events and for events
+    /// that a merge adds.
     pub(crate) fn near(&self) -> RangeInclusive<i64> {
         const NEAR_NS: i64 = 60_000_000_000;
         self.raw(-NEAR_NS)..=self.raw(self.end_ns.saturating_add(NEAR_NS))
     }
 
-    /// Returns the first and the last plausible raw time. `times` are the times at which buffers begin. The
-    /// range covers the session, all `times`, and 10 s before and after them. The 10 s are necessary, because
-    /// the events of the last buffer are later than the start of that buffer.
+    /// Returns the first and the last plausible raw time. `times` are the times at which buffers begin. The range
+    /// covers the session and all `times`, and it is 10 s longer at both ends. The 10 s are necessary, because the
+    /// events of the last buffer are later than the start of that buffer.
     pub(crate) fn extended<'t>(&self, times: impl Iterator<Item = &'t i64>) -> (i64, i64) {
         const ROOM_NS: i64 = 10_000_000_000;
         let (mut first_ns, mut last_ns) = (0, self.end_ns);

@@ -36,7 +36,8 @@ pub struct Segment {
     pub clock: Clock,
     /// Format of the segment's compressed buffers.
     pub compression: Compression,
-    /// `LoggerId` of the segment's buffers. The search for buffers accepts only buffers with the same id.
+    /// `LoggerId` of the segment's buffers. The search for buffers accepts only buffers with this id, and header
+    /// buffers of other sessions.
     logger_id: u16,
     /// Earliest and latest plausible raw time.
     times: (i64, i64),
@@ -61,7 +62,7 @@ type Numbered = (u16, i64, u64);
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub(crate) segments: Vec<Segment>,
-    /// Buffers with room for at least one event, in file order.
+    /// Buffers with data after the header of the buffer, in file order. Buffers without data are in `empty`.
     pub(crate) buffers: Vec<BufferRef>,
     pub(crate) damage: Damage,
     /// Buffers without an event. They are recorded because they also have sequence numbers.
@@ -96,8 +97,8 @@ struct Scanner<'s> {
     first_segment: u16,
     scan: Scan,
     peek: [u8; PEEK_COMPRESSED],
-    /// Bytes that were searched last. They begin at the offset `window_at` of the file. A file can have many
-    /// false buffers. Without this window, the search would read the same bytes again for each false buffer.
+    /// Bytes that were searched last. They begin at the offset `window_at` of the file. A file can have many bytes that
+    /// only resemble a buffer. Without this window, the search would read the same bytes again after each false match.
     window: Vec<u8>,
     window_at: u64,
 }
@@ -107,8 +108,8 @@ impl Scanner<'_> {
     fn chain(&mut self) -> io::Result<()> {
         let len = self.source.len();
         let mut at = 0;
-        // Offset of the last accepted buffer. It is set only if the size of that buffer differs from the
-        // session's buffer size.
+        // Offset of the last accepted buffer, if the size of that buffer differs from the session's buffer size. The
+        // size may be wrong, so the search for the next buffer begins inside this buffer.
         let mut doubted: Option<u64> = None;
         while at < len {
             if let Some(mut header) = self.header_at(at)? {
@@ -211,7 +212,7 @@ impl Scanner<'_> {
         Ok((header.is_plausible() || usual_size).then_some(header))
     }
 
-    /// Returns true if a buffer of the current session begins at the file offset `at`.
+    /// Returns true if a buffer that `begins_buffer` accepts begins at the file offset `at`.
     fn is_buffer(&mut self, at: u64) -> io::Result<bool> {
         let n = self.source.read_at(at, &mut self.peek)?;
         Ok(self.begins_buffer(&self.peek[..n]))
@@ -410,8 +411,8 @@ impl Scanner<'_> {
         Ok(None)
     }
 
-    /// Returns true if `bytes` begin with a buffer of the current session whose first event is
-    /// readable.
+    /// Returns true if `bytes` begin with a plausible buffer and its first event is readable. If a session is known,
+    /// the buffer must belong to this session, or it must be the header buffer of another session.
     fn begins_buffer(&self, bytes: &[u8]) -> bool {
         let Some(header) = BufferHeader::read(bytes).filter(BufferHeader::is_plausible) else {
             return false;
@@ -491,12 +492,15 @@ impl Scanner<'_> {
         }
     }
 
-    /// Limits the plausible times of each segment to the session's start and end in the segment's header.
-    /// This limit applies only if nearly all buffers of the segment begin between start and end. Without this
-    /// limit, damaged times would appear as waits of hours.
+    /// Limits the plausible times of each segment. Without the limits, an event with a damaged time could look like the
+    /// end of a wait of hours.
+    ///
+    /// A buffer is near the session if it begins at most a minute before the start or after the end in the header. If
+    /// nearly all buffers of a segment are near, the plausible times begin 10 s before the session and the near
+    /// buffers, and end 10 s after them. Otherwise, the plausible times stay unchanged.
     fn bound_times(&mut self) {
-        /// At most `n / OUTSIDE` of a segment's `n` buffers may begin outside the header's times. The times
-        /// of such buffers are damaged.
+        /// The limits apply if at most `n / OUTSIDE` of a segment's `n` buffers are not near the session. The times of
+        /// these few buffers are assumed to be damaged.
         const OUTSIDE: usize = 16;
         let indices = usize::from(self.first_segment)..;
         for (index, segment) in indices.zip(&mut self.scan.segments) {

@@ -5,9 +5,9 @@ use std::io;
 
 /// A sequence of bytes like a file. Several threads can read it at any offset at the same time.
 ///
-/// The bytes are read, not mapped into memory, for two reasons. If a file shrinks, a read returns an error,
-/// but an access to mapped memory would raise a signal. When files are read, only the buffers in use need
-/// memory. When files are mapped, all pages that were ever accessed need memory.
+/// The bytes are read, not mapped into memory, for two reasons. If a file shrinks, a read returns fewer bytes,
+/// but an access to mapped memory would raise a signal. If files are read, only the buffers in use need
+/// memory. If files were mapped, all pages that were ever accessed would need memory.
 pub trait Source: Send + Sync {
     /// Returns the length in bytes that the source had when the trace was opened.
     fn len(&self) -> u64;

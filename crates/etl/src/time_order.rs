@@ -13,10 +13,9 @@ use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::trace::Trace;
 
-/// Memory limit in bytes for the buffers that are merged at the same time. If the buffers exceed the limit,
-/// no further buffer joins the merge until another buffer is finished. Buffers that overlap in time are then
-/// no longer merged correctly. The limit does not apply while fewer than two buffers per CPU are in the
-/// merge.
+/// Memory limit in bytes for the buffers that are merged at the same time. If the buffers exceed the limit, no further
+/// buffer joins the merge until another buffer is finished. The events of buffers that overlap in time may then be in a
+/// wrong order. The limit does not apply while fewer than two buffers per CPU are in the merge.
 const HELD_BYTES: usize = 64 << 20;
 
 /// Absolute memory limit in bytes for the buffers that are merged at the same time. This limit is enough for
@@ -37,8 +36,8 @@ pub struct TimeOrder<'t> {
     slots: Vec<Slot<'t>>,
     free: Vec<usize>,
     heap: BinaryHeap<Reverse<(Key, usize)>>,
-    /// Slot of the next events, and a sort key. The sort key belongs to the first event that is in another
-    /// slot. The walk returns events of this slot until it reaches the sort key.
+    /// Slot of the next events, and a sort key. The walk returns events of this slot until it reaches the sort
+    /// key. The sort key belongs to the earliest event in another slot or in a pending buffer.
     current: Option<(usize, Key)>,
     streams: usize,
     held_bytes: usize,
@@ -96,9 +95,9 @@ impl<'t> TimeOrder<'t> {
             let buffers = stream.buffers();
             for (i, buffer) in buffers.iter().enumerate() {
                 // A CPU fills one buffer after the other. So a buffer ends near the start of the next buffer.
-                // Consecutive buffers can overlap slightly. Therefore, the start of the second next buffer is
-                // used as the end. If threads share buffers, they fill several buffers at the same time, so
-                // the end is unknown.
+                // Consecutive buffers can overlap slightly. Therefore, a buffer is assumed to end at the start of the
+                // second buffer after it. If threads share buffers, they fill several buffers at the same time, so the
+                // end is unknown.
                 let header = trace.segments()[usize::from(buffer.segment)]
                     .header
                     .as_ref();
@@ -169,8 +168,7 @@ impl<'t> TimeOrder<'t> {
         }
     }
 
-    /// Reads the buffers whose first event is next in time order, and selects the slot with the
-    /// earliest event.
+    /// Selects the slot with the earliest event. Before that, reads the pending buffers that begin before this event.
     #[cold]
     fn choose(&mut self) -> Option<()> {
         while let Some(first) = self.pending.last() {

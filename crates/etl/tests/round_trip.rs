@@ -289,13 +289,13 @@ fn sessions_of_one_boot_share_a_clock_and_others_are_joined_by_utc() {
         times
     };
     let first = log(1_000, start, 5, &[1, 3]);
-    // The counter continues during the same boot. So the counter decides the times, not the rounded start
-    // time.
+    // The second log is from the same boot, so its counter continues. The counter gives the times of the events, not
+    // the rounded start time.
     let frequency = 3_579_545;
     let same_boot = log(1_000 + 2 * frequency, start + 2 * second + 77, 5, &[0, 2]);
     assert_eq!(times(vec![first.clone(), same_boot.clone()]), [1, 2, 3, 4]);
     assert_eq!(times(vec![same_boot, first.clone()]), [1, 2, 3, 4]);
-    // The counter restarts at another boot. So the UTC start times decide the times.
+    // This log is from another boot, so its counter restarted. The UTC start times of the logs give the times.
     let other_boot = log(50, start + 2 * second, start + second, &[0, 2]);
     assert_eq!(times(vec![first.clone(), other_boot.clone()]), [1, 2, 3, 4]);
     // A second session that is appended to the same file is a separate segment.

@@ -160,7 +160,7 @@ fn a_loss_is_marked_on_the_next_buffer_of_its_cpu() {
     };
     writer.lose(0, loss).unwrap();
     writer.kernel(0, mark(2), b"after").unwrap();
-    // CPU 1 has no later event, so the flags of no buffer can mark this loss.
+    // Only the header states this loss of CPU 1. CPU 1 has no later event, so it has no later buffer to mark.
     let last = Loss {
         events: 1,
         buffers: 0,

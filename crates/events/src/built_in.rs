@@ -39,7 +39,7 @@ static PROVIDERS: LazyLock<HashMap<Guid, Provider>> =
 
 type Events = BTreeMap<(u16, u8), Arc<Schema>>;
 
-/// A provider with its sections of `TEXTS`.
+/// A provider and the sections of `TEXTS` that describe its events.
 struct Provider {
     guid: Guid,
     name: &'static str,

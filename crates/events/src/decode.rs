@@ -211,8 +211,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns `value` if reading it used bytes of the payload. `before` are the bytes that remained before
-    /// `value` was read. If no bytes were used, counts `value` as an empty value. Returns `None` if the
+    /// Returns `value`, but limits the number of empty values in a payload. `before` are the bytes that remained
+    /// before `value` was read. If reading `value` used none of these bytes, `value` is empty. Returns `None` if the
     /// payload has too many empty values.
     fn bounded(&mut self, before: &[u8], value: Option<Value<'a>>) -> Option<Value<'a>> {
         if value.is_some() && self.rest.len() == before.len() {
@@ -334,7 +334,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Converts an integer into a value. The field can define bit fields, value names, an out-type and an
-    /// in-type. The function uses the first of these four that the field defines.
+    /// in-type. The first of these four that applies to the integer decides the kind of the value.
     fn integer(&mut self, field: &Field, integer: Integer<'a>) -> Value<'a> {
         let bits = integer.bits;
         if !field.bits.is_empty() {
@@ -478,8 +478,9 @@ impl<'a> Integer<'a> {
     }
 }
 
-/// Returns the name of a value. For a bitmap, returns the names of the set bits. The names have at most
-/// `room` bytes. Bits without a name are appended as a number. Returns `None` if no name applies.
+/// Returns the name of a value. If a bitmap has no name for the whole value, returns the names of the set bits,
+/// with at most `room` bytes of names. Bits without a name are appended as a number. Returns `None` if no name
+/// applies.
 fn value_name(map: &ValueMap, value: u64, room: usize) -> Option<Arc<str>> {
     let exact = map.entries.iter().find(|(entry, _)| *entry == value);
     if !map.is_bitmap || exact.is_some() {

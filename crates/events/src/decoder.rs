@@ -106,8 +106,7 @@ pub struct Decoded<'a> {
     pub fields: Fields<'a>,
 }
 
-/// Returns true if the event may describe other events. Only such events must be passed to
-/// [`Decoder::learn`].
+/// Returns true if the event may describe other events. [`Decoder::learn`] ignores all other events.
 #[inline]
 pub fn is_metadata(event: &Event<'_>) -> bool {
     match event.kind() {
@@ -169,7 +168,7 @@ impl Decoder {
                         self.described_classic
                             .insert((class, d.opcode, d.version), schema);
                     }
-                    // A TraceLogging event describes itself. It has no id, so no description of it could be
+                    // A TraceLogging event describes itself. The event has no id by which another description could be
                     // found.
                     None if schema.source == Source::TraceLogging => {}
                     None => {
@@ -215,8 +214,8 @@ impl Decoder {
         }
     }
 
-    /// Returns the faults of the metadata that could not be read. The events that such metadata describes are
-    /// not decoded.
+    /// Returns the faults of the metadata that could not be read. Events that only this metadata describes are not
+    /// decoded.
     pub fn faults(&self) -> &[MetadataFault] {
         &self.faults
     }
@@ -398,9 +397,10 @@ fn is_string_only(event: &Event<'_>) -> bool {
         .is_some_and(|flags| flags & STRING_ONLY != 0)
 }
 
-/// Corrects fixed array counts in a description. If the built-in layout states that another field contains
-/// the count, this count replaces the fixed count. For example, .NET's manifest describes a stack of any
-/// depth as an array of two addresses.
+/// Corrects the array counts in a description. If the description has a fixed count, but the built-in layout
+/// states that another field contains the count, the count of the built-in layout is used. For example, .NET's
+/// manifest describes a stack of any depth as an array of two addresses. Does nothing if the two layouts have
+/// different field names.
 fn correct_counts(described: &mut [Field], known: &[Field]) {
     let names = known.iter().map(|field| &field.name);
     if !described.iter().map(|field| &field.name).eq(names) {

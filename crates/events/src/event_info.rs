@@ -151,8 +151,8 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
     let task = text(68, "task name")?;
     let opcode = text(72, "opcode name")?;
     let message = text(76, "event message")?;
-    // In WBEM descriptions, this field is the offset of the name of an activity id. In other descriptions, it
-    // is the offset of the event's name.
+    // In WBEM descriptions, the field at byte 92 is the offset of the name of an activity id. In other
+    // descriptions, the field is the offset of the event's name.
     let is_wbem = u32_at(48) == 1;
     let name = if is_wbem {
         None

@@ -32,7 +32,7 @@
 //! ```
 //! use events::kernel::ReadyThread;
 //!
-//! // Payload: a DPC made thread 0x1234 ready because its wait ended. The thread gets no boost.
+//! // Payload: a DPC made thread 0x1234 ready because the thread's wait ended. The thread gets no boost.
 //! let payload = [0x34, 0x12, 0, 0, 1, 0, 1, 0];
 //! let ready = ReadyThread::read(&payload, 2, 8).expect("the payload is whole");
 //! assert_eq!(ready.thread_id, 0x1234);

@@ -150,7 +150,7 @@ fn elements<'a, 'input>(
         .filter(move |n| n.is_element() && n.tag_name().name() == name)
 }
 
-/// Returns the grandchildren of `node` whose parent is an element called `list`.
+/// Searches the children of `node` for elements called `list`, and returns the child elements of these elements.
 fn listed<'a, 'input>(
     node: Node<'a, 'input>,
     list: &'static str,
@@ -242,8 +242,8 @@ impl<'a, 'input> Reader<'a, 'input> {
         }
     }
 
-    /// Returns the text of the element's `message` attribute. Returns `None` if the string table does not
-    /// contain this text.
+    /// Returns the text of the element's `message` attribute. If the attribute has the form `$(string.ID)`, returns
+    /// the text with this id from the string table. Returns `None` if there is no attribute, or no text with this id.
     fn message(&self, node: Node<'a, '_>) -> Option<Arc<str>> {
         let message = node.attribute("message")?;
         match message

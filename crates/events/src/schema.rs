@@ -167,8 +167,8 @@ pub enum InType {
     Align,
 }
 
-/// Format in which a value should be shown. The list does not contain out-types that do not change the
-/// format. TraceLogging and TDH use different numbers for the same out-types.
+/// Format in which a value should be shown. The list contains only out-types that change the format. TraceLogging and
+/// TDH use different numbers for the same out-types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutType {
     /// Format that the in-type implies.

@@ -9,8 +9,9 @@ pub(crate) fn size(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Splits a TOKEN_USER image and the SID after it from the front of `bytes`. A TOKEN_USER image is two
-/// pointers of the machine that logged the event. Returns the SID and the remaining bytes. A u32 with the
-/// value 0 means that there is no image and no SID. Returns `None` if there are too few bytes.
+/// pointers of the machine that logged the event. Returns the SID and the remaining bytes. If the first u32 is
+/// 0 and no complete SID follows two pointers, there is no image and no SID, but only this u32. Returns `None`
+/// if there are too few bytes.
 pub(crate) fn split_token_user(
     bytes: &[u8],
     pointer_size: usize,

@@ -137,9 +137,9 @@ fn shown(in_type: InType, out_type: Option<OutType>) -> (InType, OutType) {
     }
 }
 
-/// Returns the length of a field of `in_type` with the given `length`. If the field is not a string or
-/// binary, returns the natural length. If the field is a binary IPv6 address without a length, returns 16
-/// bytes.
+/// Returns the length of a field whose description states `length`. Only strings and binary fields use the
+/// stated length. All other fields have the natural length of `in_type`, and so have strings with the stated
+/// length 0. A binary IPv6 address without a stated length has 16 bytes.
 pub(crate) fn length(in_type: &InType, out_type: OutType, length: Length) -> Length {
     match (in_type, length) {
         (InType::Utf16 | InType::Ansi, Length::Fixed(0)) => Length::Natural,

@@ -237,8 +237,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Returns the layout of the TraceLogging in-type `in_type`. An integer with the out-type text is a
-/// character.
+/// Returns the layout of the TraceLogging in-type `in_type`, or `None` if the type is unknown. An integer of 8
+/// or 16 bits is a character if its out-type is 2 (string).
 fn scalar(in_type: u8, out_meta: u8) -> Option<InType> {
     let is_text = out_meta == 2;
     Some(match in_type {

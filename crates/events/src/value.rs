@@ -74,8 +74,12 @@ impl Value<'_> {
     }
 }
 
-/// Formats values for people: addresses and codes in hexadecimal with `0x`, FILETIMEs in UTC as ISO
-/// 8601 with seven decimal places, SIDs as `S-1-5-18`, text unchanged.
+/// Formats values for people:
+///
+/// * Addresses and codes are hexadecimal with `0x`.
+/// * FILETIMEs are in UTC as ISO 8601 with seven decimal places.
+/// * SIDs look like `S-1-5-18`.
+/// * Text is unchanged.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -35,8 +35,8 @@ fn expected(truth: &Value, list: &str, class: &str) -> Counts {
         .collect()
 }
 
-/// Traces of unit tests with wrong headers. A 32-bit program wrote prepared 64-bit payloads, but it built the
-/// headers itself. So the headers state a pointer size of 4 bytes.
+/// Traces of unit tests with wrong headers. A 32-bit program wrote these traces and built the headers itself. The
+/// headers state a pointer size of 4 bytes, but the payloads have pointers of 8 bytes.
 const WIDE_DESPITE_HEADERS: &[&str] = &[
     "etl/sawbuck__image_data_64_v0.etl",
     "etl/sawbuck__image_data_64_v2.etl",

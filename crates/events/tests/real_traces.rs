@@ -213,11 +213,11 @@ fn metadata_describes_the_trace_it_is_in() {
         let mut described = 0;
         each_event(events, |event| {
             let schema = key(event).and_then(|key| schemas.get(&key));
-            // TraceLogging events contain their own descriptions. They can have the same id as
-            // other events, so they are skipped here.
+            // TraceLogging events contain their own descriptions. Their ids can be the ids of other events, so
+            // TraceLogging events are skipped here.
             let schema = schema.filter(|_| item(event, TRACELOGGING_SCHEMA).is_none());
-            // This event is skipped. Its manifest always describes two addresses, but the field FrameCount
-            // before them can have another value.
+            // The event CLRStackWalk is skipped. The manifest describes an array of two addresses, but the real
+            // number of addresses is in the field FrameCount.
             if let Some(schema) = schema.filter(|schema| !schema.name.ends_with("CLRStackWalk")) {
                 assert_exact(&schema.name, &schema.fields, event);
                 described += 1;
@@ -300,13 +300,13 @@ fn event_source_manifests_describe_their_events() {
             let Some(provider) = collected.providers.iter().find(|p| p.guid == guid) else {
                 return;
             };
-            // Events that contain the chunks of the manifest are skipped. The manifest does not describe
-            // them.
+            // Events that contain the chunks of the manifest are skipped. The manifest does not describe these events.
             if id == events::event_source::MANIFEST_EVENT_ID {
                 return;
             }
             let schema = &provider.events[&(id, version)];
-            // PerfView writes an enum of this event with 64 bits. The manifest of the event states 32 bits.
+            // The event ClrEnableParameters is skipped. PerfView writes an enum of this event with 64 bits, but the
+            // manifest states 32 bits.
             if &*schema.name != "ClrEnableParameters" {
                 assert_exact(&schema.name, &schema.fields, event);
             }

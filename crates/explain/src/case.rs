@@ -7,7 +7,7 @@ use tables::StoreError;
 
 use crate::{Reader, Scope, Survey};
 
-/// Inputs of the theories. A case also has all methods of its [`Reader`]. Theories use these methods to read
+/// Inputs of the theories for one trace. A case dereferences to its [`Reader`], and theories use this reader to read
 /// tables.
 pub struct Case<'a> {
     reader: Reader<'a>,

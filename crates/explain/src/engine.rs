@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use record::MissingData;
 use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError};
 use ts_rs::TS;
@@ -15,18 +16,19 @@ use crate::ranges::overlap;
 use crate::theories::{THEORIES, capture, tables};
 use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, is_share};
 use crate::{
-    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Theory, Verdict,
-    duration,
+    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms, Theory,
+    Verdict, duration,
 };
 
 /// Answer to the question why a traced machine lagged.
 #[derive(Debug, Serialize, TS)]
 pub struct Explanation {
-    /// Time from the first to the last run of a thread on a CPU, in nanoseconds since the trace's
-    /// start.
+    /// Time range from the start of the first run of a thread on a CPU to the end of the last run, in nanoseconds
+    /// since the trace's start.
     pub span: Range<i64>,
-    /// Findings, the most important first. Findings in scope come before findings off topic. They
-    /// are then sorted by severity and by delay; short delays of programs in the background come last.
+    /// Findings, the most important first. Findings in scope come before all others. Then findings are sorted by
+    /// severity. Among findings of the same severity, the longest delay comes first, but short delays of programs in
+    /// the background come last.
     pub findings: Vec<Finding>,
     /// Answers of all theories about the whole trace.
     pub theories: Vec<Verdict>,
@@ -36,9 +38,12 @@ pub struct Explanation {
     /// Processes, threads and images that the survey refers to.
     #[serde(skip)]
     pub names: Arc<Identities>,
+    /// True if the tables are of a recording of Linux.
+    #[serde(skip)]
+    pub is_linux: bool,
 }
 
-/// Conclusion of an explanation without problems and warnings about the machine.
+/// Conclusion of an explanation that has no problem, and no warning about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
     /// The trace has no context switches. The first number counts the theories that lack data; the second
@@ -49,8 +54,9 @@ pub enum Conclusion {
     NothingNoticeable(usize, usize),
     /// No noticeable delay was found in the recorded data, but the capture is incomplete.
     Incomplete,
-    /// Most CPU time is in doubtful runs. The first number is the CPU time of doubtful runs, which is left
-    /// out of all sums. The second number is the CPU time of all other runs. Both are in nanoseconds.
+    /// Most CPU time is in doubtful runs of threads: runs within which context switches are missing. The first number
+    /// is the CPU time of doubtful runs, which the sums by CPU and by process leave out. The second number is the CPU
+    /// time of all other runs. Both are in nanoseconds.
     Unusable(i64, i64),
 }
 
@@ -59,7 +65,7 @@ impl fmt::Display for Conclusion {
         match self {
             Conclusion::CannotAnswer(open, all) => write!(
                 f,
-                "This trace does not show why it lagged: it lacks the data for {open} of {all} \
+                "This trace does not show why the machine lagged: it lacks the data for {open} of {all} \
                  questions"
             ),
             Conclusion::NothingNoticeable(0, _) => f.write_str("No noticeable delay was found"),
@@ -73,8 +79,8 @@ impl fmt::Display for Conclusion {
             ),
             Conclusion::Unusable(left_out_ns, kept_ns) => write!(
                 f,
-                "This trace does not show why it lagged: switches are missing within runs of {}, \
-                 and only {} of CPU time can be assigned to threads",
+                "This trace does not show why the machine lagged: {} of CPU time are in runs with missing \
+                 context switches, and only {} can be assigned to threads",
                 duration(*left_out_ns),
                 duration(*kept_ns)
             ),
@@ -86,7 +92,7 @@ impl Explanation {
     /// Returns the conclusion; `None` if there are problems or warnings about the machine.
     pub fn conclusion(&self) -> Option<Conclusion> {
         let mut findings = self.findings.iter();
-        // A finding about an incomplete capture does not explain why the machine lagged.
+        // A finding about an incomplete capture does not explain why the machine lagged, so it is ignored here.
         let is_grave = |finding: &Finding| {
             finding.severity > Severity::Information && finding.theory != capture::ABOUT.id
         };
@@ -109,7 +115,7 @@ impl Explanation {
         })
     }
 
-    /// Returns true if the capture lacks events or whole CPUs, so that conclusions are unsafe.
+    /// Returns true if the trace lacks events or whole CPUs. Conclusions are then uncertain.
     pub fn is_incomplete(&self) -> bool {
         let mut findings = self.findings.iter();
         findings.any(|finding| {
@@ -117,20 +123,16 @@ impl Explanation {
         })
     }
 
-    /// Returns the events to record for answers to all questions for which the trace lacks data. The
-    /// text can follow the word "record".
+    /// Returns the terms of the traced operating system.
+    pub fn terms(&self) -> &'static Terms {
+        Terms::of(self.is_linux)
+    }
+
+    /// Returns the events that the trace lacks for the answers of theories. The text can follow the word "record".
+    /// Returns `None` if no theory lacks data.
     pub fn what_to_record(&self) -> Option<String> {
-        let open = self.theories.iter();
-        let open: Vec<(&str, &str)> = open
-            .filter_map(|verdict| Some((verdict.theory, verdict.record.as_deref()?)))
-            .collect();
-        let (_, first) = *open.first()?;
-        if open.iter().all(|(_, record)| *record == first) {
-            return Some(first.to_owned());
-        }
-        let theories = open.iter().map(|(theory, _)| *theory);
-        let needs: Vec<&record::Needs> = theories.filter_map(record::needs::for_theory).collect();
-        Some(record::merged(&needs))
+        let missing = self.theories.iter().filter_map(|verdict| verdict.record);
+        MissingData::advice(&missing.collect::<Vec<_>>())
     }
 
     /// Returns an explanation without findings. It is used if the files are from different systems, or from
@@ -138,9 +140,8 @@ impl Explanation {
     fn of_several_systems(store: &Store, options: Options<'_>) -> Result<Explanation, StoreError> {
         let because = "the files are of different systems, or from before and after a boot: they \
             cannot be explained together";
-        let record = "one system without a boot, or explain these files one by one";
         let verdict = |theory: &&dyn Theory| Verdict {
-            record: Some(record.to_owned()),
+            record: Some(MissingData::OneSystem),
             ..Verdict::new(theory.about(), Judgement::NotRecorded, because)
         };
         Ok(Explanation {
@@ -149,6 +150,7 @@ impl Explanation {
             theories: THEORIES.iter().map(verdict).collect(),
             survey: Arc::default(),
             names: Arc::new(Identities::read(store, options)?),
+            is_linux: store.is_linux(),
         })
     }
 
@@ -164,7 +166,8 @@ impl Explanation {
 
 /// Pairs of theories: the theory of a symptom and the theory of its cause. If a symptom has several possible
 /// causes, the cause that explains the other causes comes first.
-const SYMPTOMS: [(&str, &str); 7] = [
+const SYMPTOMS: [(&str, &str); 8] = [
+    ("long-waits", "cpu-limit"),
     ("hangs", PAUSES),
     ("hangs", "lock-convoy"),
     ("short-waits", "smb-security"),
@@ -174,11 +177,15 @@ const SYMPTOMS: [(&str, &str); 7] = [
     ("locked-cpus", "smb-security"),
 ];
 
+/// Theories that need the ranks of threads.
+const OF_RANKS: [&str; 3] = ["outranked", "better-rank", "dispatcher"];
+
 /// Theory about pauses of .NET, which stop all threads of a process.
 const PAUSES: &str = "dotnet-pauses";
 
-/// Returns true if one finding is a symptom of another: they overlap in time, and have a thread or
-/// a CPU in common. A symptom of a pause of .NET has the process in common.
+/// Returns true if the finding `of` is a symptom of the finding `cause`. [`SYMPTOMS`] must contain the pair of their
+/// theories. The findings must overlap in time, and have a thread or a CPU in common. If the cause is a pause of .NET,
+/// a common process is enough, but the pause must cover at least half of the symptom.
 fn is_symptom(of: &Finding, cause: &Finding) -> bool {
     let is_place = |subject: &&Subject| match subject {
         Subject::Thread { .. } | Subject::Cpu { .. } => true,
@@ -199,7 +206,8 @@ fn is_symptom(of: &Finding, cause: &Finding) -> bool {
         && is_same_routine(of, cause)
 }
 
-/// Returns true unless both findings are about routines and the two routines are different.
+/// Returns false if the two findings are about different routines. Returns true if they have a routine in common, or
+/// if one of them is not about a routine.
 fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
     let routines = |of: &Finding| -> Vec<Subject> {
         let subjects = of.subjects.iter();
@@ -228,24 +236,25 @@ fn fold(findings: &mut [Finding]) {
             continue;
         };
         let because = format!(
-            "This is a symptom of another finding: {}",
+            "This is a symptom of another finding: {:#}",
             findings[cause].sentence
         );
         let symptom = &mut findings[place];
         symptom.severity = Severity::Information;
-        symptom.why.insert(0, because);
-        let shows = format!("It causes this symptom: {}", symptom.sentence);
-        findings[cause].why.push(shows);
+        symptom.why.insert(0, because.into());
+        let shows = format!("This finding has a symptom: {:#}", symptom.sentence);
+        findings[cause].why.push(shows.into());
     }
 }
 
-/// Returns true if a program in the background was delayed, for less than users wait before they give up.
+/// Returns true if the finding is about a program in the background, and its delay is shorter than `ABANDONED_NS`.
+/// After a delay of this length, users turn to something else.
 fn is_short_in_background(finding: &Finding) -> bool {
     finding.attention == Some(Attention::Background) && finding.delay_ns() < ABANDONED_NS
 }
 
-/// Lowers problems of programs in the background to warnings if a program that the user looked at was
-/// delayed too. That delay is probably why the trace was recorded.
+/// Lowers problems of programs in the background to warnings, if a program that the user looked at was also delayed.
+/// The user probably recorded the trace because of the visible delay.
 fn lower_background(findings: &mut [Finding]) {
     let is_seen = |finding: &Finding| {
         finding.severity > Severity::Information
@@ -300,11 +309,16 @@ pub fn explain(
     let reader = Reader::new(store, names, functions, &is_cancelled);
     let case = Case::read(reader, scope)?;
     let (mut findings, mut theories) = (Vec::new(), Vec::new());
-    let outcomes: Vec<Outcome> = THEORIES
+    let is_linux = store.is_linux();
+    let asked = THEORIES
+        .iter()
+        .filter(|theory| theory.is_asked_of(is_linux));
+    let asked: Vec<&&dyn Theory> = asked.collect();
+    let outcomes: Vec<Outcome> = asked
         .par_iter()
         .map(|theory| theory.judge(&case))
         .collect::<Result<_, StoreError>>()?;
-    for (theory, mut outcome) in THEORIES.iter().zip(outcomes) {
+    for (theory, mut outcome) in asked.into_iter().zip(outcomes) {
         let about = theory.about();
         if let Outcome::For(found) | Outcome::Noted(_, found) = &mut outcome {
             for finding in found {
@@ -316,7 +330,9 @@ pub fn explain(
                 let worst = found
                     .iter()
                     .max_by_key(|found| (found.severity, found.delay_ns()));
-                let because = worst.map_or_else(String::new, |worst| worst.sentence.clone());
+                let because = worst
+                    .map(|worst| worst.sentence.0.clone())
+                    .unwrap_or_default();
                 findings.extend(found);
                 Verdict::new(about, Judgement::For, because)
             }
@@ -338,6 +354,21 @@ pub fn explain(
         };
         theories.push(verdict);
     }
+    if is_linux {
+        let weighed = findings.iter_mut().flat_map(|finding| &mut finding.weighed);
+        for verdict in theories.iter_mut().chain(weighed) {
+            let needs = record::linux::for_theory(verdict.theory);
+            verdict.record = verdict.record.and(needs).map(MissingData::LinuxEvents);
+        }
+    } else if case.survey.runs_with_rank == 0 && !case.survey.cpus.is_empty() {
+        // The trace has context switches, but this version of Windows recorded no ranks in them.
+        let weighed = findings.iter_mut().flat_map(|finding| &mut finding.weighed);
+        for verdict in theories.iter_mut().chain(weighed) {
+            if OF_RANKS.contains(&verdict.theory) {
+                verdict.record = verdict.record.and(Some(MissingData::Ranks));
+            }
+        }
+    }
     rank(&mut findings);
     Ok(Explanation {
         span: case.survey.span.clone(),
@@ -345,6 +376,7 @@ pub fn explain(
         theories,
         names: Arc::clone(&case.names),
         survey: case.survey,
+        is_linux,
     })
 }
 
@@ -375,7 +407,7 @@ mod tests {
         let expected = [(Problem, 11_000), (Warning, 600)];
         assert_eq!(ranked(vec![seen, service(11_000)]), expected);
 
-        // Without a delay that users see, and without a known focus, only the delay counts.
+        // If no user saw a delay, or if the focus is unknown, the findings are sorted by severity and delay.
         assert_eq!(ranked(vec![service(2_000)]), [(Problem, 2_000)]);
         let unseen = finding(Information, Some(Focus), 300);
         let expected = [(Problem, 2_000), (Information, 300)];

@@ -5,18 +5,20 @@ use std::ops::Range;
 use selection::{Expression, Selection};
 use serde::{Serialize, Serializer};
 use ts_rs::TS;
+use wording::Sentence;
 
 /// Rows that support a finding or verdict, and the query that gives the same rows.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Evidence {
     /// Title of the rows.
-    pub title: String,
+    #[ts(as = "String")]
+    pub title: Sentence,
     /// Query for the rows. `laglab sql` answers the SQL of this query with the same rows and the
     /// same column names.
     #[ts(as = "String")]
     query: Query,
-    /// Selection of the rows that the page's view shows; `None` if the view shows the rows of the query. The
-    /// server sends the view of a finding's evidence separately, so this field is not serialized.
+    /// Rows that the view of this evidence shows in the page of `laglab open`; `None` if the view shows the rows of
+    /// the query. The server sends the view of a finding's evidence separately, so this field is not serialized.
     #[serde(skip_serializing)]
     #[ts(rename = "view", optional = nullable, type = "View | null")]
     about: Option<Selection>,
@@ -100,7 +102,7 @@ impl Column {
 
 impl Evidence {
     /// Creates evidence without rows. Its query is SQL, for queries that a [`Selection`] cannot express.
-    pub fn new(title: impl Into<String>, sql: impl Into<String>, columns: &[Column]) -> Evidence {
+    pub fn new(title: impl Into<Sentence>, sql: impl Into<String>, columns: &[Column]) -> Evidence {
         Evidence {
             title: title.into(),
             query: Query::Sql(sql.into()),
@@ -111,7 +113,7 @@ impl Evidence {
     }
 
     /// Creates evidence without columns and rows. Its query is a selection.
-    pub fn of(title: impl Into<String>, selection: Selection) -> Evidence {
+    pub fn of(title: impl Into<Sentence>, selection: Selection) -> Evidence {
         Evidence {
             title: title.into(),
             query: Query::Selection(selection),
@@ -121,7 +123,7 @@ impl Evidence {
         }
     }
 
-    /// Adds a column with an expression to evidence whose query is a selection.
+    /// Adds a column with the values of an expression. The query of the evidence must be a selection.
     #[must_use]
     pub fn column(
         mut self,
@@ -137,13 +139,13 @@ impl Evidence {
         self
     }
 
-    /// Adds a column of the table to evidence whose query is a selection.
+    /// Adds a column of the queried table. The query of the evidence must be a selection.
     #[must_use]
     pub fn stored(self, name: &'static str, label: &'static str, unit: Unit) -> Evidence {
         self.column(name, label, unit, Expression::Column(name))
     }
 
-    /// Sets the rows that a view shows. It is used if a view cannot show the rows of the query.
+    /// Sets the rows that a view shows. Use this method if a view cannot show the rows of the query.
     #[must_use]
     pub fn about(mut self, selection: Selection) -> Evidence {
         self.about = Some(selection);
@@ -170,7 +172,8 @@ impl Evidence {
         }
     }
 
-    /// Returns the rows of one table that the evidence is about, if they are known.
+    /// Returns the rows that a view of the evidence shows: the rows set by `about`, or else the rows of the query.
+    /// Returns `None` if no rows are set and the query is SQL.
     pub fn selection(&self) -> Option<&Selection> {
         let of_query = match &self.query {
             Query::Selection(selection) => Some(selection),
@@ -179,8 +182,8 @@ impl Evidence {
         self.about.as_ref().or(of_query)
     }
 
-    /// Returns the time range, extended to all moments in the rows. For example, the run that ends
-    /// a wait is outside of the time range of the wait.
+    /// Returns the time range, extended to all moments in the rows. For example, the rows of a wait also contain the
+    /// end of the next run, which is later than the end of the wait.
     pub fn range_with_rows(&self, range: Range<i64>) -> Range<i64> {
         let moments = self
             .columns

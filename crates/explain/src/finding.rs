@@ -1,9 +1,12 @@
 //! Findings and verdicts of theories.
 
-use std::ops::Range;
+use std::fmt;
+use std::ops::{Deref, Range};
 
-use serde::Serialize;
+use record::MissingData;
+use serde::{Serialize, Serializer};
 use ts_rs::TS;
+use wording::{Part, Sentence};
 
 use crate::{About, Evidence, Subject};
 
@@ -16,11 +19,12 @@ pub struct Finding {
     /// Importance of the finding.
     pub severity: Severity,
     /// Sentence that says what happened: who was delayed, for how long and when.
-    pub sentence: String,
+    #[serde(flatten)]
+    pub sentence: Headline,
     /// Sentences that give the cause, the most important first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[ts(optional = nullable)]
-    pub why: Vec<String>,
+    #[ts(optional = nullable, as = "Vec<String>")]
+    pub why: Vec<Sentence>,
     /// Subjects of the finding: all things that the sentence names, and the threads that it counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[ts(optional = nullable)]
@@ -47,12 +51,12 @@ pub struct Finding {
     pub weighed: Vec<Verdict>,
     /// Actions that avoid the delay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[ts(optional = nullable)]
-    pub remedies: Vec<String>,
+    #[ts(optional = nullable, as = "Vec<String>")]
+    pub remedies: Vec<Sentence>,
     /// Uncertainties of the finding.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[ts(optional = nullable)]
-    pub doubts: Vec<String>,
+    #[ts(optional = nullable, as = "Vec<String>")]
+    pub doubts: Vec<Sentence>,
     /// Published sources of the facts that the finding uses.
     pub sources: Vec<Source>,
 }
@@ -86,7 +90,8 @@ pub struct Delay {
     /// Time that a user or program waited, in nanoseconds of wall-clock time.
     pub ns: i64,
     /// Text that names the delayed user or program and the way the delay was computed.
-    pub how: String,
+    #[ts(as = "String")]
+    pub how: Sentence,
 }
 
 /// Answer of one theory, about the whole trace or about one wait.
@@ -102,7 +107,8 @@ pub struct Verdict {
     /// Answer to the question.
     pub judgement: Judgement,
     /// Reason for the answer.
-    pub because: String,
+    #[ts(as = "String")]
+    pub because: Sentence,
     /// Part of the wait that this cause explains, in nanoseconds; `None` if the verdict is not
     /// about a wait or the part is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,9 +117,10 @@ pub struct Verdict {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[ts(optional = nullable)]
     pub evidence: Vec<Evidence>,
-    /// Events to record for an answer, if the trace lacks the data.
+    /// Data to record for an answer, if the trace lacks them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub record: Option<String>,
+    #[ts(as = "Option<String>")]
+    pub record: Option<MissingData>,
 }
 
 /// Answer of a trace to the question of a theory.
@@ -141,11 +148,11 @@ pub struct Source {
 
 impl Finding {
     /// Creates a finding without subjects, delay and evidence.
-    pub fn new(theory: &About, severity: Severity, sentence: impl Into<String>) -> Finding {
+    pub fn new(theory: &About, severity: Severity, sentence: impl Into<Sentence>) -> Finding {
         Finding {
             theory: theory.id,
             severity,
-            sentence: sentence.into(),
+            sentence: Headline(sentence.into()),
             why: Vec::new(),
             subjects: Vec::new(),
             off_topic: false,
@@ -162,7 +169,7 @@ impl Finding {
 
     /// Adds a sentence about the cause.
     #[must_use]
-    pub fn because(mut self, sentence: impl Into<String>) -> Finding {
+    pub fn because(mut self, sentence: impl Into<Sentence>) -> Finding {
         self.why.push(sentence.into());
         self
     }
@@ -180,7 +187,7 @@ impl Finding {
 
     /// Sets the delay.
     #[must_use]
-    pub fn delay(mut self, ns: i64, how: impl Into<String>) -> Finding {
+    pub fn delay(mut self, ns: i64, how: impl Into<Sentence>) -> Finding {
         let how = how.into();
         self.delay = Some(Delay { ns, how });
         self
@@ -209,14 +216,14 @@ impl Finding {
 
     /// Adds a remedy.
     #[must_use]
-    pub fn remedy(mut self, remedy: impl Into<String>) -> Finding {
+    pub fn remedy(mut self, remedy: impl Into<Sentence>) -> Finding {
         self.remedies.push(remedy.into());
         self
     }
 
     /// Adds a doubt.
     #[must_use]
-    pub fn doubt(mut self, doubt: impl Into<String>) -> Finding {
+    pub fn doubt(mut self, doubt: impl Into<Sentence>) -> Finding {
         self.doubts.push(doubt.into());
         self
     }
@@ -236,7 +243,7 @@ impl Finding {
 
 impl Verdict {
     /// Creates a verdict without evidence.
-    pub fn new(theory: &About, judgement: Judgement, because: impl Into<String>) -> Verdict {
+    pub fn new(theory: &About, judgement: Judgement, because: impl Into<Sentence>) -> Verdict {
         Verdict {
             theory: theory.id,
             name: theory.name,
@@ -246,8 +253,80 @@ impl Verdict {
             explains_ns: None,
             evidence: Vec::new(),
             record: (judgement == Judgement::NotRecorded)
-                .then(|| record::needs::for_theory(theory.id).map(ToString::to_string))
+                .then(|| record::needs::for_theory(theory.id).map(MissingData::Events))
                 .flatten(),
         }
+    }
+}
+
+/// Sentence of a finding. It is serialized twice: as text, and as a list of parts. The parts separate names in the
+/// trace from words of this program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Headline(pub Sentence);
+
+#[derive(Serialize, TS)]
+struct HeadlineJson<'h> {
+    /// Sentence that says what happened: who was delayed, for how long and when.
+    #[ts(as = "String")]
+    sentence: &'h Sentence,
+    /// Parts of the sentence: words of this program, and names from the trace.
+    #[ts(type = "({ words: string } | { name: string })[]")]
+    parts: Vec<Part<'h>>,
+}
+
+/// TypeScript type of the JSON: the type of `HeadlineJson`. The implementation is written by hand, because a derived
+/// implementation cannot flatten a type that is declared as another type.
+impl TS for Headline {
+    type WithoutGenerics = Headline;
+    type OptionInnerType = Headline;
+
+    fn name(config: &ts_rs::Config) -> String {
+        HeadlineJson::name(config)
+    }
+
+    fn inline(config: &ts_rs::Config) -> String {
+        HeadlineJson::inline(config)
+    }
+
+    fn inline_flattened(config: &ts_rs::Config) -> String {
+        HeadlineJson::inline_flattened(config)
+    }
+
+    fn decl(config: &ts_rs::Config) -> String {
+        HeadlineJson::decl(config)
+    }
+
+    fn decl_concrete(config: &ts_rs::Config) -> String {
+        HeadlineJson::decl_concrete(config)
+    }
+}
+
+impl Serialize for Headline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        HeadlineJson {
+            sentence: &self.0,
+            parts: self.0.parts().collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl From<String> for Headline {
+    fn from(marked: String) -> Headline {
+        Headline(marked.into())
+    }
+}
+
+impl Deref for Headline {
+    type Target = Sentence;
+
+    fn deref(&self) -> &Sentence {
+        &self.0
+    }
+}
+
+impl fmt::Display for Headline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

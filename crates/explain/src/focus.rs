@@ -41,8 +41,8 @@ fn read(store: &Store, options: Options<'_>) -> Result<Vec<Focus>, StoreError> {
     Ok(focus)
 }
 
-/// Returns the time range that starts when process `from` (given by name or id) gets the focus, and
-/// ends when process `to` gets it. If there are several such ranges, returns the longest.
+/// Returns the time range that starts when process `from` gets the focus, and ends when process `to` gets the focus.
+/// Processes are given by name or id. If there are several ranges, returns the longest.
 ///
 /// # Errors
 /// Returns an error if a table cannot be made or read, or the user cancelled.

@@ -1,8 +1,8 @@
-//! Finds out why a Windows machine lagged.
+//! Finds out why a machine with Windows or Linux lagged.
 //!
-//! A [`Theory`] asks one question ("did threads have a rank, so that others ran first?") and
-//! answers it *for*, *against* or *not recorded*, with numbers. A [`Finding`] has a sentence, a
-//! delay, [`Subject`]s, and [`Evidence`]: rows and the query that returns the same rows.
+//! A [`Theory`] asks one question, such as "did threads wait because a thread of higher priority ran?". Its judgement
+//! is *for* (yes), *against* (no) or *not recorded* (the trace lacks the data), with numbers. A [`Finding`] has a
+//! sentence, a delay, [`Subject`]s, and [`Evidence`]: rows and the query that returns the same rows.
 //! [`explain`] runs all theories and ranks their findings.
 //!
 //! Sums that several theories need are computed once, in the [`Survey`]. Each theory reads other
@@ -25,17 +25,19 @@ mod scope;
 mod subject;
 mod survey;
 mod suspend_gaps;
+mod system;
 mod theories;
 mod theory;
+mod thread_state;
 mod thresholds;
 
-pub(crate) use ::wording::{counted, duration, grouped, listed, moment, percent, size};
+pub(crate) use ::wording::{Name, counted, duration, grouped, listed, moment, percent, size};
 pub use case::Case;
 pub use engine::{Conclusion, Explanation, explain};
 pub use evidence::{Column, Evidence, Unit, Value};
-pub use finding::{Delay, Finding, Judgement, Severity, Source, Verdict};
+pub use finding::{Delay, Finding, Headline, Judgement, Severity, Source, Verdict};
 pub use focus::between_focus;
-pub use labels::wait_reason;
+pub use labels::{is_kernel, wait_reason};
 pub use reader::Reader;
 pub use scope::{Scope, is_called};
 pub use subject::Subject;
@@ -45,6 +47,8 @@ pub use survey::{
     limit_ns, own_runs,
 };
 pub use suspend_gaps::SuspendGaps;
-pub use theories::{PathPart, PathTime, divided, story, tables};
+pub use system::Terms;
+pub use theories::{PathPart, PathTime, TIMERS_PER_PROCESS_FROM, divided, late, story, tables};
 pub use theory::{About, Outcome, Theory};
+pub use thread_state::{QUANTUM_END, SLEEP_REASONS, TERMINATED, WAITING};
 pub use thresholds::thresholds;

@@ -8,6 +8,8 @@ use tables::{
     Cancelled, DoubtfulRuns, Functions, Identities, Options, Store, StoreError, StoredTable, Table,
 };
 
+use wording::Name;
+
 use crate::Subject;
 
 /// Reader of the tables of a trace. It also names the processes, threads and images in the rows.
@@ -104,8 +106,8 @@ impl<'a> Reader<'a> {
     pub fn process(&self, row: Option<u32>, id: Option<u32>) -> String {
         let process = self.names.process(row, id);
         match (process.name, process.id) {
-            (Some(name), Some(id)) => format!("{name} ({id})"),
-            (Some(name), None) => name.to_owned(),
+            (Some(name), Some(id)) => format!("{} ({id})", Name(name)),
+            (Some(name), None) => Name(name).to_string(),
             (None, Some(id)) => format!("process {id}"),
             (None, None) => "an unknown process".to_owned(),
         }

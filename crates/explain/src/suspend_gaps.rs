@@ -105,7 +105,7 @@ pub(crate) fn asleep_sql(silences: &[Range<i64>], from: &str, to: &str) -> Strin
     }
 }
 
-/// Returns the parts of a range in which no event of any other kind was logged. Only parts of at least
+/// Returns the parts of a range in which no table other than `cpu_runs` has an event. Only parts of at least
 /// `at_least_ns` are returned.
 fn without_other_events(
     reader: &Reader<'_>,

@@ -9,10 +9,14 @@ pub trait Theory: Sync {
     /// Returns the description of the theory, with its question and the tables that it needs.
     fn about(&self) -> &'static About;
 
-    /// Returns true if the theory searches for findings only in the scope. No finding of such a theory is off
-    /// topic.
+    /// Returns true if the theory searches only in the scope. All its findings are then in scope.
     fn is_scoped(&self) -> bool {
         false
+    }
+
+    /// Returns true if the question applies to the traced system: Linux if `is_linux` is true, otherwise Windows.
+    fn is_asked_of(&self, is_linux: bool) -> bool {
+        !is_linux
     }
 
     /// Answers the question for a trace.
@@ -22,8 +26,8 @@ pub trait Theory: Sync {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError>;
 }
 
-/// Description of a theory. The events that the theory needs are in [`record::needs`], from which
-/// recording kits are made.
+/// Description of a theory. [`record::needs`] lists the events that the theory needs. `laglab record` prepares
+/// recordings from this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Id of the theory in lower case, with words joined by hyphens.

@@ -3,6 +3,7 @@
 use views::{Aggregate, TimeRange};
 
 use crate::catalogue::{ColumnDef, ROWS, Source, TableDef};
+use crate::durations::Durations;
 use crate::in_view::TimeInView;
 use crate::{ExploreError, query};
 
@@ -70,16 +71,21 @@ impl Aggregates {
         Ok(RequestedAggregate::Number(aggregate))
     }
 
-    /// Returns an aggregate as SQL. `range` is the time range of the request.
+    /// Returns an aggregate as SQL. `range` is the time range of the request. If `cut` is true,
+    /// durations are cut to it.
     pub(crate) fn sql(
         &self,
         requested: &RequestedAggregate,
         table: &TableDef,
         range: TimeRange,
+        cut: bool,
     ) -> String {
         let of = |measure: usize| match self.measures[measure] {
             column if column.source == Source::InView => TimeInView::sql(table, range),
-            column => query::number(column).to_owned(),
+            column => match Durations::find(table, column).filter(|_| cut) {
+                Some(durations) => query::cut(durations, range),
+                None => query::number(column).to_owned(),
+            },
         };
         match requested {
             RequestedAggregate::Number(Aggregate::Rows) => "count(*)".to_owned(),

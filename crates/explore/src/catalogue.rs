@@ -1,5 +1,4 @@
-//! Catalogue of the tables and their columns. Views can group rows by some of the columns, and can sum up the
-//! numbers in others.
+//! Catalogue of the tables and their columns. Views can group rows by keys, and can sum up the numbers in measures.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -48,7 +47,7 @@ pub struct TableInfo {
 pub struct IntervalInfo {
     /// Column with the first nanosecond of a row.
     pub start: &'static str,
-    /// Column with the nanosecond after the last one of a row.
+    /// Column with the end of a row: the first nanosecond after it.
     pub end: &'static str,
 }
 
@@ -108,8 +107,9 @@ pub(crate) struct TableDef {
 pub(crate) struct Lasts {
     pub(crate) start: &'static str,
     pub(crate) end: &'static str,
-    /// True if rows are lifetimes, for example of processes. An unknown start or end is then outside of the
-    /// trace. If false, a row with an unknown start or end has length 0.
+    /// True if rows are lifetimes, for example of processes. A lifetime with an unknown start began before the trace,
+    /// and a lifetime with an unknown end ends after the trace. If false, a row with an unknown start or end has length
+    /// 0.
     pub(crate) is_life: bool,
 }
 
@@ -290,9 +290,9 @@ impl TableDef {
                 name: "doubtful".to_owned(),
                 title: "Doubtful runs".to_owned(),
                 about:
-                    "Context switches within the run are missing: the thread that ended the run is not \
-                        the thread that the previous switch named, or events are lost and samples confirm \
-                        less than half of a long run. Which threads really ran is unknown."
+                    "Context switches within the run are missing: the old thread of its last switch is not the new \
+                     thread of the previous switch, or events are lost and samples confirm less than half of a long \
+                     run. Which threads really ran is unknown."
                         .to_owned(),
                 kind: ColumnKind::Test,
                 unit: "",
@@ -325,7 +325,7 @@ impl TableDef {
         let column = self.column(name)?;
         match column.kind {
             ColumnKind::Key => Ok(column),
-            _ => Err(self.wrong_kind(column, "is not a key; choose a column of kind `key`")),
+            _ => Err(self.wrong_kind(column, "does not group rows; choose a key")),
         }
     }
 
@@ -334,10 +334,9 @@ impl TableDef {
         let column = self.column(name)?;
         match column.is_number() {
             true => Ok(column),
-            false => Err(self.wrong_kind(
-                column,
-                "has no numbers; choose a column of kind `measure` or a numeric key",
-            )),
+            false => {
+                Err(self.wrong_kind(column, "has no numbers; choose a measure or a numeric key"))
+            }
         }
     }
 
@@ -551,8 +550,8 @@ impl ColumnDef {
         self.number().is_some()
     }
 
-    /// Returns the name of the stored column with the numbers. Returns `None` if the values are not
-    /// meaningful numbers.
+    /// Returns the name of the stored column that has the values of this column. Returns `None` if these values
+    /// are not meaningful numbers.
     pub(crate) fn number(&self) -> Option<&'static str> {
         match self.source {
             Source::Number(name) | Source::Code(name, _) => Some(name),

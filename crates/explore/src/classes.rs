@@ -93,14 +93,14 @@ impl Classes {
         })
     }
 
-    /// Returns the bounds for the kernels of `views`. A kernel has two additional classes: one for values
-    /// below all these classes, and one for values above all these classes.
+    /// Returns the bounds for the aggregation kernels of the crate `views`. A kernel also counts the values below all
+    /// classes and the values above all classes.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.0.clone())
     }
 
-    /// Splits the counts of a kernel. Returns the counts of the classes, the count above them, and the count
-    /// below them.
+    /// Splits the counts that a kernel of the crate `views` returns into three parts: the counts of the classes, the
+    /// count of values above all classes, and the count of values below all classes.
     pub(crate) fn split_counts(mut counts: Vec<u64>) -> (Vec<u64>, u64, u64) {
         let above = counts.pop().unwrap_or(0);
         let below = if counts.is_empty() {

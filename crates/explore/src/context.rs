@@ -124,8 +124,8 @@ impl OpenTable<'_> {
             (Some(first), Some(last)) => (first.first, last.last),
             _ => (start, end),
         };
-        // If a trace consists only of captured packets, its times are in UTC. Then the range must start at
-        // the first row instead of the trace's start.
+        // If a trace consists only of captured packets, its times are in UTC. The range must then start at the first
+        // row, not at the trace's start.
         let has_only_packets = end == start;
         let start = if has_only_packets { first } else { start };
         Ok(TimeRange::new(start, end.max(last).saturating_add(1)))

@@ -1,10 +1,14 @@
 //! Columns that are decoded to dense ids and numbers.
+//!
+//! A dense id represents a value of a key. Dense ids are consecutive numbers from 0, so they can be indexes of
+//! arrays.
 
 use rayon::prelude::*;
+use views::TimeRange;
 
 use crate::names::Names;
 
-/// A column of dense ids.
+/// Key column as dense ids, with the labels of these ids.
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// Dense ids of the rows, in one list for each chunk of the table.
@@ -27,6 +31,17 @@ pub(crate) struct Measures {
 pub(crate) struct RowIntervals {
     pub(crate) starts: std::sync::Arc<Measures>,
     pub(crate) ends: std::sync::Arc<Measures>,
+}
+
+impl RowIntervals {
+    /// Returns true if the interval of a row is known and overlaps a time range. An interval of length 0 overlaps a
+    /// range that contains its start.
+    pub(crate) fn overlaps(&self, chunk: usize, row: usize, range: TimeRange) -> bool {
+        let (start, end) = (self.starts.chunks[chunk][row], self.ends.chunks[chunk][row]);
+        start != views::NULL
+            && start < range.end()
+            && (end > range.start() || start >= range.start())
+    }
 }
 
 impl Keys {

@@ -17,7 +17,7 @@ pub(crate) struct Durations {
 }
 
 /// Columns of durations: the table, the column with the lengths, and the column with the ends.
-const DURATIONS: [(Table, &str, &str); 7] = [
+static DURATIONS: [(Table, &str, &str); 7] = [
     (Table::CpuRuns, "cpu_ns", "end_ns"),
     (Table::CpuRuns, "ready_ns", "start_ns"),
     (Table::CpuRuns, "waits_ns", "readied_ns"),
@@ -37,6 +37,12 @@ impl Durations {
             length: column,
             end,
         })
+    }
+
+    /// Returns all durations of a table.
+    pub(crate) fn all(table: &'static TableDef) -> impl Iterator<Item = Durations> {
+        let of_table = DURATIONS.iter().filter(move |(of, ..)| *of == table.table);
+        of_table.filter_map(move |(_, name, _)| Durations::find(table, table.column(name).ok()?))
     }
 
     /// Returns the starts of the durations. If the length or the end of a duration is unknown, its start is

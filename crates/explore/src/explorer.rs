@@ -24,7 +24,7 @@ use crate::{
 /// Executor of requests on one trace. Any number of threads can use it.
 ///
 /// The first request that needs a table builds the table. Each request has a flag that cancels it. Do not
-/// call the methods on a thread of rayon's pool, because requests wait for each other there.
+/// call the methods on a thread of rayon's pool: requests wait for each other, and this can block the pool.
 pub struct Explorer {
     trace: Trace,
     cache: ColumnCache,
@@ -61,6 +61,12 @@ impl Explorer {
                 Ok(def.info(made.as_ref()))
             })
             .collect()
+    }
+
+    /// Returns all tables that views of any trace can show.
+    pub fn catalogue() -> Vec<TableInfo> {
+        let tables = catalogue::tables().iter();
+        tables.map(|def| def.info(None)).collect()
     }
 
     /// Returns the progress while a request builds tables; otherwise `None`.
@@ -109,7 +115,20 @@ impl Explorer {
         request: &PivotRequest,
         cancel: &AtomicBool,
     ) -> Result<PivotAnswer, ExploreError> {
-        pivot::answer(self.context(cancel), request)
+        pivot::answer(self.context(cancel), request, false)
+    }
+
+    /// Returns the groups in one level of a view's tree. If the request has a time range, durations (such as waits) are
+    /// cut to it, as in a timeline. A row is then selected if the row or one of its durations overlaps the range.
+    ///
+    /// # Errors
+    /// See [`Explorer::timeline`].
+    pub fn pivot_cut(
+        &self,
+        request: &PivotRequest,
+        cancel: &AtomicBool,
+    ) -> Result<PivotAnswer, ExploreError> {
+        pivot::answer(self.context(cancel), request, true)
     }
 
     /// Returns single rows.

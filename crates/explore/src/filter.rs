@@ -203,7 +203,7 @@ impl Condition {
             || self.is_not.is_some();
         let wrong = match column.kind {
             ColumnKind::Key if self.is_bounded() && !column.is_number() => {
-                "has ids without an order; use `in`, `is` or `contains` instead of `from` and `to`"
+                "has ids without an order; use `is` or `contains` instead of `from` and `to`"
             }
             ColumnKind::Measure | ColumnKind::Time if has_ids || self.contains.is_some() => {
                 "has numbers; use `from` and `to`"

@@ -55,7 +55,7 @@ pub struct HeatAnswer {
     pub counts: Vec<Vec<u64>>,
     /// Number of values that are larger than all classes.
     pub above: u64,
-    /// Number of values that are smaller than all classes, which are usually zeros.
+    /// Number of values that are smaller than all classes. They are usually zeros.
     pub below: u64,
     /// Unit of the values.
     pub unit: String,

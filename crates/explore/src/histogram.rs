@@ -72,7 +72,7 @@ pub struct HistogramSeries {
     pub counts: Vec<u64>,
     /// Number of values that are larger than all classes.
     pub above: u64,
-    /// Number of values that are smaller than all classes, which are usually zeros.
+    /// Number of values that are smaller than all classes. They are usually zeros.
     pub below: u64,
 }
 

@@ -1,6 +1,6 @@
-//! Part of each row's duration that is within the requested time range.
+//! Part of each row's duration, or of a duration in its columns, that is within the requested time range.
 
-use views::TimeRange;
+use views::{NULL, TimeRange};
 
 use crate::ExploreError;
 use crate::catalogue::TableDef;
@@ -24,6 +24,11 @@ impl TimeInView {
         Ok(rows.map(|rows| TimeInView { rows, range }))
     }
 
+    /// Creates the parts of durations within a time range.
+    pub(crate) fn of(rows: RowIntervals, range: TimeRange) -> TimeInView {
+        TimeInView { rows, range }
+    }
+
     /// Returns the duration of a row within the time range, in nanoseconds.
     pub(crate) fn row_ns(&self, chunk: usize, row: usize) -> i64 {
         let start = self.rows.starts.chunks[chunk][row].max(self.range.start());
@@ -35,6 +40,17 @@ impl TimeInView {
     pub(crate) fn chunk_ns(&self, chunk: usize) -> Vec<i64> {
         let rows = 0..self.rows.starts.chunks[chunk].len();
         rows.map(|row| self.row_ns(chunk, row)).collect()
+    }
+
+    /// Returns the duration of each row of a chunk within the time range, in nanoseconds; NULL if the duration is
+    /// unknown or does not overlap the range.
+    pub(crate) fn known_ns(&self, chunk: usize) -> Vec<i64> {
+        let rows = 0..self.rows.starts.chunks[chunk].len();
+        let part = |row| match self.rows.overlaps(chunk, row, self.range) {
+            true => self.row_ns(chunk, row),
+            false => NULL,
+        };
+        rows.map(part).collect()
     }
 
     /// Returns an SQL expression for the duration of a row within the time range, in nanoseconds.

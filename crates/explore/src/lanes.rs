@@ -1,4 +1,4 @@
-//! Lanes, each of which shows the threads and interrupt routines that ran on a CPU.
+//! Lanes of CPUs. A lane shows the threads and interrupt routines that ran on its CPU.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,11 +44,11 @@ pub struct LanesAnswer {
     pub labels: LaneLabels,
     /// Wakes that led to the returned runs; empty if `exact` is false.
     pub wakes: Vec<Wake>,
-    /// True if `runs` contains actual runs, limited to the time range. If false, each of its entries is one
-    /// pixel wide and shows the process that ran longest during this pixel.
+    /// True if `runs` contains actual runs, cut to the time range. If false, each entry of `runs` is one pixel wide and
+    /// shows the process that ran longest during this pixel.
     pub exact: bool,
-    /// True if `interrupts` contains actual interrupts, limited to the time range. If false, each of its
-    /// entries is one pixel wide and shows the kind of interrupt that ran longest during this pixel.
+    /// True if `interrupts` contains actual interrupts, cut to the time range. If false, each entry of `interrupts` is
+    /// one pixel wide and shows the kind of interrupt that ran longest during this pixel.
     pub interrupts_exact: bool,
     /// Number of CPUs that are omitted because there are too many.
     pub left_out: usize,
@@ -92,7 +92,8 @@ pub struct RunSpans {
     pub process: Vec<Id>,
     /// Thread of each run: its row in `threads`; `null` if the runs are not exact.
     pub thread: Vec<Id>,
-    /// Share of the entry's time in which the CPU ran any thread, from 0 to 1; 1 if the runs are exact.
+    /// Share of the time from `start` to `end` in which the CPU ran threads other than idle threads, from 0 to 1. The
+    /// share is 1 if the runs are exact.
     pub busy: Vec<f32>,
 }
 
@@ -107,7 +108,8 @@ pub struct InterruptSpans {
     pub kind: Vec<String>,
     /// Image of each interrupt routine: its row in `images`.
     pub image: Vec<Id>,
-    /// Share of the entry's time in which any routine ran, from 0 to 1; 1 if the interrupts are exact.
+    /// Share of the time from `start` to `end` in which interrupt routines ran, from 0 to 1. The share is 1 if the
+    /// interrupts are exact.
     pub busy: Vec<f32>,
 }
 
@@ -135,7 +137,7 @@ pub struct Wake {
     pub run_start_ns: i64,
     /// Thread that readied the other thread: its row in `threads`.
     pub readying_thread: Id,
-    /// True if a deferred procedure call readied the thread. It interrupted `readying_thread`.
+    /// True if a deferred procedure call readied the thread. The call had interrupted `readying_thread`.
     pub by_dpc: bool,
     /// Thread that was readied and ran: its row in `threads`.
     pub thread: Id,
@@ -145,8 +147,7 @@ pub struct Wake {
 const MAX_EXACT: u64 = 10_000;
 /// Maximum number of CPUs in an answer.
 const MAX_CPUS: usize = 1_024;
-/// Maximum of the product of CPUs, kinds of interrupts and pixels. If there are too many CPUs, pixels are
-/// made wider.
+/// Maximum of the product of CPUs, kinds of interrupts and pixels. If the product is larger, pixels are made wider.
 const MAX_CELLS: usize = 1 << 20;
 /// Maximum number of wakes in an answer. A picture with more wakes would be unreadable.
 const MAX_WAKES: usize = 2_000;
@@ -570,7 +571,7 @@ impl PixelTimes {
         }
     }
 
-    /// Calls `give` for the current pixel unless nothing ran in it, and clears the times.
+    /// Calls `give` for the current pixel if something ran in it. Then clears the times.
     fn finish(&mut self, give: impl FnOnce(TimeRange, u32, f32)) {
         let longest = self
             .times

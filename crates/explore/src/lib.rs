@@ -77,7 +77,7 @@ pub use flame::{FlameAnswer, FlameRequest, Nodes};
 pub use heat::{HeatAnswer, HeatRequest};
 pub use histogram::{HistogramAnswer, HistogramRequest, HistogramSeries};
 pub use lanes::{CpuLane, LanesAnswer, LanesRequest, RunSpans};
-pub use pivot::{GroupSort, PivotAnswer, PivotRequest};
+pub use pivot::{GroupSort, PivotAnswer, PivotGroup, PivotRequest};
 pub use presets::Preset;
 pub use rows::{RowsAnswer, RowsRequest};
 pub use timeline::{Function, TimelineAnswer, TimelineRequest, TimelineSeries};

@@ -14,8 +14,8 @@ pub struct OverviewAnswer {
     pub graphs: Vec<Preset>,
 }
 
-/// Names of the presets that the overview can show, in their order. Each line results in one graph: the
-/// first preset of the line whose table has rows.
+/// Names of the presets that the overview can show, in their order. Each inner list results in at most one graph:
+/// the first preset in the list whose table has rows.
 const STRIP: [&[&str]; 10] = [
     &[
         "Utilization by process, thread",
@@ -32,7 +32,7 @@ const STRIP: [&[&str]; 10] = [
     &["Measured latency over time"],
 ];
 
-/// Line that is used if no table of the other lines has rows.
+/// Presets that are tried if no table of the presets in [`STRIP`] has rows.
 const OTHERWISE: &[&str] = &["Generic events by provider", "Marks"];
 
 /// Builds the tables of the overview, and returns the graphs.
@@ -57,8 +57,9 @@ pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
     })
 }
 
-/// Returns the graph of each line: its first preset whose table has rows. Skips a line if one of its tables is
-/// not built yet. `rows` returns the number of rows of a preset's table, or `None` if it is not built.
+/// Returns a graph for each list of presets in `strip`: the first preset whose table has rows. If a table before it is
+/// not built yet, the list has no graph. `rows` returns the number of rows of a preset's table, or `None` if the table
+/// is not built.
 fn graphs(
     strip: &[&[&str]],
     rows: impl Fn(&Preset) -> Result<Option<usize>, ExploreError>,

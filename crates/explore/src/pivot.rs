@@ -13,6 +13,7 @@ use crate::catalogue::{ColumnDef, ROWS, Source};
 use crate::common_value::CommonValue;
 use crate::context::{Context, OpenTable, check_bounds, range_of};
 use crate::decoded::{Keys, Measures};
+use crate::durations::Durations;
 use crate::in_view::TimeInView;
 use crate::names::Names;
 use crate::query::{self, Within};
@@ -114,8 +115,9 @@ const KEY: &str = "key";
 pub(crate) fn answer(
     context: Context<'_>,
     request: &PivotRequest,
+    cut: bool,
 ) -> Result<PivotAnswer, ExploreError> {
-    let query = Query::new(context, request)?;
+    let query = Query::new(context, request, cut && request.range.is_some())?;
     let groups = query.read()?;
     Ok(query.answer(groups))
 }
@@ -125,6 +127,8 @@ struct Query<'a, 'r> {
     request: &'r PivotRequest,
     rows: SelectedRows<'a>,
     span: TimeRange,
+    /// True if durations are cut to the time range, and rows are selected if one of their durations overlaps it.
+    cut: bool,
     aggregates: Aggregates,
     sort: Sorting,
     /// Keys of the request, up to and including the key whose groups are requested.
@@ -152,7 +156,11 @@ struct Groups {
 }
 
 impl<'a, 'r> Query<'a, 'r> {
-    fn new(context: Context<'a>, request: &'r PivotRequest) -> Result<Query<'a, 'r>, ExploreError> {
+    fn new(
+        context: Context<'a>,
+        request: &'r PivotRequest,
+        cut: bool,
+    ) -> Result<Query<'a, 'r>, ExploreError> {
         let def = crate::catalogue::table(&request.table)?;
         let (keys, aggregates) = (request.keys.len(), request.aggregates.len());
         check_bounds("first", request.first.into(), 0, MAX_GROUPS)?;
@@ -168,7 +176,8 @@ impl<'a, 'r> Query<'a, 'r> {
         let sort = Sorting::parse(request)?;
         let range = range_of(request.range)?;
         let table = context.open(&request.table)?;
-        let rows = SelectedRows::new(&table, Within::Overlap, range, &request.filter)?;
+        let within = if cut { Within::Reach } else { Within::Overlap };
+        let rows = SelectedRows::new(&table, within, range, &request.filter)?;
         let span = table.span(request.range)?;
         let decoded = |columns: &[&'static ColumnDef]| -> Result<Vec<Arc<Keys>>, ExploreError> {
             columns.iter().map(|key| table.keys(key)).collect()
@@ -176,7 +185,7 @@ impl<'a, 'r> Query<'a, 'r> {
         let (key_columns, common_columns) = (decoded(&keys)?, decoded(&aggregates.common)?);
         let measures = aggregates.measures.iter();
         let measures: Result<Vec<Numbers>, ExploreError> = measures
-            .map(|column| Numbers::new(&table, column, span))
+            .map(|column| Numbers::new(&table, column, span, cut))
             .collect();
         let mut bounds: Vec<u32> = key_columns.iter().map(|keys| keys.bound()).collect();
         if bounds.is_empty() {
@@ -192,6 +201,7 @@ impl<'a, 'r> Query<'a, 'r> {
             request,
             rows,
             span,
+            cut,
             aggregates,
             sort,
             keys,
@@ -361,7 +371,7 @@ impl<'a, 'r> Query<'a, 'r> {
         columns.push("count(*) AS rows".to_owned());
         for (requested, text) in self.aggregates.requested.iter().zip(&request.aggregates) {
             if text != ROWS {
-                let sql = self.aggregates.sql(requested, def, self.span);
+                let sql = self.aggregates.sql(requested, def, self.span, self.cut);
                 columns.push(format!("{sql} AS {}", query::quoted(text)));
             }
         }
@@ -397,6 +407,8 @@ impl Groups {
 enum Numbers {
     Column(Arc<Measures>),
     TimeInView(TimeInView),
+    /// Durations that are cut to the time range.
+    Cut(TimeInView),
 }
 
 impl Numbers {
@@ -404,7 +416,12 @@ impl Numbers {
         table: &OpenTable<'_>,
         column: &'static ColumnDef,
         span: TimeRange,
+        cut: bool,
     ) -> Result<Numbers, ExploreError> {
+        if let Some(durations) = Durations::find(table.def, column).filter(|_| cut) {
+            let rows = table.durations(durations)?;
+            return Ok(Numbers::Cut(TimeInView::of(rows, span)));
+        }
         let in_view = match column.source {
             Source::InView => TimeInView::new(table, span)?,
             _ => None,
@@ -419,6 +436,7 @@ impl Numbers {
         match self {
             Numbers::Column(numbers) => Cow::Borrowed(&numbers.chunks[chunk]),
             Numbers::TimeInView(in_view) => Cow::Owned(in_view.chunk_ns(chunk)),
+            Numbers::Cut(durations) => Cow::Owned(durations.known_ns(chunk)),
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) enum Within {
     Overlap,
     /// The duration that the column contains overlaps the time range.
     Duration(Durations),
+    /// The row, or a duration in one of its columns, overlaps the time range.
+    Reach,
     /// The time of the row is in the time range.
     Moment,
 }
@@ -84,8 +86,8 @@ impl ColumnDef {
         groups
     }
 
-    /// Returns the name that the column has in the result of a query. It differs from the column's own name if a
-    /// stored column with other content has that name.
+    /// Returns the name of the column in the result of a query. It differs from the column's own name if a stored
+    /// column with other content has this name.
     pub(crate) fn alias(&self) -> String {
         match self.source {
             Source::Code(..) => format!("{}_name", self.name),
@@ -128,18 +130,42 @@ impl ColumnDef {
 }
 
 /// Returns the SQL condition that a row is in a time range.
-pub(crate) fn within(table: &TableDef, within: Within, range: TimeRange) -> String {
-    let (from, to) = (range.start(), range.end());
-    let overlaps = |(start, end): (String, String)| {
-        // The first two conditions follow from the others. They let the query skip chunks without reading
-        // them.
-        format!("{start} < {to} AND {end} >= {from} AND ({end} > {from} OR {start} >= {from})")
-    };
+pub(crate) fn within(table: &'static TableDef, within: Within, range: TimeRange) -> String {
     match (&table.lasts, within) {
-        (Some(_), Within::Overlap) => overlaps(interval(table)),
-        (_, Within::Duration(durations)) => overlaps(durations.sql()),
-        _ => format!("{0} >= {from} AND {0} < {to}", table.time),
+        (Some(_), Within::Overlap) => overlaps(interval(table), range),
+        (_, Within::Duration(durations)) => overlaps(durations.sql(), range),
+        (_, Within::Reach) => {
+            let durations = Durations::all(table).map(|durations| durations.sql());
+            let any = std::iter::once(interval(table)).chain(durations);
+            let any: Vec<String> = any
+                .map(|any| format!("({})", overlaps(any, range)))
+                .collect();
+            format!("({})", any.join(" OR "))
+        }
+        _ => format!(
+            "{0} >= {1} AND {0} < {2}",
+            table.time,
+            range.start(),
+            range.end()
+        ),
     }
+}
+
+/// Returns the SQL condition that an interval, given by SQL expressions for its start and end, overlaps a time range.
+fn overlaps((start, end): (String, String), range: TimeRange) -> String {
+    let (from, to) = (range.start(), range.end());
+    // The second condition follows from the third, but it is simpler: it lets the query skip chunks without reading
+    // them.
+    format!("{start} < {to} AND {end} >= {from} AND ({end} > {from} OR {start} >= {from})")
+}
+
+/// Returns an SQL expression for the part of a duration in a time range, in nanoseconds. The part is null if the
+/// duration does not overlap the range.
+pub(crate) fn cut(durations: Durations, range: TimeRange) -> String {
+    let (start, end) = durations.sql();
+    let (from, to) = (range.start(), range.end());
+    let overlaps = overlaps((start.clone(), end.clone()), range);
+    format!("CASE WHEN {overlaps} THEN least({end}, {to}) - greatest({start}, {from}) END")
 }
 
 /// Returns SQL expressions for the start and the end of a row. If rows are moments, both are the time of the

@@ -197,8 +197,7 @@ fn sorted(
             rows.truncate(wanted);
         }
     };
-    // Dropping the rows that are not needed is slow, because it requires sorting. So it happens only after
-    // many rows were collected.
+    // Rows that are not needed are dropped only after many rows were collected, because dropping requires a slow sort.
     let most = wanted.saturating_mul(2).max(1 << 16);
     let make = || Ok((0u64, Vec::new()));
     let add = |(count, kept): &mut (u64, Vec<Keyed>), chunk: usize, rows: &Rows<'_>| {

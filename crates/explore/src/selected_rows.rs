@@ -6,6 +6,7 @@ use views::{Rows, TimeRange, rows_within};
 
 use crate::context::OpenTable;
 use crate::decoded::{Measures, RowIntervals};
+use crate::durations::Durations;
 use crate::filter::Filter;
 use crate::query::{self, Within};
 use crate::trace::check;
@@ -28,6 +29,8 @@ enum Time {
     Moments(Arc<Measures>, TimeRange),
     /// Rows with a start and an end.
     Intervals(RowIntervals, TimeRange),
+    /// Rows with several intervals, one of which must overlap the time range.
+    Any(Vec<RowIntervals>, TimeRange),
 }
 
 impl<'a> SelectedRows<'a> {
@@ -54,21 +57,18 @@ impl<'a> SelectedRows<'a> {
     }
 
     fn limit(&mut self, within: Within, range: TimeRange) -> Result<(), ExploreError> {
+        self.sql.push(query::within(self.table.def, within, range));
         let intervals = match within {
             Within::Overlap => self.table.intervals()?,
             Within::Duration(durations) => Some(self.table.durations(durations)?),
+            Within::Reach => return self.limit_reach(range),
             Within::Moment => None,
         };
         let (start, end) = (range.start(), range.end());
         self.range = Some(match intervals {
             Some(rows) => {
-                self.chunks.retain(|chunk| {
-                    let (starts, ends) = (rows.starts.spans[*chunk], rows.ends.spans[*chunk]);
-                    starts.is_some_and(|(first, last)| {
-                        let reaches = ends.is_some_and(|(_, last)| last > start);
-                        first < end && (reaches || last >= start)
-                    })
-                });
+                self.chunks
+                    .retain(|chunk| may_overlap(&rows, *chunk, range));
                 Time::Intervals(rows, range)
             }
             None => {
@@ -79,7 +79,27 @@ impl<'a> SelectedRows<'a> {
                 Time::Moments(times, range)
             }
         });
-        self.sql.push(query::within(self.table.def, within, range));
+        Ok(())
+    }
+
+    fn limit_reach(&mut self, range: TimeRange) -> Result<(), ExploreError> {
+        let own = match self.table.intervals()? {
+            Some(own) => own,
+            None => {
+                let times = self.table.times()?;
+                RowIntervals {
+                    starts: Arc::clone(&times),
+                    ends: times,
+                }
+            }
+        };
+        let mut any = vec![own];
+        for durations in Durations::all(self.table.def) {
+            any.push(self.table.durations(durations)?);
+        }
+        self.chunks
+            .retain(|chunk| any.iter().any(|rows| may_overlap(rows, *chunk, range)));
+        self.range = Some(Time::Any(any, range));
         Ok(())
     }
 
@@ -91,6 +111,8 @@ impl<'a> SelectedRows<'a> {
             Some(Time::Moments(times, range)) => {
                 Rows::of(rows_within(&times.chunks[chunk], *range))
             }
+            Some(Time::Any(any, range)) => Rows::of(0..len)
+                .keep_if(|row| any.iter().any(|rows| rows.overlaps(chunk, row, *range))),
             Some(Time::Intervals(RowIntervals { starts, ends }, range)) => {
                 let (first, last) = (range.start(), range.end());
                 let is_whole = starts.spans[chunk].is_some_and(|(_, max)| max < last)
@@ -161,4 +183,13 @@ impl<'a> SelectedRows<'a> {
         let rows = self.chunks.iter().map(|chunk| chunks[*chunk].rows);
         rows.max().unwrap_or(0)
     }
+}
+
+/// Returns false if no row of a chunk can overlap a time range.
+fn may_overlap(rows: &RowIntervals, chunk: usize, range: TimeRange) -> bool {
+    let (starts, ends) = (rows.starts.spans[chunk], rows.ends.spans[chunk]);
+    starts.is_some_and(|(first, last)| {
+        let reaches = ends.is_some_and(|(_, last)| last > range.start());
+        first < range.end() && (reaches || last >= range.start())
+    })
 }

@@ -8,7 +8,7 @@ use tables::Identities;
 use crate::catalogue::{self, ColumnDef, ColumnKind, ROWS, Source, TIME, TableDef};
 use crate::{Condition, Graph, GraphKind, Id, View};
 
-/// Maximum number of aggregates right of the golden bar in such a view.
+/// Maximum number of aggregates in the view of a selection. Aggregates are right of the golden bar.
 const MAX_AGGREGATES: usize = 4;
 
 /// Keys that group the rows if the selection has no grouping. Each key is a possible subject of the rows.
@@ -51,8 +51,8 @@ impl View {
                 _ => return None,
             },
             Some(During::Within(column, range)) => {
-                // If rows have a duration, the time range of a view selects rows that overlap it. The range
-                // then needs an additional condition on the column.
+                // If rows have a duration, the time range of a view selects the rows that overlap it. To select the
+                // same rows as the selection, the view then needs an additional condition on the column.
                 if *column != def.time || def.lasts.is_some() {
                     mapping.bound(column, Some(range.start), Some(range.end))?;
                 }
@@ -73,7 +73,7 @@ impl View {
         let graph = Graph {
             kind: GraphKind::Timeline,
             measure: match measures.first().map(|(name, _)| name.as_str()) {
-                // If rows have a duration, draw the time that they last, instead of a total at one moment.
+                // If rows have a duration, the graph shows the time during which they last, not a total at one moment.
                 None | Some("duration_ns" | "exclusive_ns") if def.lasts.is_some() => {
                     Some(TIME.to_owned())
                 }
@@ -110,7 +110,7 @@ fn key_of(def: &'static TableDef, expression: &Expression) -> Option<&'static Co
         Expression::Column(name) | Expression::TextOrEmpty(name) | Expression::WaitReason(name) => {
             def.key(name).ok()
         }
-        Expression::FirstKnown(names) => def.key(names.first()?).ok(),
+        Expression::FirstKnown(names) | Expression::Greatest(names) => def.key(names.first()?).ok(),
         Expression::Process(column) => {
             has_source(&|source| matches!(source, Source::Process { row, .. } if row == *column))
         }

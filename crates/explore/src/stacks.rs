@@ -46,7 +46,7 @@ pub(crate) struct WeightedStacks {
     offsets: Vec<u32>,
     /// Frames of all stacks. The innermost frame of a stack is first.
     frames: Vec<u32>,
-    /// Weights: a list for each of the one or two time ranges, with a weight for each stack.
+    /// Weight of each stack, for each time range. There are one or two time ranges.
     pub(crate) weights: Vec<Vec<i64>>,
     /// Weight of all rows in each time range, including rows without a stack.
     pub(crate) totals: Vec<i64>,
@@ -216,7 +216,7 @@ struct NamedStacks {
 }
 
 impl FrameNames {
-    /// Returns the frames of the given stacks. They must be sorted.
+    /// Returns the frames of the given stacks. `stacks` must be sorted.
     fn frames(
         &self,
         context: Context<'_>,

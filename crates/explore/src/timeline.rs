@@ -27,7 +27,7 @@ pub struct TimelineRequest {
     pub by: Option<String>,
     /// Name of a column of numbers. `rows` (the default) is the number of rows, and `time` the nanoseconds
     /// that rows last. Times that rows last and sums of durations are divided among the time buckets that
-    /// they cover. All other numbers are counted in the bucket that contains the end of their row.
+    /// they cover. Each other number is counted in the bucket with its row's time, by which the table is sorted.
     #[serde(default)]
     pub measure: Option<String>,
     /// Function that combines the numbers in a time bucket; the sum if absent.
@@ -164,9 +164,9 @@ struct Pass<'p, 'a> {
     times: Arc<Measures>,
     keys: Option<&'p Keys>,
     measure: &'p Measure,
-    /// Zeros, one for each row of the longest chunk.
+    /// The value 0 for each row of the longest chunk: keys if the rows are not grouped.
     zeros: Vec<u32>,
-    /// Ones, one for each row of the longest chunk.
+    /// The value 1 for each row of the longest chunk: weights if rows are counted.
     ones: Vec<i64>,
 }
 
@@ -187,7 +187,10 @@ pub(crate) fn answer(
     if name == TIME && def.lasts.is_none() {
         return Err(ExploreError::OutOfBounds {
             field: "measure",
-            needed: format!("cannot be `time`: rows of `{}` are moments", request.table),
+            needed: format!(
+                "cannot be `time`: rows of `{}` have no duration",
+                request.table
+            ),
         });
     }
     let table = context.open(&request.table)?;
@@ -279,7 +282,7 @@ pub(crate) fn answer(
 }
 
 /// Maximum number of buckets × groups for a single pass that computes all groups, even if few of them are
-/// shown. Above this number, a first pass computes the totals.
+/// shown. Above this number, a first pass computes the totals, and a second pass computes the shown groups.
 const MAX_CELLS_OF_ONE_PASS: usize = 1 << 17;
 
 impl Pass<'_, '_> {

@@ -27,7 +27,7 @@ pub(crate) struct Trace {
     doubtful: Mutex<Option<Arc<DoubtfulRuns>>>,
     /// Number of requests that are building tables.
     making: AtomicUsize,
-    /// Number of bytes of the trace that the latest of these requests has read.
+    /// Number of bytes of the trace that were read by the request that last began to build tables.
     read: AtomicU64,
 }
 

@@ -54,8 +54,8 @@ impl From<Option<Number>> for Value {
 }
 
 impl Value {
-    /// Compares two values of a column. `Value::Different` comes after all other values. Two such values are
-    /// ordered by the number `different`.
+    /// Compares two values of a column. `Value::Different` comes after all other values. Two `Value::Different` are
+    /// ordered by their numbers of values.
     pub(crate) fn compare(&self, other: &Value) -> Ordering {
         match (self, other) {
             (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),

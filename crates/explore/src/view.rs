@@ -12,8 +12,8 @@ use crate::Condition;
 pub struct View {
     /// Name of the table.
     pub table: String,
-    /// Columns in their order. [`View::BAR`] is the golden bar. Keys left of it group the rows. Aggregates
-    /// right of it (such as `cpu_ns:sum` or `rows`) are computed for each group.
+    /// Columns in their order. [`View::BAR`] represents the golden bar. Keys left of the bar group the rows. Aggregates
+    /// right of the bar (such as `cpu_ns:sum` or `rows`) are computed for each group.
     pub columns: Vec<String>,
     /// Graph above the table.
     #[serde(default)]
@@ -97,4 +97,6 @@ pub enum Drawn {
     Stacked,
     /// Each series is a line that starts at zero.
     Lines,
+    /// Each series is a row, filled by the share of time. Rows of threads show their states.
+    Lanes,
 }

@@ -41,7 +41,7 @@ pub enum Error {
     NoPackets,
 }
 
-/// The reason why a partition cannot be replaced.
+/// Reason why a partition cannot be replaced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionProblem {
     /// The partition contains another trace with the same name.

@@ -43,8 +43,9 @@ pub struct Written {
 /// The files get their names when all of them are complete.
 ///
 /// # Errors
-/// Returns an error if the partition contains another trace, a table cannot be read or a file cannot be
-/// written. Then no new files or folders remain, unless a complete file could not be renamed.
+/// Returns an error if the partition contains another trace, a table cannot be read or a file cannot be written.
+/// After an error, no new file or folder remains, with one exception: if a complete file cannot be renamed, the
+/// files that were renamed before it remain.
 pub fn write(
     part: &Part<'_>,
     tables: &[Table],

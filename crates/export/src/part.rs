@@ -65,8 +65,8 @@ impl<'t> Part<'t> {
         self.rows_in(self.range.clone(), table, columns)
     }
 
-    /// Returns rows of a table that is sorted by start time. They include rows that started before the range,
-    /// because such rows may reach into the range. [`Part::cut`] limits their times to the range.
+    /// Returns rows of a table that is sorted by start time. They include rows that started before the range, because
+    /// such rows may end in the range. [`Part::cut`] limits their times to the range.
     ///
     /// # Errors
     /// Returns an error if the table cannot be made.
@@ -123,8 +123,8 @@ impl<'t> Part<'t> {
     }
 }
 
-/// Returns the intersection of `time` with `range`. Returns `None` if the two ranges only touch. An empty
-/// range `time` is within `range` if its start is within `range`.
+/// Returns the intersection of `time` with `range`. Returns `None` if the two ranges do not overlap, or only touch. An
+/// empty `time` is within `range` if its start is within `range`.
 fn cut(range: &Range<i64>, time: Range<i64>) -> Option<Range<i64>> {
     let start = time.start.max(range.start);
     let end = time.end.min(range.end).max(start);

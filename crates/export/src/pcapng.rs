@@ -14,7 +14,7 @@ use crate::Error;
 /// Tables that the export needs.
 pub const TABLES: [Table; 3] = [Table::Processes, Table::Threads, Table::Packets];
 
-/// Writes the packets of the part. Returns their number.
+/// Writes the packets of the part whose link type is known. Returns their number.
 ///
 /// # Errors
 /// Returns an error if a table cannot be read, there are no packets, or the file cannot be written.

@@ -141,7 +141,8 @@ impl Roster {
         known.map_or(thread_id, |thread| thread.unique_id)
     }
 
-    /// Returns the row of the process that had the id at a time.
+    /// Returns the row of the process that had the id at a time. If the time is before the first process with the id,
+    /// returns the row of this first process.
     pub(super) fn process_row(&self, process_id: u32, time_ns: i64) -> Option<usize> {
         self.lifetimes.at_or_first(process_id, time_ns)
     }

@@ -1,4 +1,4 @@
-//! Kinds of data in a trace, and the questions that it cannot answer.
+//! Kinds of data in a trace, and the questions that the trace cannot answer.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::fact_rows::KindRow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Data {
-    /// Context switches (Thread CSwitch), including those in the compact form.
+    /// Context switches (Thread CSwitch). Switches in the compact form are included.
     ContextSwitches,
     /// Events that ready a thread (Thread ReadyThread).
     ReadyThreads,
-    /// CPU samples (PerfInfo SampledProfile), including those in the cached form.
+    /// CPU samples (PerfInfo SampledProfile). Samples in the cached form are included.
     Samples,
     /// Samples of performance counters.
     CounterSamples,
@@ -114,8 +114,8 @@ impl Data {
         }
     }
 
-    /// Returns the name of the events that record this kind of data. For DPCs, the name is "events of DPCs",
-    /// because "no DPCs" could mean that no DPC ran.
+    /// Returns the name of the events that record this kind of data. For some kinds, the name begins with "events
+    /// of", because "no DPCs", for example, could mean that no DPC ran.
     fn events(self) -> String {
         let name = self.name(0);
         match self {
@@ -157,11 +157,32 @@ impl Data {
             }),
             None if is(EventFormat::Tracelogging) => Some(Data::TraceLogging),
             None if is(EventFormat::Wpp) => Some(Data::WppMessages),
+            None if is(EventFormat::Tracepoint) => Some(Data::from_tracepoint(kind)),
+            None if is(EventFormat::PerfEvent) => Some(match kind.event.as_deref() {
+                Some(name) if name.starts_with("major-faults") => Data::HardFaults,
+                Some(name) if name.contains("faults") => Data::Memory,
+                _ => Data::Samples,
+            }),
             None if is(EventFormat::Manifest) => Some(match kind.id {
                 Some(MANIFEST_EVENT_ID) => Data::EventMetadata,
                 _ => Data::ManifestEvents,
             }),
             None => None,
+        }
+    }
+
+    /// Returns the kind of data of a tracepoint of Linux.
+    fn from_tracepoint(kind: &KindRow) -> Data {
+        match kind.event.as_deref() {
+            Some("sched_switch") => Data::ContextSwitches,
+            Some("sched_waking" | "sched_wakeup_new") => Data::ReadyThreads,
+            Some("sched_process_exec") => Data::Processes,
+            Some("task_newtask" | "task_rename" | "sched_process_exit") => Data::Threads,
+            Some("sched_pi_setprio" | "sched_migrate_task") => Data::Priorities,
+            Some("cpu_idle") => Data::Power,
+            Some("page_fault_user" | "page_fault_kernel") => Data::Memory,
+            Some("block_bio_queue" | "block_rq_issue" | "block_rq_complete") => Data::DiskIo,
+            _ => Data::OtherKernel,
         }
     }
 
@@ -229,7 +250,7 @@ pub struct Missing {
     pub question: &'static str,
     /// Reason why the trace cannot answer the question.
     pub reason: String,
-    /// Advice for the user: what to record.
+    /// Advice for the user: the data to record.
     pub advice: String,
 }
 
@@ -260,7 +281,7 @@ const fn question(question: &'static str, needs: Data, kinds: &'static [Kind]) -
 
 const QUESTIONS: &[Question] = &[
     question(
-        "who ran on which CPU, exactly",
+        "which threads ran on which CPU, exactly",
         Data::ContextSwitches,
         &[Kind::ContextSwitches],
     ),
@@ -281,7 +302,7 @@ const QUESTIONS: &[Question] = &[
         &[Kind::ServiceRoutines],
     ),
     question(
-        "from where code was called",
+        "the callers of code",
         Data::Stacks,
         &[Kind::SampleStacks, Kind::SwitchStacks, Kind::ReadyStacks],
     ),
@@ -310,16 +331,19 @@ const QUESTIONS: &[Question] = &[
         &[Kind::FileOperations, Kind::FileStarts],
     ),
     question(
-        "who waited for memory to be paged in",
+        "which threads waited for pages from disk",
         Data::HardFaults,
         &[Kind::HardFaults],
     ),
     question("what the network did", Data::Network, &[Kind::Traffic]),
 ];
 
-/// Returns the questions that the trace cannot answer, including those that need missing rundowns.
+/// Returns the questions that the trace cannot answer. Questions that need missing rundowns are included.
 pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
     let has = |data: Data| contents.iter().any(|c| c.data == data);
+    if kinds.iter().any(is_of_linux) {
+        return missing_of_linux(kinds, contents);
+    }
     if !contents.iter().any(|c| c.data.is_of_the_kernel()) {
         return vec![Missing {
             question: "anything about CPUs, processes, disks, files, memory or the network",
@@ -344,13 +368,76 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
     let is_win32k = |kind: &KindRow| kind.provider_guid.as_deref() == Some(win32k.as_str());
     if !kinds.iter().any(is_win32k) {
         missing.push(Missing {
-            question: "which window had the focus, and when it did not answer",
+            question: "which window had the focus, and when a window did not respond",
             reason: "the trace has no events of Microsoft-Windows-Win32k".to_owned(),
             advice: format!("record {}", record::advice(&[Kind::Focus])),
         });
     }
     missing.extend(missing_rundown(kinds));
     missing
+}
+
+fn is_of_linux(kind: &KindRow) -> bool {
+    [EventFormat::Tracepoint, EventFormat::PerfEvent]
+        .iter()
+        .any(|format| kind.format == format.name())
+}
+
+/// Returns the questions that a recording of Linux cannot answer.
+fn missing_of_linux(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
+    let has = |data: Data| contents.iter().any(|c| c.data == data);
+    let of_interrupts =
+        |kind: &KindRow| matches!(kind.provider.as_deref(), Some("irq" | "irq_vectors"));
+    let questions = [
+        (
+            "which threads ran on which CPU, exactly",
+            has(Data::ContextSwitches),
+            "context switches",
+            "cpu-use",
+        ),
+        (
+            "how long ready threads waited for a CPU",
+            has(Data::ReadyThreads),
+            "wakes",
+            "long-waits",
+        ),
+        (
+            "how long interrupts and softirqs kept CPUs from threads",
+            kinds.iter().any(of_interrupts),
+            "interrupts and softirqs",
+            "interrupted-cpus",
+        ),
+        (
+            "which functions used the CPUs",
+            has(Data::Samples),
+            "samples",
+            "samples",
+        ),
+        (
+            "how long disks took for requests",
+            has(Data::DiskIo),
+            "disk requests",
+            "disks",
+        ),
+        (
+            "how long threads waited for pages from disk",
+            has(Data::HardFaults),
+            "hard faults",
+            "hard-faults",
+        ),
+    ];
+    let open = questions.into_iter().filter(|(_, is_there, ..)| !is_there);
+    open.map(|(question, _, data, theory)| Missing {
+        question,
+        reason: format!("the recording has no {data}"),
+        advice: format!(
+            "record {}",
+            record::linux::for_theory(theory)
+                .map(ToString::to_string)
+                .unwrap_or_default()
+        ),
+    })
+    .collect()
 }
 
 /// Returns the questions that need missing rundowns. Without rundowns, processes, images and stacks from

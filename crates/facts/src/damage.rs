@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use etl::{Damage, Trace};
 use serde::Serialize;
-use wording::{counted, grouped};
+use wording::{QuotedName, counted, grouped};
 
 use crate::fact_rows::Losses;
 
@@ -17,9 +17,9 @@ pub struct DamageReport {
     pub events_lost: u64,
     /// Number of lost buffers, according to the headers of the log files.
     pub buffers_lost: u64,
-    /// Number of buffers with the flag that events were lost.
+    /// Number of buffers whose flags state that events were lost.
     pub buffers_marking_lost_events: u64,
-    /// Number of buffers with the flag that buffers before them were lost.
+    /// Number of buffers whose flags state that earlier buffers were lost.
     pub buffers_marking_lost_buffers: u64,
     /// Number of events that report a loss in a real-time session.
     pub loss_events: u64,
@@ -32,14 +32,14 @@ pub struct DamageReport {
     pub unfinished_segments: u64,
     /// Number of faults, by kind.
     pub fault_counts: BTreeMap<String, u64>,
-    /// First faults of the trace.
+    /// Faults whose positions in the files are known, sorted by position. Further faults are only counted.
     pub faults: Vec<FaultReport>,
 }
 
 /// An unreadable part of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FaultReport {
-    /// Name of the file.
+    /// Name of the file, without its folder.
     pub file: String,
     /// Offset of the buffer in the file, in bytes.
     pub buffer_offset: u64,
@@ -59,10 +59,7 @@ impl DamageReport {
         let mut damage = trace.damage().clone();
         damage.merge(read.clone());
         let places = damage.faults().iter().map(|fault| FaultReport {
-            file: trace
-                .files()
-                .nth(fault.file.into())
-                .unwrap_or_default()
+            file: tables::file_name(trace.files().nth(fault.file.into()).unwrap_or_default())
                 .to_owned(),
             buffer_offset: fault.buffer_offset,
             offset: fault.offset,
@@ -107,6 +104,11 @@ impl DamageReport {
             fault_counts,
             faults,
         }
+    }
+
+    /// Returns true if parts of the trace are missing or unreadable.
+    pub fn has_gaps(&self) -> bool {
+        self.buffers_lost > 0 || self.unfinished_segments > 0 || !self.fault_counts.is_empty()
     }
 
     /// Returns one sentence for each kind of damage.
@@ -159,7 +161,9 @@ impl DamageReport {
                 .map_or(String::new(), |at| format!(" + {at:#x}"));
             lines.push(format!(
                 "{} at {:#x}{inside}: {}",
-                fault.file, fault.buffer_offset, fault.what
+                QuotedName(&fault.file),
+                fault.buffer_offset,
+                fault.what
             ));
         }
         let known: u64 = self.fault_counts.values().sum();

@@ -5,14 +5,14 @@ use std::str::FromStr;
 use etl::{Clock, Event, Guid};
 use events::{Decoded, Decoder, Identity};
 use rustc_hash::FxHashMap;
-use tables::EventKind;
+use tables::{EventKind, LinuxDecoder};
 
 use crate::moment::Moment;
-use crate::processes::{Processes, known_id, processes_in, threads_in};
+use crate::processes::{Processes, known_id, linux_threads_in, processes_in, threads_in};
 
-/// Conditions on events. An event must satisfy all conditions. If a condition has several values, one of
-/// them must match. If it has no values, every event satisfies it.
-#[derive(Clone, Debug, Default)]
+/// Conditions on events. An event must satisfy all conditions. If a condition has several values, at least one value
+/// must match. If a condition has no values, every event satisfies the condition.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Providers of the selected events.
     pub providers: Vec<ProviderPattern>,
@@ -101,6 +101,16 @@ impl Filter {
         )
     }
 
+    /// Returns true if the filter has no condition except the time range.
+    pub fn is_only_time(&self) -> bool {
+        let others = Filter {
+            from: None,
+            to: None,
+            ..self.clone()
+        };
+        others == Filter::default()
+    }
+
     /// Returns true if the time range is empty.
     pub fn is_empty_range(&self, clock: &Clock) -> bool {
         let (from, to) = self.range(clock);
@@ -115,7 +125,7 @@ impl Filter {
             && self.thread_ids.is_empty())
     }
 
-    fn wants_kind(&self, key: EventKind, identity: &Identity) -> bool {
+    fn wants_kind(&self, number: Option<u16>, identity: &Identity) -> bool {
         let holds = |text: &Option<std::sync::Arc<str>>, part: &str| {
             text.as_ref()
                 .is_some_and(|t| t.to_lowercase().contains(part))
@@ -125,19 +135,15 @@ impl Filter {
                 ProviderPattern::Guid(guid) => identity.guid == Some(*guid),
                 ProviderPattern::Name(part) => holds(&identity.provider, part),
             });
-        let number = match key {
-            EventKind::Kernel { hook, .. } => Some(hook & 0xFF),
-            EventKind::Classic { opcode, .. } => Some(opcode.into()),
-            EventKind::Provider { id, .. } => Some(id),
-            EventKind::Message { number, .. } => Some(number),
-            EventKind::Bare | EventKind::Further => None,
-        };
         let event = self.events.is_empty()
             || self.events.iter().any(|wanted| match wanted {
                 EventPattern::Number(wanted) => number == Some(*wanted),
                 EventPattern::Text(pattern) => identity.name.as_ref().is_some_and(|name| {
                     let name = name.to_lowercase();
-                    matches(pattern, &name) || name.split('/').any(|part| matches(pattern, part))
+                    let provider = identity.provider.as_deref().unwrap_or_default();
+                    matches(pattern, &name)
+                        || name.split('/').any(|part| matches(pattern, part))
+                        || matches(pattern, &format!("{}:{name}", provider.to_lowercase()))
                 }),
             });
         provider && event
@@ -160,17 +166,26 @@ impl Filter {
         let time_ns = event.time_ns();
         let fields = &decoded.fields.values;
         let threads = || {
-            known_id(event.thread_id())
-                .into_iter()
-                .chain(threads_in(fields))
-                .chain(running)
+            let own = known_id(event.thread_id()).into_iter();
+            own.chain(threads_in(fields)).chain(running)
         };
         let processes = || {
-            known_id(event.process_id())
-                .into_iter()
-                .chain(processes_in(fields))
-                .chain(threads().filter_map(|tid| known.of_thread(tid, time_ns)))
+            let own = known_id(event.process_id()).into_iter();
+            own.chain(processes_in(fields))
         };
+        self.wants_any(time_ns, threads, processes, known)
+    }
+
+    /// Returns true if a thread or a process of an event is selected. The processes of the event's threads count too.
+    fn wants_any<T: Iterator<Item = u32>, P: Iterator<Item = u32>>(
+        &self,
+        time_ns: i64,
+        threads: impl Fn() -> T,
+        processes: impl Fn() -> P,
+        known: &Processes,
+    ) -> bool {
+        let of_threads = || threads().filter_map(|tid| known.of_thread(tid, time_ns));
+        let processes = || processes().chain(of_threads());
         let tid = self.thread_ids.is_empty() || threads().any(|id| self.thread_ids.contains(&id));
         let pid =
             self.process_ids.is_empty() || processes().any(|id| self.process_ids.contains(&id));
@@ -261,7 +276,72 @@ impl<'a> Sieve<'a> {
         *self
             .kinds
             .entry(key)
-            .or_insert_with(|| filter.wants_kind(key, &decoder.identify(event)))
+            .or_insert_with(|| filter.wants_kind(number_of(key), &decoder.identify(event)))
+    }
+}
+
+/// Returns the number that identifies a kind of event for the user.
+fn number_of(key: EventKind) -> Option<u16> {
+    match key {
+        EventKind::Kernel { hook, .. } => Some(hook & 0xFF),
+        EventKind::Classic { opcode, .. } => Some(opcode.into()),
+        EventKind::Provider { id, .. } => Some(id),
+        EventKind::Message { number, .. } => Some(number),
+        EventKind::Bare | EventKind::Further => None,
+    }
+}
+
+/// Selects events of a recording of Linux by a filter, and decodes them.
+pub struct LinuxSieve<'a> {
+    filter: &'a Filter,
+    decoder: &'a LinuxDecoder<'a>,
+    processes: &'a Processes,
+    /// True for each kind of event that the filter selects. The index is the index of the event in the recording's
+    /// attributes.
+    kinds: Vec<bool>,
+}
+
+impl<'a> LinuxSieve<'a> {
+    /// Creates a sieve for a recording. The sieve does not check the time range of the filter, so the caller must check
+    /// it.
+    pub fn new(
+        filter: &'a Filter,
+        decoder: &'a LinuxDecoder<'a>,
+        processes: &'a Processes,
+    ) -> LinuxSieve<'a> {
+        let kinds = decoder.kinds();
+        let kinds = kinds.map(|(identity, id)| filter.wants_kind(id, identity));
+        LinuxSieve {
+            filter,
+            decoder,
+            processes,
+            kinds: kinds.collect(),
+        }
+    }
+
+    /// Decodes the event at a time since the recording's start. Returns `None` if the filter does not select it.
+    pub fn pass<'e>(&self, event: &linux::Event<'e>, time_ns: i64) -> Option<Decoded<'e>> {
+        let cpu = |cpu: u32| {
+            self.filter
+                .cpus
+                .iter()
+                .any(|wanted| u32::from(*wanted) == cpu)
+        };
+        let is_of_cpu = self.filter.cpus.is_empty() || event.cpu.is_some_and(cpu);
+        if !is_of_cpu || !*self.kinds.get(event.attribute()?)? {
+            return None;
+        }
+        let decoded = self.decoder.decode(event)?;
+        if self.filter.asks_for_ids() {
+            let threads = || {
+                let own = event.thread_id.into_iter();
+                own.chain(linux_threads_in(&decoded.fields.values))
+            };
+            let processes = || event.process_id.into_iter();
+            let is_it = (self.filter).wants_any(time_ns, threads, processes, self.processes);
+            return is_it.then_some(decoded);
+        }
+        Some(decoded)
     }
 }
 

@@ -35,10 +35,15 @@ pub(crate) struct FactRows {
 pub(crate) struct KindRow {
     pub(crate) format: String,
     pub(crate) class: Option<String>,
+    /// Name of the provider; of a tracepoint, its subsystem.
+    pub(crate) provider: Option<String>,
+    pub(crate) event: Option<String>,
     pub(crate) provider_guid: Option<String>,
     pub(crate) hook: Option<u16>,
     pub(crate) id: Option<u16>,
     pub(crate) count: u64,
+    /// Size of all records, in bytes.
+    pub(crate) bytes: u64,
     /// Number of stacks inside the events.
     pub(crate) stacks: u64,
 }
@@ -130,10 +135,13 @@ impl FactRows {
         self.kinds.extend((0..view.len()).map(|row| KindRow {
             format: view.format.get(row).unwrap_or_default().to_owned(),
             class: view.class.get(row).map(str::to_owned),
+            provider: view.provider.get(row).map(str::to_owned),
+            event: view.event.get(row).map(str::to_owned),
             provider_guid: view.provider_guid.get(row).map(str::to_owned),
             hook: view.hook.get(row),
             id: view.id.get(row),
             count: view.count[row],
+            bytes: view.size_bytes[row],
             stacks: view.stacks[row],
         }));
     }

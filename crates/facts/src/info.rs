@@ -1,6 +1,7 @@
 //! Facts about a trace that `laglab info` prints.
 
 use std::collections::BTreeSet;
+use std::{fs, io};
 
 use etl::compress::Compression;
 use etl::{LogFileHeader, Trace, buffer_flag, mode};
@@ -44,6 +45,9 @@ pub struct Info {
 /// The machine that was recorded.
 #[derive(Debug, Default, Serialize)]
 pub struct System {
+    /// Release of the kernel, if the system is Linux.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub linux: Option<String>,
     /// Major and minor version of Windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os_version: Option<String>,
@@ -92,8 +96,11 @@ pub struct System {
 }
 
 impl System {
-    /// Returns a description of the version of Windows for the user.
-    pub fn windows(&self) -> String {
+    /// Returns a description of the operating system for the user.
+    pub fn name(&self) -> String {
+        if let Some(linux) = &self.linux {
+            return format!("Linux {linux}");
+        }
         match (self.release, self.build) {
             (Some(release), Some(build)) => format!("{release} (build {build})"),
             (None, Some(build)) => format!("Windows build {build}"),
@@ -147,7 +154,7 @@ pub struct Extent {
     pub uncompressed_bytes: u64,
     /// Number of events.
     pub events: u64,
-    /// UTC time of the trace's start, which is nanosecond 0 of its times.
+    /// UTC time of the trace's start. The start is nanosecond 0 of all times in the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
     /// Time of the first event, in nanoseconds since the trace's start.
@@ -172,8 +179,8 @@ pub struct Cpus {
     /// Number of CPUs according to the headers of the log files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<u32>,
-    /// True if events contain the number of the CPU that logged them. Events of sessions without
-    /// per-processor buffers do not contain it.
+    /// True if events contain the number of the CPU that logged them. Events of sessions without per-processor buffers
+    /// do not contain this number.
     pub known: bool,
     /// CPUs that logged events.
     pub seen: Vec<CpuActivity>,
@@ -258,12 +265,19 @@ impl Info {
 
     fn new(trace: &Trace, rows: FactRows) -> Info {
         let contents = contents::contents(&rows.kinds);
+        let system = system(trace, &rows);
+        let is_linux = system.linux.is_some();
         Info {
             simulated: rows.is_simulated(),
             one_system: trace.is_one_system(),
-            system: system(trace, &rows),
-            sessions: sessions(trace),
-            trace: extent(trace, &rows),
+            system,
+            // A recording of Linux has no session. Its `Trace` is a placeholder without events.
+            sessions: if is_linux {
+                Vec::new()
+            } else {
+                sessions(trace)
+            },
+            trace: extent(trace, &rows, is_linux),
             kernel_flags: rows.kernel_flags(),
             missing: contents::missing(&rows.kinds, &contents),
             contents,
@@ -274,15 +288,21 @@ impl Info {
     }
 }
 
-fn extent(trace: &Trace, rows: &FactRows) -> Extent {
-    let buffers = trace.buffers().iter();
+fn extent(trace: &Trace, rows: &FactRows, is_linux: bool) -> Extent {
+    let buffers = match is_linux {
+        true => [].iter(),
+        false => trace.buffers().iter(),
+    };
     let compressed = buffers
         .clone()
         .filter(|b| b.flags & buffer_flag::COMPRESSED != 0);
     Extent {
         files: trace.files().map(str::to_owned).collect(),
-        size_bytes: trace.size_bytes(),
-        buffers: trace.buffers().len() as u64,
+        size_bytes: match is_linux {
+            true => size_of_files(trace).unwrap_or_else(|_| trace.size_bytes()),
+            false => trace.size_bytes(),
+        },
+        buffers: buffers.len() as u64,
         compressed_buffers: compressed.count() as u64,
         uncompressed_bytes: buffers.map(|b| u64::from(b.valid_size)).sum(),
         events: rows.events(),
@@ -294,6 +314,12 @@ fn extent(trace: &Trace, rows: &FactRows) -> Extent {
         first_event_ns: rows.cpus.iter().map(|cpu| cpu.first_ns).min(),
         last_event_ns: rows.cpus.iter().map(|cpu| cpu.last_ns).max(),
     }
+}
+
+/// Returns the size of a trace's files in bytes.
+fn size_of_files(trace: &Trace) -> io::Result<u64> {
+    let sizes = trace.files().map(|file| Ok(fs::metadata(file)?.len()));
+    sizes.sum()
 }
 
 fn cpus(trace: &Trace, seen: Vec<CpuActivity>) -> Cpus {
@@ -356,7 +382,16 @@ fn sessions(trace: &Trace) -> Vec<Session> {
 }
 
 fn system(trace: &Trace, rows: &FactRows) -> System {
-    let mut system = System::default();
+    let mut system = System {
+        linux: rows.text("System", "KernelRelease"),
+        ..System::default()
+    };
+    if system.linux.is_some() {
+        system.computer = rows.text("System", "HostName");
+        system.cpu = rows.text("CPU", "Model");
+        system.memory_mib = rows.number("Memory", "Bytes").map(|bytes| bytes >> 20);
+        return system;
+    }
     if let Some(header) = trace.header() {
         let (major, minor) = header.os_version;
         system.os_version = Some(format!("{major}.{minor}"));

@@ -27,6 +27,11 @@ impl Moment {
         matches!(self, Moment::Utc(_))
     }
 
+    /// Returns true if the moment is a negative time since the start of a trace.
+    pub fn is_negative(&self) -> bool {
+        matches!(self, Moment::SinceStart(ns) if *ns < 0)
+    }
+
     /// Returns the time in nanoseconds since the start of a trace that has this clock.
     pub fn since_start(self, clock: &Clock) -> i64 {
         match self {

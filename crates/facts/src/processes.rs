@@ -7,7 +7,9 @@ use etl::{BufferReader, BufferRef, Event, Trace};
 use events::ids::provider::KERNEL_PROCESS;
 use events::{Decoder, Value};
 use rayon::prelude::*;
-use tables::{Cancelled, EventKind, Options, learn};
+use tables::{
+    Cancelled, EventKind, Options, ProcessesView, Store, StoreError, Table, ThreadsView, learn,
+};
 
 use crate::lives::{Lives, Sign};
 
@@ -129,6 +131,50 @@ impl Processes {
         Ok(Processes::read(decoder, trace, &preparation.lives))
     }
 
+    /// Reads processes and threads from the tables of a trace.
+    ///
+    /// # Errors
+    /// Returns an error if a table cannot be made or read.
+    pub fn of_tables(store: &Store, options: Options<'_>) -> Result<Processes, StoreError> {
+        let mut found = Processes::default();
+        let start = |start_ns: Option<i64>, seen_ns: i64| match start_ns {
+            Some(start_ns) => (start_ns, Sign::Start),
+            None => (seen_ns, Sign::ThereAtBegin),
+        };
+        let processes = store.table(Table::Processes, options)?;
+        for group in 0..processes.chunks().len() {
+            let batch = processes.read_all(group)?;
+            let view = ProcessesView::new(&batch)?;
+            for row in 0..batch.num_rows() {
+                let Some(name) = view.image_name.get(row) else {
+                    continue;
+                };
+                let (id, name): (u32, Arc<str>) = (view.process_id[row], name.into());
+                let (time_ns, sign) = start(view.start_ns.get(row), view.first_seen_ns[row]);
+                found.names.note(id, time_ns, sign, Arc::clone(&name));
+                if let Some(end_ns) = view.end_ns.get(row) {
+                    found.names.note(id, end_ns, Sign::End, name);
+                }
+            }
+        }
+        let threads = store.table(Table::Threads, options)?;
+        for group in 0..threads.chunks().len() {
+            let batch = threads.read_all(group)?;
+            let view = ThreadsView::new(&batch)?;
+            for row in 0..batch.num_rows() {
+                let (id, process) = (view.thread_id[row], view.process_id[row]);
+                let (time_ns, sign) = start(view.start_ns.get(row), view.first_seen_ns[row]);
+                found.threads.note(id, time_ns, sign, process);
+                if let Some(end_ns) = view.end_ns.get(row) {
+                    found.threads.note(id, end_ns, Sign::End, process);
+                }
+            }
+        }
+        found.names.settle();
+        found.threads.settle();
+        Ok(found)
+    }
+
     /// Reads processes and threads from the given buffers.
     fn read(decoder: &Decoder, trace: &Trace, buffers: &[BufferRef]) -> Processes {
         let mut processes = Processes::default();
@@ -201,6 +247,21 @@ pub fn threads_in<'v>(fields: &'v [(Arc<str>, Value<'_>)]) -> impl Iterator<Item
         "NewThreadId",
         "OldThreadId",
         "IssuingThreadId",
+    ];
+    ids_in(fields, &NAMES)
+}
+
+/// Returns the ids of all threads in the fields of an event of Linux. A process has the id of its first thread.
+pub(crate) fn linux_threads_in<'v>(
+    fields: &'v [(Arc<str>, Value<'_>)],
+) -> impl Iterator<Item = u32> + 'v {
+    const NAMES: [&str; 6] = [
+        "pid",
+        "prev_pid",
+        "next_pid",
+        "parent_pid",
+        "child_pid",
+        "old_pid",
     ];
     ids_in(fields, &NAMES)
 }

@@ -1,16 +1,18 @@
-//! Numbers of events and bytes by kind. Their JSON form is the output of `laglab stats --json`. It is stable
-//! and documented in `docs/stats-json.md`.
+//! Numbers of events and bytes by kind. The JSON form is the output of `laglab stats --json`. This form is stable and
+//! documented in `docs/stats-json.md`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use etl::{Damage, Guid, Trace};
 use events::{Decoder, Identity, kernel};
+use linux::{Recorder, Recording};
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
-use tables::{Cancelled, EventKind, KindCount, KindSurvey, Options, learn};
+use tables::{Cancelled, EventKind, KindCount, KindSurvey, Options, Store, StoreError, learn};
 
 use crate::damage::DamageReport;
+use crate::fact_rows::FactRows;
 
 /// Numbers of events and bytes in a trace.
 #[derive(Debug, Serialize)]
@@ -82,10 +84,10 @@ pub struct ClassicEvents {
 /// All events of one provider or event class.
 #[derive(Debug, Serialize)]
 pub struct Provider {
-    /// GUID of the provider or event class.
-    #[serde(serialize_with = "as_text")]
-    pub guid: Guid,
-    /// Name of the provider.
+    /// GUID of the provider or event class; `None` for a subsystem of Linux.
+    #[serde(serialize_with = "maybe_as_text")]
+    pub guid: Option<Guid>,
+    /// Name of the provider, or of the subsystem of Linux.
     pub name: Option<Arc<str>>,
     /// Number of events.
     pub count: u64,
@@ -100,10 +102,10 @@ pub struct Provider {
 pub struct ProviderEvents {
     /// Event id; `None` for classic events, which have no id.
     pub id: Option<u16>,
-    /// Version of the payload's layout.
-    pub version: u8,
-    /// Opcode of the events.
-    pub opcode: u8,
+    /// Version of the payload's layout; `None` for events of Linux.
+    pub version: Option<u8>,
+    /// Opcode of the events; `None` for events of Linux.
+    pub opcode: Option<u8>,
     /// Name of the event.
     pub name: Option<Arc<str>>,
     /// Number of events.
@@ -165,6 +167,51 @@ impl Stats {
             },
         );
         Ok(Stats::new(trace, &survey, &identities, &damage))
+    }
+
+    /// Counts the events of a recording of Linux.
+    ///
+    /// # Errors
+    /// Returns an error if a table cannot be made or read.
+    pub fn of_tables(store: &Store, options: Options<'_>) -> Result<Stats, StoreError> {
+        let rows = FactRows::read(store, options)?;
+        let mut providers: BTreeMap<Option<Arc<str>>, Provider> = BTreeMap::new();
+        let mut header_kinds = BTreeMap::new();
+        let recorder = store.recording().map(Recording::recorder);
+        for kind in &rows.kinds {
+            let form = recorder.map_or("", Recorder::event_form);
+            *header_kinds.entry(form).or_default() += kind.count;
+            let name: Option<Arc<str>> = kind.provider.as_deref().map(Arc::from);
+            let provider = providers.entry(name.clone()).or_insert(Provider {
+                guid: None,
+                name,
+                count: 0,
+                bytes: 0,
+                events: Vec::new(),
+            });
+            provider.count += kind.count;
+            provider.bytes += kind.bytes;
+            provider.events.push(ProviderEvents {
+                id: kind.id,
+                version: None,
+                opcode: None,
+                name: kind.event.as_deref().map(Arc::from),
+                count: kind.count,
+                bytes: kind.bytes,
+            });
+        }
+        Ok(Stats {
+            total_events: rows.events(),
+            total_bytes: rows.kinds.iter().map(|kind| kind.bytes).sum(),
+            header_kinds,
+            extended_items: BTreeMap::new(),
+            kernel_events: Vec::new(),
+            classic_events: Vec::new(),
+            providers: sorted(providers.into_values().collect()),
+            messages: Vec::new(),
+            other_events: 0,
+            damage: DamageReport::from_losses(store.trace(), rows.losses),
+        })
     }
 
     /// Sorts the counts in descending order, and adds the names.
@@ -288,8 +335,8 @@ struct Providers {
 impl Providers {
     fn add(&mut self, guid: Guid, name: Option<Arc<str>>, event: EventOf, count: &KindCount) {
         if let Some(name) = name {
-            // Events may contain different names of one provider. Select the smallest name, so that the
-            // result does not depend on the order of events.
+            // Events may contain different names of one provider. The first name in alphabetical order is selected, so
+            // that the result does not depend on the order of events.
             let known = self.names.entry(guid).or_insert_with(|| name.clone());
             if name < *known {
                 *known = name;
@@ -303,9 +350,9 @@ impl Providers {
     fn sorted(self) -> Vec<Provider> {
         let mut providers: Vec<Provider> = Vec::new();
         for ((guid, (id, version, opcode, name)), (count, bytes)) in self.events {
-            if providers.last().is_none_or(|p| p.guid != guid) {
+            if providers.last().is_none_or(|p| p.guid != Some(guid)) {
                 providers.push(Provider {
-                    guid,
+                    guid: Some(guid),
                     name: self.names.get(&guid).cloned(),
                     count: 0,
                     bytes: 0,
@@ -319,22 +366,27 @@ impl Providers {
             provider.bytes += bytes;
             provider.events.push(ProviderEvents {
                 id,
-                version,
-                opcode,
+                version: Some(version),
+                opcode: Some(opcode),
                 name,
                 count,
                 bytes,
             });
         }
-        providers.sort_by_key(|p| (u64::MAX - p.count, p.guid));
-        for provider in &mut providers {
-            provider.events.sort_by(|a, b| {
-                let order = |e: &ProviderEvents| (u64::MAX - e.count, e.id, e.version, e.opcode);
-                (order(a), &a.name).cmp(&(order(b), &b.name))
-            });
-        }
-        providers
+        sorted(providers)
     }
+}
+
+/// Sorts providers and their events by count, in descending order.
+fn sorted(mut providers: Vec<Provider>) -> Vec<Provider> {
+    providers.sort_by_key(|p| (u64::MAX - p.count, p.guid));
+    for provider in &mut providers {
+        provider.events.sort_by(|a, b| {
+            let order = |e: &ProviderEvents| (u64::MAX - e.count, e.id, e.version, e.opcode);
+            (order(a), &a.name).cmp(&(order(b), &b.name))
+        });
+    }
+    providers
 }
 
 /// Returns the name of an extended item's type. In `evntcons.h`, this name has the prefix

@@ -87,7 +87,7 @@ fn contents_are_what_the_ground_truth_counts() {
     for (path, truth) in testdata::traces() {
         let name = path.trim_start_matches("etl/");
         if name.starts_with("sawbuck") {
-            continue; // Their kernel events have classic headers. The ground truth counts these elsewhere.
+            continue; // These traces have kernel events with classic headers. The ground truth counts them elsewhere.
         }
         let info = read(&testdata::path(&path));
         for (data, class, opcodes) in [
@@ -120,7 +120,7 @@ fn contents_are_what_the_ground_truth_counts() {
 fn the_machine_is_described() {
     let info = read(&testdata::path("etl/perfview__net.4.5.2.x64.etl"));
     assert_eq!(info["system"]["release"], "Windows 8 or Server 2012");
-    // PerfView enables these flags. The events in the trace belong to them.
+    // PerfView enables these flags, and the trace has events of these flags.
     let flags: Vec<&str> = info["kernel_flags"]
         .as_array()
         .unwrap()

@@ -15,7 +15,8 @@ use crate::{
 /// Maximum time that a registration may take.
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum time of one wait in the kernel. Longer waits consist of several such waits.
+/// Maximum time of one wait in the kernel. It applies to waits for operations of the ring itself, such as
+/// registrations, and to all waits of a ring of version 1.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Maximum time that a dropped ring waits for operations in flight.

@@ -3,37 +3,42 @@
 use crate::bytes::{Bytes, Order};
 use crate::sample::SampleLayout;
 
-/// Size of the first version of `perf_event_attr`, in bytes.
+/// Size in bytes of the first version of `perf_event_attr`, which is the smallest.
 const LEAST_SIZE: usize = 64;
 
-/// Bits of `perf_event_attr::flags`.
+/// Bit numbers in the flags of `perf_event_attr`.
 mod flag {
+    pub(super) const FREQUENCY: u32 = 10;
     pub(super) const SAMPLE_ID_ALL: u32 = 18;
     pub(super) const USE_CLOCKID: u32 = 25;
 }
 
-/// Kind of a recorded event (`perf_event_attr`).
+/// Description of one kind of recorded events (`perf_event_attr`).
 #[derive(Clone, Debug)]
 pub struct Attribute {
-    /// Type: 0 hardware, 1 software, 2 tracepoint, 3 cache, 4 raw, 5 breakpoint, larger numbers a device.
+    /// Type of the events: 0 hardware, 1 software, 2 tracepoint, 3 cache, 4 raw, 5 breakpoint. A larger number is a
+    /// device that counts events.
     pub kind: u32,
-    /// Event within the type. For a tracepoint, its id in [`Format::id`](crate::Format::id).
+    /// Number of the event within its type. For a tracepoint, this is [`Format::id`](crate::Format::id).
     pub config: u64,
-    /// Number of events, or events per second, between two samples.
+    /// Number of events between two samples, or number of samples per second.
     pub period_or_frequency: u64,
-    /// Name, if the recording has it.
+    /// True if `period_or_frequency` is a number of samples per second.
+    pub is_frequency: bool,
+    /// Name of the event; `None` if the recording does not contain it.
     pub name: Option<String>,
-    /// Clock of the times.
+    /// Clock of the times in the event's records.
     pub clock: Clock,
-    /// Ids of records of this event. A recording with one event may have no ids.
+    /// Ids that the samples of this event contain. The list may be empty if the recording has only one event.
     pub(crate) ids: Vec<u64>,
     pub(crate) layout: SampleLayout,
 }
 
-/// Clock of a recording's times.
+/// Clock that gives the times of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Clock of the scheduler (`sched_clock`), the default of perf. It has no fixed relation to clocks of programs.
+    /// Clock of the scheduler (`sched_clock`), the default of perf. Its difference from the clocks that programs can
+    /// read is not fixed.
     Scheduler,
     /// `CLOCK_MONOTONIC`. It stands still while the machine is suspended.
     Monotonic,
@@ -41,7 +46,7 @@ pub enum Clock {
     MonotonicRaw,
     /// `CLOCK_BOOTTIME`. It runs while the machine is suspended.
     Boot,
-    /// Another clock, by its `clockid_t`.
+    /// Another clock. Contains its `clockid_t`.
     Other(i32),
 }
 
@@ -57,7 +62,8 @@ impl Clock {
 }
 
 impl Attribute {
-    /// Reads a `perf_event_attr` of any version; `None` if it is too short. Returns the attribute and its size.
+    /// Reads a `perf_event_attr` of any version. Returns the attribute and its size in bytes. Returns `None` if there
+    /// are too few bytes.
     pub(crate) fn read(bytes: &[u8], order: Order) -> Option<(Attribute, usize)> {
         let mut fields = Bytes::new(bytes, order);
         let kind = fields.u32()?;
@@ -71,19 +77,20 @@ impl Attribute {
         let sample_type = fields.u64()?;
         let read_format = fields.u64()?;
         let flags = fields.u64()?;
-        // On machines with big-endian numbers, bit fields begin at the most significant bit.
+        // On big-endian machines, bit fields begin at the most significant bit.
         let flags = match order {
             Order::Little => flags,
             Order::Big => flags.reverse_bits(),
         };
         let has = |bit: u32| flags >> bit & 1 != 0;
-        // The clock's id is 44 bytes after the flags, in version 4 of the structure and later.
+        // The id of the clock is 44 bytes after the flags. Structures of fewer than 96 bytes lack it.
         let clock_id = fields.take(44).and_then(|_| fields.u32());
         Some((
             Attribute {
                 kind,
                 config,
                 period_or_frequency,
+                is_frequency: has(flag::FREQUENCY),
                 name: None,
                 clock: match clock_id.filter(|_| has(flag::USE_CLOCKID)) {
                     Some(id) => Clock::of(id.cast_signed()),
@@ -96,7 +103,7 @@ impl Attribute {
         ))
     }
 
-    /// Returns true for a tracepoint.
+    /// Returns true if the event is a tracepoint.
     pub fn is_tracepoint(&self) -> bool {
         self.kind == 2
     }

@@ -1,4 +1,4 @@
-//! Numbers and texts of untrusted bytes, in the byte order of the recorded machine.
+//! Reader of numbers and texts from untrusted bytes, in the byte order of the recorded machine.
 
 /// Byte order of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,30 @@ impl Order {
             Order::Big => u64::from_be_bytes(bytes),
         }
     }
+
+    pub(crate) fn of_u16(self, number: u16) -> [u8; 2] {
+        match self {
+            Order::Little => number.to_le_bytes(),
+            Order::Big => number.to_be_bytes(),
+        }
+    }
+
+    pub(crate) fn of_u32(self, number: u32) -> [u8; 4] {
+        match self {
+            Order::Little => number.to_le_bytes(),
+            Order::Big => number.to_be_bytes(),
+        }
+    }
+
+    pub(crate) fn of_u64(self, number: u64) -> [u8; 8] {
+        match self {
+            Order::Little => number.to_le_bytes(),
+            Order::Big => number.to_be_bytes(),
+        }
+    }
 }
 
-/// Cursor over bytes. Each method returns `None` at the end of the bytes.
+/// Cursor over bytes. If too few bytes are left, each method returns `None`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'b> {
     rest: &'b [u8],
@@ -74,17 +95,17 @@ impl<'b> Bytes<'b> {
         self.array().map(|bytes| self.order.u64(bytes))
     }
 
-    /// Takes a number of 32 bits and returns it as a length.
+    /// Takes a 32-bit number and returns it as a length.
     pub(crate) fn len32(&mut self) -> Option<usize> {
         usize::try_from(self.u32()?).ok()
     }
 
-    /// Takes a number of 64 bits and returns it as a length.
+    /// Takes a 64-bit number and returns it as a length.
     pub(crate) fn len64(&mut self) -> Option<usize> {
         usize::try_from(self.u64()?).ok()
     }
 
-    /// Takes a text that ends with a zero byte, and the zero byte.
+    /// Takes a text and the zero byte at its end. Returns the text without the zero byte.
     pub(crate) fn zero_terminated(&mut self) -> Option<&'b [u8]> {
         let len = self.rest.iter().position(|byte| *byte == 0)?;
         let text = self.take(len);
@@ -93,7 +114,7 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// Returns the bytes before the first zero byte as text. Other bytes than UTF-8 are replaced.
+/// Returns the bytes before the first zero byte as text. Invalid UTF-8 is replaced by U+FFFD.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0);
     String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()

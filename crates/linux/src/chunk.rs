@@ -1,38 +1,44 @@
-//! Chunks: neighbouring records of one CPU.
+//! Chunks of a recording. A chunk is a sequence of consecutive records of one CPU.
 
-/// Neighbouring records of one CPU in a file. `perf record` writes what it finds in the ring buffer of one CPU, then
-/// what it finds in the next. The chunks of a CPU are in time order, except for facts that perf collected itself.
+/// Consecutive records of one CPU in a file.
+///
+/// `perf record` writes all records that it finds in the ring buffer of one CPU, then the records of the next CPU. The
+/// chunks of a CPU are in time order. Records that perf itself made from `/proc` have no time, so they are an
+/// exception. In a recording of trace-cmd, a chunk is a sequence of pages of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// CPU; `None` for records without a CPU.
+    /// CPU of the records; `None` if they have no CPU.
     pub cpu: Option<u32>,
-    /// Offset of the first record in the file, or in the expanded records.
+    /// Offset of the first record in bytes. It counts from the start of the file, or from the start of the expanded
+    /// records if the records were compressed.
     pub offset: u64,
-    /// Number of bytes.
+    /// Size of all records in bytes.
     pub bytes: u32,
     /// Number of records.
     pub records: u32,
-    /// Earliest time of a record; `None` if no record has a time.
+    /// Earliest time of a record, in nanoseconds of the recording's clock; `None` if no record has a time.
     pub first_ns: Option<u64>,
-    /// Latest time of a record.
+    /// Latest time of a record, in nanoseconds of the recording's clock; `None` if no record has a time.
     pub last_ns: Option<u64>,
     pub(crate) part: Part,
 }
 
-/// Part of a recording that has a chunk.
+/// Source from which the records of a chunk are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The file.
+    /// The file of the recording.
     #[default]
     File,
-    /// The expanded records, if the file has compressed ones.
+    /// The temporary file with the expanded records. It exists if the recording has compressed records.
     Inflated,
+    /// Facts of a recording of trace-cmd, in the form of records of perf.
+    Facts,
 }
 
-/// Largest size of a chunk. It limits the memory that reading a chunk needs.
+/// Maximum size of a chunk in bytes. It limits the memory for reading a chunk.
 const LARGEST: u32 = 1 << 20;
 
-/// Chunks of the records that were found so far.
+/// Builder of chunks. It contains the chunks of the records that were found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     pub(crate) all: Vec<Chunk>,
@@ -42,7 +48,8 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// Adds a record that follows the last one in the file.
+    /// Adds a record with its offset and size in bytes. Begins a new chunk if the record has another CPU, does not
+    /// follow the last record directly, or does not fit into the chunk.
     pub(crate) fn add(&mut self, cpu: Option<u32>, time_ns: Option<u64>, offset: u64, bytes: u32) {
         let fits = |chunk: &&mut Chunk| {
             chunk.cpu == cpu
@@ -72,7 +79,7 @@ impl Chunks {
         self.is_closed = false;
     }
 
-    /// Begins with the records of another part.
+    /// Ends the current chunk. The next records are in `part`.
     pub(crate) fn begin(&mut self, part: Part) {
         self.close();
         self.part = part;
@@ -82,7 +89,7 @@ impl Chunks {
         self.part
     }
 
-    /// Ends the last chunk.
+    /// Ends the current chunk. The next record begins a new chunk.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }

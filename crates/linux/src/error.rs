@@ -1,4 +1,4 @@
-//! Errors of opening a recording.
+//! Errors that can occur when a recording is opened.
 
 use std::io;
 
@@ -9,8 +9,10 @@ pub enum OpenError {
     /// The file cannot be read.
     #[error("cannot read the recording")]
     Read(#[from] io::Error),
-    /// The file does not begin like a recording.
-    #[error("not a recording of perf: the first bytes are not PERFILE2")]
+    /// The file does not begin with the first bytes of a recording.
+    #[error(
+        "not a recording of perf or trace-cmd: the first bytes are neither PERFILE2 nor those of trace.dat"
+    )]
     Foreign,
     /// The header is damaged.
     #[error("cannot read the recording's header: {0}")]
@@ -21,4 +23,20 @@ pub enum OpenError {
          them"
     )]
     NoEvents,
+    /// The file is a recording of trace-cmd of an unknown version.
+    #[error(
+        "trace.dat has version {0}, expected 6 or 7; convert it with `trace-cmd convert --file-version 7`"
+    )]
+    Version(String),
+    /// The file is a recording of trace-cmd with an unknown compression.
+    #[error(
+        "trace.dat is compressed with {0}, expected zlib or zstd; convert it with `trace-cmd convert`"
+    )]
+    Compression(String),
+    /// The clock of a recording of trace-cmd does not count nanoseconds.
+    #[error("the clock `{0}` does not count nanoseconds; record with `trace-cmd record -C mono`")]
+    Clock(String),
+    /// A recording of trace-cmd has the text of a trace, but no events.
+    #[error("the file has only the text of a trace, and no events; record with `trace-cmd record`")]
+    OnlyText,
 }

@@ -1,88 +1,91 @@
-//! Events of a recording.
+//! Events of a recording. Each event is one record.
 
 use crate::bytes::{Bytes, Order, text};
 use crate::record::{Header, kind, misc};
 use crate::sample::{Common, Sample};
 use crate::tracepoints::Tracepoint;
 
-/// An event of a recording.
+/// One event of a recording.
 #[derive(Clone, Debug)]
 pub struct Event<'r> {
-    /// Time of the recording's clock, in nanoseconds; `None` for facts that perf collected itself.
+    /// Time of the event in nanoseconds of the recording's clock. `None` if perf itself made the record, for example
+    /// from `/proc` when the recording started.
     pub time_ns: Option<u64>,
-    /// CPU; `None` if the recording does not have it.
+    /// CPU that logged the event. `None` if the recording does not contain it, or if perf itself made the record.
     pub cpu: Option<u32>,
-    /// Process; `None` if unknown, and for a thread that is ending.
+    /// Id of the process. `None` if the id is unknown, or if the thread was ending.
     pub process_id: Option<u32>,
-    /// Thread; `None` if unknown.
+    /// Id of the thread. `None` if the id is unknown, or if the thread was ending.
     pub thread_id: Option<u32>,
-    /// Offset of the record in the file.
+    /// Offset of the record in bytes. It counts from the start of the file, or from the start of the expanded records
+    /// if the record was compressed.
     pub offset: u64,
-    /// Size of the record.
+    /// Size of the record in bytes.
     pub bytes: u16,
-    /// Contents.
+    /// Kind and contents of the event.
     pub kind: EventKind<'r>,
 }
 
-/// Contents of an event.
+/// Kind and contents of an event.
 #[derive(Clone, Debug)]
 pub enum EventKind<'r> {
-    /// A tracepoint was passed.
+    /// A CPU passed a tracepoint.
     Tracepoint {
-        /// Index in [`Recording::attributes`](crate::Recording::attributes).
+        /// Index of the tracepoint's description in [`Recording::attributes`](crate::Recording::attributes).
         attribute: usize,
-        /// Meaning.
+        /// Decoded data of the tracepoint.
         tracepoint: Tracepoint<'r>,
-        /// Call chain.
+        /// Call chain at the tracepoint.
         chain: Chain<'r>,
     },
-    /// Sample of another event, for example of a clock.
+    /// Sample of an event that is not a tracepoint, for example of a clock.
     Sample {
-        /// Index in [`Recording::attributes`](crate::Recording::attributes).
+        /// Index of the event's description in [`Recording::attributes`](crate::Recording::attributes).
         attribute: usize,
-        /// Address of the running code.
+        /// Address of the code that ran.
         ip: Option<u64>,
-        /// Address of the data, for example of a page fault.
+        /// Address to which the event refers, for example the address that caused a page fault.
         address: Option<u64>,
         /// Number of events since the previous sample.
         period: Option<u64>,
-        /// Call chain.
+        /// Call chain of the code that ran.
         chain: Chain<'r>,
     },
-    /// A thread has a name, or gets a new one.
+    /// A thread has this name. Either perf found the name when the recording started, or the thread gets the name at
+    /// this time.
     Name {
-        /// Name, at most 15 bytes.
+        /// Name of the thread, at most 15 bytes.
         name: String,
         /// True if the process started a new program.
         is_exec: bool,
     },
     /// A thread started.
     Started {
-        /// Process that started it.
+        /// Id of the process that started the thread.
         parent_process_id: u32,
-        /// Thread that started it.
+        /// Id of the thread that started the thread.
         parent_thread_id: u32,
     },
     /// A thread ended.
     Ended,
-    /// Memory was mapped to a file.
+    /// A file or other memory was mapped into the process.
     Mapped {
-        /// First address.
+        /// First mapped address.
         address: u64,
-        /// Number of bytes.
+        /// Number of mapped bytes.
         length: u64,
         /// Offset in the file, in bytes.
         file_offset: u64,
-        /// Path of the file, or a name in brackets.
+        /// Path of the file, or a name such as `[vdso]` for other memory.
         path: String,
-        /// Build id, if the recording has it here.
+        /// Build id of the file; `None` if the record has no build id.
         build_id: Option<Vec<u8>>,
     },
-    /// The thread left or got its CPU (without a tracepoint).
+    /// The thread left a CPU or got a CPU. The record is `PERF_RECORD_SWITCH`, not the tracepoint `sched_switch`.
     OwnSwitch {
-        /// True if the thread left its CPU.
+        /// True if the thread left the CPU. False if it got the CPU.
         is_out: bool,
-        /// True if the thread could have run on.
+        /// True if the thread left the CPU although it could have continued to run.
         is_preempted: bool,
     },
 }
@@ -94,15 +97,16 @@ pub struct Chain<'r> {
     order: Order,
 }
 
-/// First of the numbers that are marks (`PERF_CONTEXT_…`), not addresses.
-const MARKS: u64 = u64::MAX - 4095;
+/// Smallest number in a call chain that is a mark (`PERF_CONTEXT_…`) and not an address: `PERF_CONTEXT_MAX` of the
+/// kernel, which is −4095.
+const MARKS: u64 = (-4095_i64).cast_unsigned();
 
 impl<'r> Chain<'r> {
     pub(crate) fn new(bytes: &'r [u8], order: Order) -> Chain<'r> {
         Chain { bytes, order }
     }
 
-    /// Returns the addresses, without the marks between kernel and user code.
+    /// Returns the addresses. Leaves out the marks, which separate kernel addresses from user addresses.
     pub fn addresses(self) -> impl Iterator<Item = u64> + 'r {
         let (numbers, _) = self.bytes.as_chunks();
         let numbers = numbers.iter().map(move |bytes| self.order.u64(*bytes));
@@ -111,8 +115,27 @@ impl<'r> Chain<'r> {
 }
 
 impl<'r> Event<'r> {
+    /// Returns the index of a tracepoint or sample in [`Recording::attributes`](crate::Recording::attributes); `None`
+    /// for an event of another kind.
+    pub fn attribute(&self) -> Option<usize> {
+        match self.kind {
+            EventKind::Tracepoint { attribute, .. } | EventKind::Sample { attribute, .. } => {
+                Some(attribute)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the call chain of a tracepoint or sample; `None` for an event of another kind.
+    pub fn chain(&self) -> Option<Chain<'r>> {
+        match self.kind {
+            EventKind::Tracepoint { chain, .. } | EventKind::Sample { chain, .. } => Some(chain),
+            _ => None,
+        }
+    }
+
     fn new(common: Common, (offset, bytes): (u64, u16), kind: EventKind<'r>) -> Event<'r> {
-        // Ids of an ending thread are −1. Facts that perf collected itself have the time 0.
+        // The ids of an ending thread are −1. Records that perf itself made have the time 0.
         let known = |id: u32| (id != u32::MAX).then_some(id);
         Event {
             time_ns: common.time_ns.filter(|time_ns| *time_ns != 0),
@@ -125,8 +148,8 @@ impl<'r> Event<'r> {
         }
     }
 
-    /// Reads a record that is no sample. `body` is the record without header and common fields. Returns `None` if
-    /// it is too short, and `Some(None)` if it is of a kind without meaning here.
+    /// Reads a record that is not a sample. `body` is the record without its header and its common fields. Returns
+    /// `None` if the record is too short. Returns `Some(None)` if records of this kind are not events.
     pub(crate) fn read(
         header: Header,
         body: &[u8],
@@ -171,7 +194,7 @@ impl<'r> Event<'r> {
         Some(Some(Event::new(common, place, kind)))
     }
 
-    /// Makes the event of a sample. `place` is the offset of the record and its size.
+    /// Creates the event of a sample. `place` is the offset and the size of the record in bytes.
     pub(crate) fn of_sample(
         sample: &Sample<'r>,
         attribute: usize,
@@ -202,14 +225,15 @@ fn read_mapping<'r>(header: Header, bytes: &mut Bytes<'_>) -> Option<EventKind<'
     let (address, length, file_offset) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
     let mut build_id = None;
     if header.kind == kind::MMAP2 {
-        // Either the size and 20 bytes of a build id, or device, inode and generation.
+        // These 24 bytes are a size and a build id of up to 20 bytes, or they are the device, the inode and its
+        // generation.
         let mut id = Bytes::new(bytes.take(24)?, Order::Little);
         if header.misc & misc::MMAP_BUILD_ID != 0 {
             let size = usize::from(id.u8()?).min(20);
             id.take(3)?;
             build_id = id.take(size).map(<[u8]>::to_vec);
         }
-        // Protection and flags.
+        // These 8 bytes are the protection and the flags of the mapping.
         bytes.take(8)?;
     }
     Some(EventKind::Mapped {
@@ -219,4 +243,20 @@ fn read_mapping<'r>(header: Header, bytes: &mut Bytes<'_>) -> Option<EventKind<'
         path: text(bytes.rest()),
         build_id,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_no_addresses() {
+        // The last four numbers are PERF_CONTEXT_MAX, PERF_CONTEXT_USER, PERF_CONTEXT_KERNEL and the greatest 64-bit
+        // number.
+        let numbers = [1, -4096, -4095, -512, -128, -1_i64];
+        let bytes: Vec<u8> = numbers.into_iter().flat_map(i64::to_le_bytes).collect();
+        let chain = Chain::new(&bytes, Order::Little);
+        let addresses: Vec<u64> = chain.addresses().collect();
+        assert_eq!(addresses, [1, 0xffff_ffff_ffff_f000]);
+    }
 }

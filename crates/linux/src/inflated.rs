@@ -1,4 +1,4 @@
-//! Compressed records (`perf record -z`), expanded into a temporary file.
+//! Expansion of compressed records (`perf record -z`) or pages (trace-cmd) into a temporary file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,13 +11,14 @@ const MAX_EXPANSION: u64 = 200;
 /// Expanded size in bytes that is allowed for every recording, even a small one.
 const MAY_EXPAND: u64 = 1 << 30;
 
-/// Expanded records of a recording. The compressed records of a file are one stream of Zstandard.
+/// Writer of the expanded records. The data of all compressed records of a recording is one Zstandard stream.
 pub(crate) struct Inflated {
     decoder: Decoder<'static>,
     file: io::BufWriter<File>,
-    /// Number of bytes that may still be expanded.
+    /// Number of bytes to which the remaining data may expand.
     budget: u64,
     buffer: Vec<u8>,
+    len: u64,
 }
 
 impl Inflated {
@@ -28,25 +29,27 @@ impl Inflated {
             file: io::BufWriter::new(tempfile::tempfile()?),
             budget: size.saturating_mul(MAX_EXPANSION).max(MAY_EXPAND),
             buffer: vec![0; 1 << 17],
+            len: 0,
         })
     }
 
-    /// Expands the data of a record. Returns false if the data is damaged, or expands too far.
+    /// Expands `data`, the next part of the Zstandard stream. Returns false if the data is damaged, or if it expands
+    /// to more bytes than allowed.
     ///
     /// # Errors
-    /// If the temporary file cannot be written.
+    /// Returns an error if the temporary file cannot be written.
     pub(crate) fn add(&mut self, mut data: &[u8]) -> io::Result<bool> {
         loop {
             let Ok(status) = self.decoder.run_on_buffers(data, &mut self.buffer) else {
                 return Ok(false);
             };
             data = &data[status.bytes_read..];
-            let expanded = status.bytes_written as u64;
-            if expanded > self.budget {
+            let buffer = std::mem::take(&mut self.buffer);
+            let is_added = self.add_expanded(&buffer[..status.bytes_written]);
+            self.buffer = buffer;
+            if !is_added? {
                 return Ok(false);
             }
-            self.budget -= expanded;
-            self.file.write_all(&self.buffer[..status.bytes_written])?;
             let is_full = status.bytes_written == self.buffer.len();
             if data.is_empty() && !is_full {
                 return Ok(true);
@@ -57,10 +60,29 @@ impl Inflated {
         }
     }
 
-    /// Returns the file with all expanded records.
+    /// Adds data that is already expanded. Returns false if the recording then has more expanded data than allowed.
     ///
     /// # Errors
-    /// If the temporary file cannot be written.
+    /// Returns an error if the temporary file cannot be written.
+    pub(crate) fn add_expanded(&mut self, data: &[u8]) -> io::Result<bool> {
+        let Some(budget) = self.budget.checked_sub(data.len() as u64) else {
+            return Ok(false);
+        };
+        self.budget = budget;
+        self.len += data.len() as u64;
+        self.file.write_all(data)?;
+        Ok(true)
+    }
+
+    /// Returns the number of expanded bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns the temporary file with all expanded records.
+    ///
+    /// # Errors
+    /// Returns an error if the temporary file cannot be written.
     pub(crate) fn finish(self) -> io::Result<File> {
         self.file
             .into_inner()

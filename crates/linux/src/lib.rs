@@ -1,8 +1,8 @@
-//! Recordings of the Linux kernel, as `perf record` writes them (`perf.data`).
+//! Recordings of the Linux kernel, as `perf record` (`perf.data`) and `trace-cmd record` (`trace.dat`) write them.
 //!
-//! [`Recording::open`] reads the descriptions in a file and finds its [`Chunk`]s: neighbouring records of one
-//! CPU. [`Recording::read`] returns the [`Event`]s of a chunk. The layouts of tracepoints are read from the file
-//! itself, because ids and offsets differ between kernels.
+//! [`Recording::open`] reads the descriptions in a file and finds its [`Chunk`]s. A chunk is a sequence of
+//! consecutive records of one CPU. [`Recording::read`] returns the [`Event`]s of a chunk. The file itself describes
+//! the layouts of tracepoints, because their ids and offsets differ between kernels.
 //!
 //! ```no_run
 //! let source = etl::FileSource::new(std::fs::File::open("perf.data")?)?;
@@ -13,26 +13,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A recording is hostile input. A bad record is skipped, counted and reported with its offset ([`Damage`]), and
-//! the rest is read. A file without an end (`perf` was killed) and a stream (`perf record -o -`) are read as far
-//! as they go.
+//! A recording is untrusted input. A bad record is skipped, counted and reported with its offset ([`Damage`]), and the
+//! other records are read. If `perf` was killed, the file lacks its end and the descriptions there. The records of this
+//! file are still read, except records that need the missing descriptions. Streams (`perf record -o -`) are also read.
+//!
+//! Events of trace-cmd are pages of the kernel's ring buffer. When a chunk is read, its pages are converted to the form
+//! of perf's records.
 //!
 //! Sources of the format: `include/uapi/linux/perf_event.h` of the kernel, and
-//! `tools/perf/Documentation/perf.data-file-format.txt`.
+//! `tools/perf/Documentation/perf.data-file-format.txt`, trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
 mod attribute;
 mod bytes;
 mod chunk;
+mod compression;
 mod damage;
 mod error;
 mod event;
 mod features;
 mod format;
 mod header;
+mod in_order;
 mod inflated;
+mod kallsyms;
+mod part;
 mod record;
 mod recording;
+mod ring_buffer;
 mod sample;
+mod trace_dat;
 mod tracepoints;
 mod tracing_data;
 
@@ -42,6 +51,7 @@ pub use damage::{Damage, Fault};
 pub use error::OpenError;
 pub use event::{Chain, Event, EventKind};
 pub use features::{System, WallClock};
-pub use format::{Field, Format};
-pub use recording::{Recording, is_recording};
-pub use tracepoints::{Meaning, Switch, SwitchedThread, Tracepoint, Woken};
+pub use format::{Field, FieldValue, Format};
+pub use part::{PartError, Written};
+pub use recording::{Recorder, Recording, is_recording};
+pub use tracepoints::{Meaning, Request, Switch, SwitchedThread, Tracepoint, Woken};

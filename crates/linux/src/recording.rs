@@ -1,4 +1,4 @@
-//! A recording: its descriptions, and the places of its records.
+//! A recording: its descriptions, and the chunks of its records.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,40 +11,75 @@ use crate::chunk::{Chunk, Chunks, Part};
 use crate::damage::{Damage, Fault};
 use crate::error::OpenError;
 use crate::event::Event;
-use crate::features::{System, feature, read_events};
-use crate::format::Format;
+use crate::features::{System, feature, read_build_ids, read_events};
+use crate::format::{Field, FieldValue, Format};
 use crate::header::{self, Header, Layout, Section};
 use crate::inflated::Inflated;
+use crate::kallsyms::Kallsyms;
 use crate::record::{self, kind};
+use crate::ring_buffer::Pages;
 use crate::sample::Common;
+use crate::trace_dat;
 use crate::tracepoints::Readers;
 use crate::tracing_data;
 
-/// Largest feature section that is read. Descriptions of all tracepoints of a kernel have about 3 MB.
-const LARGEST_SECTION: u64 = 64 << 20;
-
-/// Bytes that are read at once while records are searched.
+/// Number of bytes that the search for records reads at once.
 const WINDOW: usize = 4 << 20;
 
-/// Returns true if a file begins like a recording of perf.
+/// Returns true if a file that begins with the bytes `first` is a recording of perf or trace-cmd. 8 bytes are enough.
 pub fn is_recording(first: &[u8]) -> bool {
-    header::order(first).is_some()
+    header::order(first).is_some() || trace_dat::is_recording(first)
 }
 
 /// A recording of the Linux kernel.
 pub struct Recording {
-    source: Box<dyn Source>,
-    /// Expanded records, if some are compressed.
-    inflated: Option<FileSource>,
-    order: Order,
-    attributes: Vec<Attribute>,
-    formats: Vec<Format>,
-    readers: Readers,
-    /// Index in `attributes` by the id of a record.
-    by_id: HashMap<u64, usize>,
-    system: System,
-    chunks: Vec<Chunk>,
-    damage: Damage,
+    pub(crate) source: Box<dyn Source>,
+    /// Expanded records. `None` if the recording has no compressed records.
+    pub(crate) inflated: Option<FileSource>,
+    pub(crate) order: Order,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) formats: Vec<Format>,
+    pub(crate) readers: Readers,
+    /// Index in `attributes` of the event with a given id. Samples contain this id.
+    pub(crate) by_id: HashMap<u64, usize>,
+    pub(crate) system: System,
+    /// Build ids of files by path.
+    pub(crate) build_ids: HashMap<String, Vec<u8>>,
+    pub(crate) chunks: Vec<Chunk>,
+    pub(crate) damage: Damage,
+    /// Layout of the pages of a recording of trace-cmd; `None` if the recording consists of records.
+    pub(crate) pages: Option<Pages>,
+    /// Records of [`Part::Facts`].
+    pub(crate) facts: Vec<u8>,
+    /// Place of the kernel's symbols. Only trace-cmd stores them.
+    pub(crate) kallsyms: Option<Kallsyms>,
+}
+
+/// Program that made a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorder {
+    /// `perf record`, or a program that writes the same form.
+    Perf,
+    /// `trace-cmd record`.
+    TraceCmd,
+}
+
+impl Recorder {
+    /// Returns the name of the program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Recorder::Perf => "perf",
+            Recorder::TraceCmd => "trace-cmd",
+        }
+    }
+
+    /// Returns the name of the format in which the program stores events.
+    pub fn event_form(self) -> &'static str {
+        match self {
+            Recorder::Perf => "PERF_RECORD_SAMPLE",
+            Recorder::TraceCmd => "ring_buffer_event",
+        }
+    }
 }
 
 impl std::fmt::Debug for Recording {
@@ -58,14 +93,17 @@ impl std::fmt::Debug for Recording {
 }
 
 impl Recording {
-    /// Opens a recording: reads its descriptions and finds its chunks. All records' headers are read.
+    /// Opens a recording: reads its descriptions and finds its chunks. For this, reads through all records once.
     ///
     /// # Errors
-    /// If the source cannot be read, is no recording, or describes no event, and if compressed records cannot be
-    /// expanded into a temporary file. Other faults are in [`Recording::damage`].
+    /// Returns an error if the source cannot be read, if it is not a recording, if it describes no event, or if its
+    /// compressed records cannot be expanded into a temporary file. Other faults are in [`Recording::damage`].
     pub fn open(source: Box<dyn Source>) -> Result<Recording, OpenError> {
         let mut first = vec![0; header::SIZE];
         let read = source.read_at(0, &mut first)?;
+        if trace_dat::is_recording(&first[..read]) {
+            return trace_dat::open(source);
+        }
         let header = Header::read(&first[..read])?;
         let mut opening = Opening {
             source: &*source,
@@ -74,6 +112,7 @@ impl Recording {
             formats: Vec::new(),
             by_id: HashMap::new(),
             system: System::default(),
+            build_ids: HashMap::new(),
             chunks: Chunks::default(),
             damage: Damage::default(),
             inflated: None,
@@ -102,6 +141,7 @@ impl Recording {
             formats,
             by_id,
             system,
+            build_ids,
             chunks,
             damage,
             ..
@@ -116,11 +156,35 @@ impl Recording {
             formats,
             by_id,
             system,
+            build_ids,
             chunks: chunks.all,
             damage,
             inflated,
             source,
+            pages: None,
+            facts: Vec::new(),
+            kallsyms: None,
         })
+    }
+
+    /// Returns the program that made the recording.
+    pub fn recorder(&self) -> Recorder {
+        match self.pages {
+            Some(_) => Recorder::TraceCmd,
+            None => Recorder::Perf,
+        }
+    }
+
+    /// Reads the kernel's symbols, in the form of `/proc/kallsyms`. Returns `None` if the recording has none, or if
+    /// they are damaged.
+    ///
+    /// # Errors
+    /// Returns an error if the source cannot be read.
+    pub fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
+        match self.kallsyms {
+            Some(symbols) => symbols.read(&*self.source),
+            None => Ok(None),
+        }
     }
 
     /// Returns the facts about the recorded machine.
@@ -128,7 +192,13 @@ impl Recording {
         &self.system
     }
 
-    /// Returns the recorded events.
+    /// Returns the build ids of mapped files by path. Events of the kind
+    /// [`EventKind::Mapped`](crate::EventKind::Mapped) can have further build ids.
+    pub fn build_ids(&self) -> &HashMap<String, Vec<u8>> {
+        &self.build_ids
+    }
+
+    /// Returns the descriptions of the kinds of recorded events.
     pub fn attributes(&self) -> &[Attribute] {
         &self.attributes
     }
@@ -138,13 +208,14 @@ impl Recording {
         &self.formats
     }
 
-    /// Returns the chunks in the order of the file.
+    /// Returns the chunks in file order. The chunks of compressed records come last. A recording of trace-cmd has
+    /// another order: the chunk with the facts, and then the chunks of each CPU.
     pub fn chunks(&self) -> &[Chunk] {
         &self.chunks
     }
 
-    /// Returns the losses that the kernel reported, and the faults that were found in the descriptions and in the
-    /// headers of the records.
+    /// Returns the losses that the kernel reported, and the faults that were found when the recording was opened.
+    /// [`Recording::read`] returns the faults inside the records.
     pub fn damage(&self) -> &Damage {
         &self.damage
     }
@@ -154,43 +225,90 @@ impl Recording {
         self.source.len()
     }
 
-    /// Passes the events of a chunk to `each`, in the order of the file. Returns the faults of the chunk.
+    /// Calls `each` with the events of a chunk, in file order. Returns the faults of the chunk.
     ///
     /// # Errors
-    /// If the source cannot be read.
+    /// Returns an error if the source cannot be read.
     pub fn read(&self, chunk: &Chunk, each: &mut dyn FnMut(&Event<'_>)) -> io::Result<Damage> {
+        let bytes = self.bytes_of(chunk)?;
+        let mut damage = Damage::default();
+        self.read_bytes(chunk, &bytes, &mut damage, &mut |_, event| each(event));
+        Ok(damage)
+    }
+
+    /// Calls `each` with the events in the bytes of a chunk and their places, in file order. Adds faults to `damage`.
+    pub(crate) fn read_bytes(
+        &self,
+        chunk: &Chunk,
+        bytes: &[u8],
+        damage: &mut Damage,
+        each: &mut dyn FnMut(usize, &Event<'_>),
+    ) {
+        let mut at = 0;
+        while let Some((record, after)) = self.record_at(bytes, at) {
+            let offset = chunk.offset + at as u64;
+            match self.event(record, offset) {
+                Ok(Some(event)) => each(at, &event),
+                Ok(None) => {}
+                Err(fault) => damage.add(fault, offset),
+            }
+            at = after;
+        }
+        if self.ends_early(chunk, bytes, at) {
+            damage.add(Fault::CutOff, chunk.offset + at as u64);
+        }
+    }
+
+    /// Returns the records of a chunk, as far as the file has them.
+    pub(crate) fn bytes_of(&self, chunk: &Chunk) -> io::Result<Vec<u8>> {
+        if chunk.part == Part::Facts {
+            return Ok(self.facts.clone());
+        }
         let mut bytes = vec![0; chunk.bytes as usize];
         let read = match (chunk.part, &self.inflated) {
             (Part::Inflated, Some(inflated)) => inflated.read_at(chunk.offset, &mut bytes)?,
             _ => self.source.read_at(chunk.offset, &mut bytes)?,
         };
-        let mut damage = Damage::default();
-        let mut rest = &bytes[..read];
-        let mut offset = chunk.offset;
-        while let Some(header) = record::Header::read(rest, self.order) {
-            let Some((record, after)) = rest.split_at_checked(header.size.max(record::HEADER))
-            else {
-                break;
-            };
-            let body = &record[record::HEADER..];
-            match self.event(header, body, offset) {
-                Ok(Some(event)) => each(&event),
-                Ok(None) => {}
-                Err(fault) => damage.add(fault, offset),
-            }
-            offset += record.len() as u64;
-            rest = after;
-        }
-        if offset < chunk.offset + u64::from(chunk.bytes) {
-            damage.add(Fault::CutOff, offset);
-        }
-        Ok(damage)
+        bytes.truncate(read);
+        Ok(match (&self.pages, chunk.cpu) {
+            (Some(pages), Some(cpu)) => pages.records(&bytes, cpu),
+            _ => bytes,
+        })
     }
 
-    fn event<'r>(
+    /// Returns true if the last record of a chunk ends before the end of the chunk. `at` is the end of this record.
+    fn ends_early(&self, chunk: &Chunk, bytes: &[u8], at: usize) -> bool {
+        at < bytes.len() || self.pages.is_none() && at < chunk.bytes as usize
+    }
+
+    /// Returns the record at a place of a chunk, and the place after it; `None` if there is no whole record.
+    pub(crate) fn record_at<'b>(
         &self,
-        header: record::Header,
-        body: &'r [u8],
+        bytes: &'b [u8],
+        at: usize,
+    ) -> Option<((record::Header, &'b [u8]), usize)> {
+        let rest = bytes.get(at..)?;
+        let header = record::Header::read(rest, self.order)?;
+        let record = rest.get(..header.size.max(record::HEADER))?;
+        Some(((header, &record[record::HEADER..]), at + record.len()))
+    }
+
+    /// Returns the layout of an event; `None` if the event is no tracepoint, or if the recording does not describe it.
+    pub fn format_of(&self, attribute: &Attribute) -> Option<&Format> {
+        let is_it = |format: &&Format| u64::from(format.id) == attribute.config;
+        let mut formats = self.formats.iter();
+        formats.find(is_it).filter(|_| attribute.is_tracepoint())
+    }
+
+    /// Returns the value of a field in a tracepoint's data; `None` if the data is too short.
+    pub fn value<'d>(&self, field: &Field, data: &'d [u8]) -> Option<FieldValue<'d>> {
+        field.value(data, self.order)
+    }
+
+    /// Reads a record: its header and the bytes after the header. Returns `None` if the record is not an event.
+    pub(crate) fn event<'r>(
+        &'r self,
+        (header, body): (record::Header, &'r [u8]),
         offset: u64,
     ) -> Result<Option<Event<'r>>, Fault> {
         let order = self.order;
@@ -219,7 +337,8 @@ impl Recording {
     }
 }
 
-/// Returns the index of a sample's event.
+/// Returns the index in `attributes` of the event to which a sample belongs. `body` is the record of the sample
+/// without its header. Returns `None` if the id in the sample belongs to no event.
 fn attribute_of(
     attributes: &[Attribute],
     by_id: &HashMap<u64, usize>,
@@ -230,14 +349,14 @@ fn attribute_of(
     match layout.identifier(body, order) {
         Some(id) => match by_id.get(&id) {
             Some(attribute) => Some(*attribute),
-            // A recording with one event may have no list of ids.
+            // If a recording has only one event, it may have no list of ids.
             None => (attributes.len() == 1).then_some(0),
         },
         None => Some(0),
     }
 }
 
-/// A recording while it is opened.
+/// State of a recording while it is being opened.
 struct Opening<'s> {
     source: &'s dyn Source,
     order: Order,
@@ -245,26 +364,16 @@ struct Opening<'s> {
     formats: Vec<Format>,
     by_id: HashMap<u64, usize>,
     system: System,
+    build_ids: HashMap<String, Vec<u8>>,
     chunks: Chunks,
     damage: Damage,
     inflated: Option<Inflated>,
 }
 
 impl Opening<'_> {
-    /// Reads a section; `None` if it is too large or beyond the end of the file.
-    fn section(&self, section: Section) -> io::Result<Option<Vec<u8>>> {
-        let end = section.offset.checked_add(section.size);
-        if section.size > LARGEST_SECTION || end.is_none_or(|end| end > self.source.len()) {
-            return Ok(None);
-        }
-        let mut bytes = vec![0; section.size as usize];
-        let read = self.source.read_at(section.offset, &mut bytes)?;
-        Ok((read == bytes.len()).then_some(bytes))
-    }
-
-    /// Reads a section or reports it as damaged.
+    /// Reads a section. If the section is too large or ends after the end of the file, adds a fault and returns `None`.
     fn known_section(&mut self, section: Section) -> io::Result<Option<Vec<u8>>> {
-        let bytes = self.section(section)?;
+        let bytes = section.read(self.source)?;
         if bytes.is_none() {
             self.damage.add(Fault::Description, section.offset);
         }
@@ -278,7 +387,8 @@ impl Opening<'_> {
         self.attributes.push(attribute);
     }
 
-    /// Reads the descriptions of events at the beginning of a file.
+    /// Reads the descriptions of events in `section`. The size of each entry is `size` bytes: a `perf_event_attr` and
+    /// the place of its ids.
     fn read_attributes(&mut self, section: Section, size: u64) -> io::Result<()> {
         let Some(bytes) = self.known_section(section)? else {
             return Ok(());
@@ -305,9 +415,10 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Reads the feature sections, whose places follow the data.
+    /// Reads the feature sections with the numbers `features`. The list of their places follows the section `data`.
     fn read_features(&mut self, data: Section, features: &[u32]) -> io::Result<()> {
-        // A recording without an end has no size and no features.
+        // If `perf` was killed, it did not complete the file: the header states a data size of 0, and there are
+        // no feature sections.
         if data.size == 0 {
             self.damage.add(Fault::CutOff, self.source.len());
             return Ok(());
@@ -324,7 +435,7 @@ impl Opening<'_> {
             let Some((offset, size)) = places.u64().zip(places.u64()) else {
                 break;
             };
-            let is_used = !matches!(number, 0 | 2 | 9 | 13..=28 | 30..);
+            let is_used = !matches!(number, 0 | 9 | 13..=28 | 30..);
             let place = Section { offset, size };
             if is_used && let Some(section) = self.known_section(place)? {
                 self.read_feature(*number, &section, offset);
@@ -347,6 +458,9 @@ impl Opening<'_> {
                 }
                 None => false,
             },
+            feature::BUILD_IDS => {
+                read_build_ids(section, self.order, &mut self.build_ids).is_some()
+            }
             _ => self.system.read(number, section, self.order),
         };
         if !is_whole {
@@ -354,7 +468,8 @@ impl Opening<'_> {
         }
     }
 
-    /// Takes the names from the second list of events.
+    /// Copies the names of events from `described`, the list in a feature section. The list at the start of the file
+    /// has no names.
     fn name_attributes(&mut self, described: Vec<Attribute>) {
         for (attribute, described) in self.attributes.iter_mut().zip(described) {
             if (attribute.kind, attribute.config) == (described.kind, described.config) {
@@ -363,7 +478,8 @@ impl Opening<'_> {
         }
     }
 
-    /// Finds the records that were compressed. Returns them; `None` if there are none.
+    /// Finds the records in the expanded data. Returns the source of this data. Returns `None` if the recording has
+    /// no compressed records.
     fn find_inflated(&mut self) -> io::Result<Option<FileSource>> {
         let Some(inflated) = self.inflated.take() else {
             return Ok(None);
@@ -374,7 +490,8 @@ impl Opening<'_> {
         Ok(Some(source))
     }
 
-    /// Reads the headers of all records of a source and makes chunks of them.
+    /// Finds all records in the section `data` of `source` and adds them to the chunks. If the size of the section is
+    /// 0, the section extends to the end of the source.
     fn find_records(&mut self, source: &dyn Source, data: Section) -> io::Result<()> {
         let len = source.len();
         let end = match data.size {
@@ -404,8 +521,9 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Finds the records in a part of the data. Returns the number of used bytes, which may be larger than the
-    /// part; `None` if no more records can be found.
+    /// Finds the records in `part`, which begins at `offset` of the source. Returns the distance in bytes from
+    /// `offset` to the next unread record. If the additional data of a record extends past the end of `part`, the
+    /// distance exceeds the length of `part`. Returns `None` if no more records can be found.
     fn find_in(&mut self, part: &[u8], offset: u64, is_last: bool) -> io::Result<Option<u64>> {
         let mut used = 0_usize;
         loop {
@@ -435,7 +553,7 @@ impl Opening<'_> {
         }
     }
 
-    /// Takes a record. Returns the number of bytes that follow it and belong to it.
+    /// Processes one record. Returns the number of bytes of additional data that follow the record.
     fn take(&mut self, header: record::Header, body: &[u8], offset: u64) -> io::Result<u64> {
         if header.kind >= kind::FIRST_OF_PERF {
             return self.take_of_perf(header.kind, body, offset);
@@ -460,7 +578,7 @@ impl Opening<'_> {
         };
         let lost_events = self.damage.lost_events.saturating_add(lost.unwrap_or(0));
         self.damage.lost_events = lost_events;
-        // The record is read again with its chunk, and a fault is reported then.
+        // If the common fields cannot be read, no fault is added here. The fault is reported when the chunk is read.
         let Common { time_ns, cpu, .. } = common.unwrap_or_default();
         let time_ns = time_ns.filter(|time_ns| *time_ns != 0);
         let cpu = cpu.filter(|_| time_ns.is_some());
@@ -468,7 +586,8 @@ impl Opening<'_> {
         Ok(0)
     }
 
-    /// Takes a record that perf itself wrote. Returns the number of bytes that follow it and belong to it.
+    /// Processes a record of a kind that perf defines. Returns the number of bytes of additional data that follow the
+    /// record.
     fn take_of_perf(&mut self, kind: u32, body: &[u8], offset: u64) -> io::Result<u64> {
         let mut bytes = Bytes::new(body, self.order);
         self.chunks.close();
@@ -504,7 +623,7 @@ impl Opening<'_> {
             }
             kind::COMPRESSED => self.inflate(body, offset)?,
             kind::COMPRESSED_2 => {
-                // The size excludes padding.
+                // This kind of record states the size of its data, because padding follows the data.
                 let data = bytes.len64().and_then(|size| bytes.take(size));
                 self.inflate(data.unwrap_or_default(), offset)?;
             }
@@ -517,12 +636,12 @@ impl Opening<'_> {
     fn inflate(&mut self, data: &[u8], offset: u64) -> io::Result<()> {
         let inflated = match (&mut self.inflated, self.chunks.part()) {
             (Some(inflated), _) => inflated,
-            // Compressed records are not compressed twice.
+            // perf does not compress records twice, so the expanded data should contain no compressed records.
             (None, Part::Inflated) => {
                 self.damage.add(Fault::Unsupported, offset);
                 return Ok(());
             }
-            (none, Part::File) => none.insert(Inflated::new(self.source.len())?),
+            (none, _) => none.insert(Inflated::new(self.source.len())?),
         };
         if !inflated.add(data)? {
             self.damage.add(Fault::Decompress, offset);

@@ -1,4 +1,4 @@
-//! Layout of samples, and of the fields at the end of all other records.
+//! Layout of samples, and of the common fields at the end of other records.
 
 use crate::bytes::{Bytes, Order};
 
@@ -16,6 +16,8 @@ mod bit {
     pub(super) const STREAM_ID: u64 = 1 << 9;
     pub(super) const RAW: u64 = 1 << 10;
     pub(super) const IDENTIFIER: u64 = 1 << 16;
+    /// Fields that can be at the end of records that are not samples.
+    pub(super) const TRAILER: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
 }
 
 /// Bits of `perf_event_attr::read_format`.
@@ -32,15 +34,16 @@ mod read {
 pub(crate) struct SampleLayout {
     sample_type: u64,
     read_format: u64,
-    /// True if records other than samples end with the fields of [`Common`].
+    /// True if records that are not samples end with the fields of [`Common`].
     has_trailers: bool,
 }
 
-/// Fields that samples and, if the event asks for it, all other records have.
+/// Fields that samples can have. If the event is recorded with `sample_id_all`, all other records have these fields,
+/// too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Common {
     pub(crate) id: Option<u64>,
-    /// Process and thread.
+    /// Ids of the process and the thread.
     pub(crate) ids: Option<(u32, u32)>,
     pub(crate) time_ns: Option<u64>,
     pub(crate) cpu: Option<u32>,
@@ -53,13 +56,20 @@ pub(crate) struct Sample<'r> {
     pub(crate) ip: Option<u64>,
     pub(crate) address: Option<u64>,
     pub(crate) period: Option<u64>,
-    /// Addresses of the call chain, 8 bytes each in the recording's order.
+    /// Addresses of the call chain. Each has 8 bytes in the recording's byte order.
     pub(crate) chain: &'r [u8],
-    /// Data of a tracepoint.
+    /// Data of a tracepoint; empty for other events.
     pub(crate) raw: &'r [u8],
 }
 
 impl SampleLayout {
+    /// Layout of records that are made from pages of the kernel's ring buffer.
+    pub(crate) const OF_PAGES: SampleLayout = SampleLayout {
+        sample_type: bit::IDENTIFIER | bit::TID | bit::TIME | bit::CPU | bit::CALLCHAIN | bit::RAW,
+        read_format: 0,
+        has_trailers: false,
+    };
+
     pub(crate) fn new(sample_type: u64, read_format: u64, has_trailers: bool) -> SampleLayout {
         SampleLayout {
             sample_type,
@@ -72,7 +82,9 @@ impl SampleLayout {
         self.sample_type & bit != 0
     }
 
-    /// Returns the id of a sample's event, if it has a fixed place in samples of several layouts.
+    /// Returns the id of the event to which a sample belongs. Samples of different events can have different layouts,
+    /// but the id has the same offset in all of them, so the layout of any event can be used. Returns `None` if samples
+    /// have no id, or if the sample is too short.
     pub(crate) fn identifier(self, body: &[u8], order: Order) -> Option<u64> {
         let mut bytes = Bytes::new(body, order);
         if self.has(bit::IDENTIFIER) {
@@ -127,7 +139,7 @@ impl SampleLayout {
         sample.map(|sample| sample.common)
     }
 
-    /// Reads a sample; `None` if it is too short.
+    /// Reads a sample. Returns `None` if the sample is too short.
     pub(crate) fn read(self, body: &[u8], order: Order) -> Option<Sample<'_>> {
         let mut bytes = Bytes::new(body, order);
         let mut sample = self.read_fixed(&mut bytes)?;
@@ -157,43 +169,32 @@ impl SampleLayout {
         Some(())
     }
 
-    /// Reads the common fields at the end of a record that is no sample. Without such fields, all are `None`.
+    /// Reads the common fields at the end of a record that is not a sample. If the record has no common fields, all
+    /// fields of the result are `None`.
     pub(crate) fn read_trailer(self, body: &[u8], order: Order) -> Common {
         self.trailer(body, order).unwrap_or_default()
     }
 
-    /// Returns the size of the common fields at the end of a record that is no sample.
+    /// Returns the size in bytes of the common fields at the end of a record that is not a sample.
     pub(crate) fn trailer_size(self) -> usize {
-        let fields = bit::TID | bit::TIME | bit::ID | bit::STREAM_ID | bit::CPU | bit::IDENTIFIER;
         match self.has_trailers {
-            true => 8 * (self.sample_type & fields).count_ones() as usize,
+            true => 8 * (self.sample_type & bit::TRAILER).count_ones() as usize,
             false => 0,
         }
     }
 
     fn trailer(self, body: &[u8], order: Order) -> Option<Common> {
-        let at = body.len().checked_sub(self.trailer_size())?;
-        let mut bytes = Bytes::new(&body[at..], order);
-        let mut common = Common::default();
         if !self.has_trailers {
             return None;
         }
-        if self.has(bit::TID) {
-            common.ids = Some((bytes.u32()?, bytes.u32()?));
-        }
-        if self.has(bit::TIME) {
-            common.time_ns = Some(bytes.u64()?);
-        }
-        if self.has(bit::ID) {
-            common.id = Some(bytes.u64()?);
-        }
-        if self.has(bit::STREAM_ID) {
-            bytes.u64()?;
-        }
-        if self.has(bit::CPU) {
-            common.cpu = Some(bytes.u32()?);
-            bytes.u32()?;
-        }
+        let at = body.len().checked_sub(self.trailer_size())?;
+        let mut bytes = Bytes::new(&body[at..], order);
+        // The order of these fields is the same as in samples, except that the identifier is the last field.
+        let fields = SampleLayout {
+            sample_type: self.sample_type & bit::TRAILER & !bit::IDENTIFIER,
+            ..self
+        };
+        let mut common = fields.read_fixed(&mut bytes)?.common;
         if self.has(bit::IDENTIFIER) {
             common.id = Some(bytes.u64()?);
         }

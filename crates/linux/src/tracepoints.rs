@@ -1,32 +1,33 @@
-//! Meanings of tracepoints.
+//! Decoding of tracepoints that the crate knows.
 //!
-//! Sources: `include/trace/events/{sched,task,irq,power}.h` and `arch/x86/include/asm/trace/irq_vectors.h` of the
-//! kernel. Offsets come from the recording.
+//! Sources: `include/trace/events/{sched,task,irq,power,timer,block,cgroup,vmscan,syscalls}.h` and
+//! `arch/x86/include/asm/trace/{irq_vectors,exceptions}.h` of the kernel. The offsets of fields come from the
+//! recording.
 
 use std::collections::HashMap;
 
 use crate::bytes::Order;
 use crate::format::{Field, Format};
 
-/// A tracepoint that a thread or an interrupt passed.
+/// One pass of a CPU through a tracepoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracepoint<'r> {
-    /// Thread that ran on the CPU.
+    /// Id of the thread that ran on the CPU.
     pub thread_id: u32,
-    /// True if the CPU handled a hardware interrupt.
+    /// True if the CPU was handling a hardware interrupt.
     pub in_interrupt: bool,
-    /// True if the CPU handled a softirq.
+    /// True if the CPU was handling a softirq.
     pub in_softirq: bool,
-    /// Meaning.
+    /// Kind of the tracepoint, with its decoded fields.
     pub meaning: Meaning<'r>,
-    /// Data in the layout of the tracepoint's [`Format`].
+    /// Undecoded data, in the layout of the tracepoint's [`Format`].
     pub data: &'r [u8],
 }
 
-/// Meaning of a tracepoint.
+/// Kind of a tracepoint, with its decoded fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning<'r> {
-    /// `sched_switch`: the CPU goes from one thread to another.
+    /// `sched_switch`: a CPU switches from one thread to another.
     Switch(Switch<'r>),
     /// `sched_waking`: a thread is about to become ready.
     Waking(Woken<'r>),
@@ -34,50 +35,52 @@ pub enum Meaning<'r> {
     WakeupNew(Woken<'r>),
     /// `sched_migrate_task`: a thread moves to another CPU.
     Migrate {
-        /// The thread.
+        /// Id of the thread.
         thread_id: u32,
-        /// Its priority.
+        /// Priority of the thread, as in [`SwitchedThread::priority`].
         priority: i32,
-        /// CPU before.
+        /// CPU that the thread leaves.
         from: u32,
-        /// CPU after.
+        /// CPU to which the thread moves.
         to: u32,
     },
-    /// `sched_pi_setprio`: a thread gets the priority of a thread that waits for its lock, or loses it.
+    /// `sched_pi_setprio`: the priority of a thread that holds a lock changes. The thread gets the priority of a
+    /// thread that waits for the lock, or returns to its own priority.
     Inherit {
-        /// The thread.
+        /// Id of the thread that holds the lock.
         thread_id: u32,
-        /// Priority before.
+        /// Priority before the change, as in [`SwitchedThread::priority`].
         from: i32,
-        /// Priority after.
+        /// Priority after the change, as in [`SwitchedThread::priority`].
         to: i32,
     },
     /// `sched_process_exec`: a process starts a new program.
     Exec {
         /// Path of the program.
         path: &'r [u8],
-        /// Process.
+        /// Id of the process.
         process_id: u32,
     },
     /// `sched_process_exit`: a thread ends.
     Exit {
-        /// The thread.
+        /// Id of the thread.
         thread_id: u32,
     },
-    /// `task_newtask`: a thread is created by the running thread.
+    /// `task_newtask`: the running thread creates a thread.
     NewTask {
-        /// The new thread.
+        /// Id of the new thread.
         thread_id: u32,
-        /// Its name.
+        /// Name of the new thread.
         name: &'r [u8],
-        /// Flags of `clone`. With `CLONE_THREAD` (0x10000), the thread belongs to its creator's process.
+        /// Flags of the system call `clone`. With `CLONE_THREAD` (0x10000), the new thread belongs to the process of
+        /// its creator.
         flags: u64,
     },
     /// `task_rename`: a thread gets a new name.
     Rename {
-        /// The thread.
+        /// Id of the thread.
         thread_id: u32,
-        /// New name.
+        /// New name of the thread.
         name: &'r [u8],
     },
     /// `irq_handler_entry`: the handler of a device's interrupt starts.
@@ -87,7 +90,7 @@ pub enum Meaning<'r> {
         /// Name of the device.
         name: &'r [u8],
     },
-    /// `irq_handler_exit`: the handler ends.
+    /// `irq_handler_exit`: the handler of a device's interrupt ends.
     InterruptExit {
         /// Number of the interrupt.
         number: u32,
@@ -97,20 +100,107 @@ pub enum Meaning<'r> {
         /// Number of the softirq.
         vector: u32,
     },
-    /// `softirq_exit`: the softirq ends.
+    /// `softirq_exit`: a softirq ends.
     SoftirqExit {
         /// Number of the softirq.
         vector: u32,
     },
-    /// `irq_vectors:*_entry`: an interrupt of the machine itself starts, for example of the timer. The name of
-    /// the tracepoint is in its [`Format`].
-    VectorEntry,
-    /// `irq_vectors:*_exit`: the interrupt ends.
-    VectorExit,
-    /// `cpu_idle`: the CPU enters an idle state (its index) or leaves it (`None`).
+    /// `irq_vectors:*_entry`: an interrupt of the CPU's interrupt controller or of another CPU starts. Interrupts of
+    /// devices have other tracepoints.
+    VectorEntry {
+        /// Id of the tracepoint.
+        id: u16,
+        /// Name of the tracepoint without `_entry`, for example `local_timer`.
+        name: &'r str,
+    },
+    /// `irq_vectors:*_exit`: an interrupt of the CPU's interrupt controller or of another CPU ends.
+    VectorExit {
+        /// Name of the tracepoint without `_exit`, for example `local_timer`.
+        name: &'r str,
+    },
+    /// `cpu_idle`: a CPU enters or leaves an idle state. Contains the index of the entered state, or `None` if the
+    /// CPU leaves its state.
     Idle(Option<u32>),
-    /// A tracepoint without a known meaning.
+    /// `hrtimer_start`: the running thread, or the kernel, starts a high-resolution timer.
+    TimerStarts {
+        /// Address of the timer.
+        timer: u64,
+        /// Time at which the timer is to expire, in nanoseconds of the timer's clock.
+        due_ns: i64,
+        /// Latest time at which the timer may expire, in nanoseconds of the timer's clock. The later expiry lets the
+        /// timer share an interrupt with other timers.
+        latest_ns: i64,
+    },
+    /// `hrtimer_expire_entry`: the function of a high-resolution timer starts.
+    TimerExpires {
+        /// Address of the function.
+        function: u64,
+        /// Address of the timer.
+        timer: u64,
+        /// Time at which the function starts, in nanoseconds of the timer's clock.
+        now_ns: i64,
+    },
+    /// `sys_enter_futex`: a thread calls the kernel to wait for a lock, or to wake threads that wait for it.
+    Futex {
+        /// Address of the lock in the memory of the program.
+        address: u64,
+        /// Operation with its flags (`FUTEX_…`).
+        operation: u32,
+        /// Argument `val` of the call. For a wait, the thread sleeps only if the memory at the address has this value.
+        /// For a wake, it is the maximum number of threads to wake.
+        value: u32,
+    },
+    /// `block_bio_queue`: a request enters the block layer.
+    DiskQueued(Request<'r>),
+    /// `block_rq_issue`: a request goes to the driver of a disk.
+    DiskIssued(Request<'r>),
+    /// `block_rq_complete`: a request, or a part of it, is complete.
+    DiskCompleted(Request<'r>),
+    /// `page_fault_user`, `page_fault_kernel`: the code of a program or of the kernel caused a page fault.
+    PageFault {
+        /// Address whose access caused the page fault.
+        address: u64,
+    },
+    /// `mm_vmscan_*_reclaim_begin`, `…_end`: a thread begins to free memory, or has finished freeing memory.
+    Reclaim {
+        /// True if a cgroup's limit is reached, false if the machine's memory is short.
+        is_of_cgroup: bool,
+        /// Number of freed pages; `None` for the begin.
+        pages: Option<u64>,
+    },
+    /// `cgroup_notify_frozen`: all processes of a cgroup of version 2 are now frozen, or no longer frozen.
+    CgroupFrozen {
+        /// Id of the hierarchy of cgroups.
+        root: i64,
+        /// Path of the cgroup in the hierarchy.
+        path: &'r [u8],
+        /// True if the processes are now frozen.
+        is_frozen: bool,
+    },
+    /// `cgroup_attach_task`: a process or a single thread moves to a cgroup.
+    CgroupAttached {
+        /// Id of the hierarchy of cgroups.
+        root: i64,
+        /// Path of the cgroup in the hierarchy.
+        path: &'r [u8],
+        /// Id of the moved thread; for a process, the id of its first thread.
+        thread_id: u32,
+    },
+    /// A tracepoint that this crate does not decode.
     Other,
+}
+
+/// Fields of a disk request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'r> {
+    /// Number of the disk or partition: the major number times 2²⁰ plus the minor number.
+    pub device: u32,
+    /// Number of the first sector. A sector has 512 bytes.
+    pub sector: u64,
+    /// Number of sectors.
+    pub sectors: u32,
+    /// Letters that state the kind of the request: R is a read, W a write, F a flush, D a discard.
+    pub kind: &'r [u8],
 }
 
 /// Fields of `sched_switch`.
@@ -118,33 +208,35 @@ pub enum Meaning<'r> {
 pub struct Switch<'r> {
     /// Thread that leaves the CPU; 0 is the idle thread.
     pub previous: SwitchedThread<'r>,
-    /// State of the previous thread: 0 is ready, other bits are states of waiting.
+    /// New state of the previous thread (`prev_state`). 0 means that the thread is ready. Otherwise, the number is a
+    /// bit set: 0x100 means preempted and ready, and the other bits are states of waiting or of ending.
     pub previous_state: i64,
     /// Thread that gets the CPU; 0 is the idle thread.
     pub next: SwitchedThread<'r>,
 }
 
-/// A thread of a switch.
+/// Thread that leaves or gets a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchedThread<'r> {
-    /// Thread id.
+    /// Id of the thread.
     pub thread_id: u32,
-    /// Effective priority of the kernel: −1 deadline, 0 to 98 real time (0 first), 100 to 139 fair.
+    /// Effective priority in the kernel. −1 is a deadline thread. 0 to 98 are real-time threads, and 0 runs first.
+    /// 100 to 139 are fair threads.
     pub priority: i32,
-    /// Name, up to 15 bytes, without zero bytes.
+    /// Name of the thread without zero bytes, at most 15 bytes.
     pub name: &'r [u8],
 }
 
 /// Fields of `sched_waking` and `sched_wakeup_new`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken<'r> {
-    /// Thread that becomes ready.
+    /// Id of the thread that becomes ready.
     pub thread_id: u32,
-    /// Effective priority of the kernel, as in [`SwitchedThread::priority`].
+    /// Effective priority in the kernel, as in [`SwitchedThread::priority`].
     pub priority: i32,
-    /// Name, up to 15 bytes.
+    /// Name of the thread, at most 15 bytes.
     pub name: &'r [u8],
-    /// CPU whose queue the thread will be in.
+    /// CPU whose queue receives the thread.
     pub cpu: u32,
 }
 
@@ -166,9 +258,23 @@ enum Known {
     VectorEntry,
     VectorExit,
     Idle,
+    TimerStarts,
+    TimerExpires,
+    Futex,
+    DiskQueued,
+    DiskIssued,
+    DiskCompleted,
+    PageFault,
+    CgroupFrozen,
+    CgroupAttached,
+    DirectReclaimBegin,
+    DirectReclaimEnd,
+    CgroupReclaimBegin,
+    CgroupReclaimEnd,
 }
 
-/// Known tracepoints: subsystem, name, and the fields that [`Reader::meaning`] reads, in order.
+/// Tracepoints that the crate decodes. Each entry has the subsystem, the name, the kind, and the fields in the order
+/// in which `Reader::meaning` uses them.
 const KNOWN: &[(&str, &str, Known, &[&str])] = &[
     (
         "sched",
@@ -222,21 +328,94 @@ const KNOWN: &[(&str, &str, Known, &[&str])] = &[
     ("irq", "softirq_entry", Known::SoftirqEntry, &["vec"]),
     ("irq", "softirq_exit", Known::SoftirqExit, &["vec"]),
     ("power", "cpu_idle", Known::Idle, &["state"]),
+    (
+        "timer",
+        "hrtimer_expire_entry",
+        Known::TimerExpires,
+        &["function", "hrtimer", "now"],
+    ),
+    (
+        "timer",
+        "hrtimer_start",
+        Known::TimerStarts,
+        &["hrtimer", "softexpires", "expires"],
+    ),
+    (
+        "syscalls",
+        "sys_enter_futex",
+        Known::Futex,
+        &["uaddr", "op", "val"],
+    ),
+    ("block", "block_bio_queue", Known::DiskQueued, REQUEST),
+    ("block", "block_rq_issue", Known::DiskIssued, REQUEST),
+    ("block", "block_rq_complete", Known::DiskCompleted, REQUEST),
+    (
+        "exceptions",
+        "page_fault_user",
+        Known::PageFault,
+        &["address"],
+    ),
+    (
+        "exceptions",
+        "page_fault_kernel",
+        Known::PageFault,
+        &["address"],
+    ),
+    (
+        "cgroup",
+        "cgroup_notify_frozen",
+        Known::CgroupFrozen,
+        &["root", "path", "val"],
+    ),
+    (
+        "cgroup",
+        "cgroup_attach_task",
+        Known::CgroupAttached,
+        &["dst_root", "dst_path", "pid"],
+    ),
+    (
+        "vmscan",
+        "mm_vmscan_direct_reclaim_begin",
+        Known::DirectReclaimBegin,
+        &[],
+    ),
+    (
+        "vmscan",
+        "mm_vmscan_direct_reclaim_end",
+        Known::DirectReclaimEnd,
+        &["nr_reclaimed"],
+    ),
+    (
+        "vmscan",
+        "mm_vmscan_memcg_reclaim_begin",
+        Known::CgroupReclaimBegin,
+        &[],
+    ),
+    (
+        "vmscan",
+        "mm_vmscan_memcg_reclaim_end",
+        Known::CgroupReclaimEnd,
+        &["nr_reclaimed"],
+    ),
 ];
 
 const WOKEN: &[&str] = &["pid", "prio", "comm", "target_cpu"];
+const REQUEST: &[&str] = &["dev", "sector", "nr_sector", "rwbs"];
 
-/// Readers of the tracepoints of a recording, by id.
+/// Readers of all tracepoints that the recording describes, by id.
 #[derive(Debug)]
 pub(crate) struct Readers {
     readers: HashMap<u64, Reader>,
     order: Order,
 }
 
-/// Reader of a tracepoint.
+/// Reader of the data of one tracepoint.
 #[derive(Debug)]
 struct Reader {
     known: Option<Known>,
+    id: u16,
+    /// For `irq_vectors`: name of the tracepoint without `_entry` or `_exit`.
+    vector: String,
     fields: Vec<Field>,
     common: Option<[Field; 2]>,
 }
@@ -252,8 +431,9 @@ impl Readers {
         }
     }
 
-    /// Reads the data of a tracepoint; `None` if the recording does not describe it, or if it is too short.
-    pub(crate) fn read<'r>(&self, id: u64, data: &'r [u8]) -> Option<Tracepoint<'r>> {
+    /// Reads the data of the tracepoint with the id `id`. Returns `None` if the recording does not describe the
+    /// tracepoint or if the data is too short.
+    pub(crate) fn read<'r>(&'r self, id: u64, data: &'r [u8]) -> Option<Tracepoint<'r>> {
         self.readers.get(&id)?.read(data, self.order)
     }
 }
@@ -272,6 +452,8 @@ impl Reader {
         let common = |name| format.field(name).cloned();
         Reader {
             known: known.filter(|_| fields.is_some()),
+            id: format.id,
+            vector: (format.name.rsplit_once('_')).map_or_else(String::new, |it| it.0.to_owned()),
             fields: fields.unwrap_or_default(),
             common: common("common_flags")
                 .zip(common("common_pid"))
@@ -279,7 +461,7 @@ impl Reader {
         }
     }
 
-    fn read<'r>(&self, data: &'r [u8], order: Order) -> Option<Tracepoint<'r>> {
+    fn read<'r>(&'r self, data: &'r [u8], order: Order) -> Option<Tracepoint<'r>> {
         let [flags, thread] = self.common.as_ref()?;
         let flags = flags.number(data, order)?;
         Some(Tracepoint {
@@ -291,7 +473,7 @@ impl Reader {
         })
     }
 
-    fn meaning<'r>(&self, data: &'r [u8], order: Order) -> Option<Meaning<'r>> {
+    fn meaning<'r>(&'r self, data: &'r [u8], order: Order) -> Option<Meaning<'r>> {
         let number = |field: usize| self.fields.get(field)?.number(data, order);
         let id = |field: usize| number(field).map(|id| id as u32);
         let priority = |field: usize| number(field).map(|priority| priority as i32);
@@ -309,6 +491,14 @@ impl Reader {
                 priority: priority(1)?,
                 name: text(2)?,
                 cpu: id(3)?,
+            })
+        };
+        let request = || {
+            Some(Request {
+                device: id(0)?,
+                sector: number(1)?.cast_unsigned(),
+                sectors: id(2)?,
+                kind: text(3)?,
             })
         };
         let Some(known) = self.known else {
@@ -354,15 +544,57 @@ impl Reader {
             Known::InterruptExit => Meaning::InterruptExit { number: id(0)? },
             Known::SoftirqEntry => Meaning::SoftirqEntry { vector: id(0)? },
             Known::SoftirqExit => Meaning::SoftirqExit { vector: id(0)? },
-            Known::VectorEntry => Meaning::VectorEntry,
-            Known::VectorExit => Meaning::VectorExit,
-            // The state is 0xFFFF_FFFF when the CPU leaves it (PWR_EVENT_EXIT).
+            Known::VectorEntry => Meaning::VectorEntry {
+                id: self.id,
+                name: &self.vector,
+            },
+            Known::VectorExit => Meaning::VectorExit { name: &self.vector },
+            // When the CPU leaves an idle state, the field is 0xFFFF_FFFF (PWR_EVENT_EXIT).
             Known::Idle => Meaning::Idle(id(0).filter(|state| *state != u32::MAX)),
+            Known::TimerExpires => Meaning::TimerExpires {
+                function: number(0)?.cast_unsigned(),
+                timer: number(1)?.cast_unsigned(),
+                now_ns: number(2)?,
+            },
+            Known::TimerStarts => Meaning::TimerStarts {
+                timer: number(0)?.cast_unsigned(),
+                due_ns: number(1)?,
+                latest_ns: number(2)?,
+            },
+            Known::Futex => Meaning::Futex {
+                address: number(0)?.cast_unsigned(),
+                operation: id(1)?,
+                value: id(2)?,
+            },
+            Known::DiskQueued => Meaning::DiskQueued(request()?),
+            Known::DiskIssued => Meaning::DiskIssued(request()?),
+            Known::DiskCompleted => Meaning::DiskCompleted(request()?),
+            Known::PageFault => Meaning::PageFault {
+                address: number(0)?.cast_unsigned(),
+            },
+            Known::DirectReclaimBegin | Known::CgroupReclaimBegin => Meaning::Reclaim {
+                is_of_cgroup: matches!(known, Known::CgroupReclaimBegin),
+                pages: None,
+            },
+            Known::DirectReclaimEnd | Known::CgroupReclaimEnd => Meaning::Reclaim {
+                is_of_cgroup: matches!(known, Known::CgroupReclaimEnd),
+                pages: Some(number(0)?.cast_unsigned()),
+            },
+            Known::CgroupFrozen => Meaning::CgroupFrozen {
+                root: number(0)?,
+                path: text(1)?,
+                is_frozen: number(2)? != 0,
+            },
+            Known::CgroupAttached => Meaning::CgroupAttached {
+                root: number(0)?,
+                path: text(1)?,
+                thread_id: id(2)?,
+            },
         })
     }
 }
 
-/// Returns the meaning of a tracepoint of `irq_vectors`.
+/// Returns the kind of a tracepoint of the subsystem `irq_vectors`. Returns `None` for other tracepoints.
 fn vector(format: &Format) -> Option<Known> {
     if format.system != "irq_vectors" {
         return None;

@@ -1,4 +1,5 @@
-//! Recordings that perf makes now, compared with the events that `perf script` prints of them.
+//! Checks that events in new recordings are equal to the events that `perf script` prints. The tests run perf to make
+//! the recordings.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -8,22 +9,24 @@ use std::process::Command;
 use linux::{EventKind, Meaning, Recording};
 use testdata::perf;
 
-/// Tracepoints of the recordings.
+/// Tracepoints that the tests record.
 const EVENTS: &str = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new,sched:sched_migrate_task,\
     sched:sched_process_exec,sched:sched_process_exit,task:task_newtask,task:task_rename,irq:softirq_entry,\
     irq:softirq_exit,irq_vectors:local_timer_entry,irq_vectors:local_timer_exit,power:cpu_idle";
 
-/// Work of the recordings: a shell runs `true` five times.
+/// Shell script that runs while perf records. It runs `true` five times.
 const WORK: &str = "for i in 1 2 3 4 5; do sleep 0.01; /bin/true; done";
 
-/// Returns the recording of some work of the whole machine. `options` select its form.
+/// Records the whole machine while [`WORK`] runs, and opens the recording. `options` are further options of perf.
+/// Returns `None` if perf cannot record here.
 fn record(folder: &Path, options: &[&str]) -> Option<Recording> {
     let file = perf::record(folder, EVENTS, options, WORK)?;
     let source = etl::FileSource::new(std::fs::File::open(file).unwrap()).unwrap();
     Some(Recording::open(Box::new(source)).unwrap())
 }
 
-/// An event as `perf script` prints it: time, CPU, name, and for a switch the threads and priorities.
+/// Event as `perf script` prints it: time in nanoseconds, CPU, name of the tracepoint, and a text with some of its
+/// values.
 type Printed = (u64, u32, String, String);
 
 /// Returns the events that `perf script` prints, in time order.
@@ -68,7 +71,7 @@ fn printed_values(name: &str, values: &str) -> String {
     let value = |key: &str| {
         let at = values.find(&format!("{key}=")).map(|at| at + key.len() + 1);
         let rest = at.map_or("", |at| &values[at..]);
-        // Names may have spaces; all other values end at a space.
+        // A name may contain spaces. All other values end at a space.
         let end = match key {
             "prev_comm" => rest.find(" prev_pid="),
             "next_comm" => rest.find(" next_pid="),
@@ -107,7 +110,7 @@ fn printed_values(name: &str, values: &str) -> String {
     }
 }
 
-/// Returns the tracepoints that laglab reads, in the form of [`printed`].
+/// Returns the events that laglab reads from a recording, in the form of [`printed`].
 fn read(recording: &Recording) -> Vec<Printed> {
     let mut events = Vec::new();
     for chunk in recording.chunks() {
@@ -180,7 +183,8 @@ fn values(meaning: &Meaning<'_>) -> String {
     }
 }
 
-/// Compares a recording with what perf prints of it.
+/// Records the machine with `options` and checks that laglab reads the events that `perf script` prints. Returns the
+/// recording, or `None` if perf cannot record here.
 fn check(options: &[&str]) -> Option<Recording> {
     let folder = tempfile::tempdir().unwrap();
     let recording = record(folder.path(), options)?;
@@ -260,14 +264,15 @@ fn compressed_records_are_read() {
     assert_eq!(recording.damage(), &linux::Damage::default());
 }
 
-/// Returns the bytes of a recording of some work of the whole machine.
+/// Records the whole machine while [`WORK`] runs. Returns the bytes of the recording, or `None` if perf cannot record
+/// here.
 fn bytes(options: &[&str]) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let file = perf::record(folder.path(), EVENTS, options, WORK)?;
     Some(std::fs::read(file).unwrap())
 }
 
-/// Reads all events; returns their number and the faults.
+/// Reads all events. Returns their number and the faults.
 fn read_all(recording: &Recording) -> (u64, linux::Damage) {
     let (mut events, mut damage) = (0, recording.damage().clone());
     for chunk in recording.chunks() {
@@ -312,13 +317,14 @@ fn a_recording_without_an_end_is_read_as_far_as_it_goes() {
     let (events, damage) = read_all(&Recording::open(Box::new(whole.clone())).unwrap());
     assert_eq!(damage, linux::Damage::default());
 
-    // The header still has the size of the whole.
+    // The header still states the size of the complete data.
     let half = whole[..(offset + size / 2) as usize].to_vec();
     let (some, damage) = read_all(&Recording::open(Box::new(half.clone())).unwrap());
     assert!(some > 0 && some < events, "{some} of {events}");
     assert!(damage.first_fault.is_some());
 
-    // perf was killed: the header has no size, and there are no descriptions of tracepoints.
+    // This file is like the file of a killed perf: its header states no data size, and it has no descriptions of
+    // tracepoints.
     let mut killed = whole.clone();
     killed[48..56].fill(0);
     killed.truncate((offset + size) as usize);
@@ -348,7 +354,8 @@ fn damage(whole: &[u8]) {
     let mut refused = 0;
     for round in 0..300 {
         let mut bytes = whole.to_vec();
-        // Most descriptions are at the beginning and at the end.
+        // Most descriptions are near the start and the end of the file. In a third of the rounds, only the first 4
+        // KiB are changed.
         let limit = match round % 3 {
             0 => 4096.min(bytes.len()),
             _ => bytes.len(),
@@ -392,4 +399,66 @@ fn other_files_are_refused() {
 
 fn read_text(path: &str) -> String {
     std::fs::read_to_string(path).unwrap().trim().to_owned()
+}
+
+/// Writes the part of a recording in a time range to the file `part.data`.
+fn write_part(
+    folder: &Path,
+    recording: &Recording,
+    range: &std::ops::RangeInclusive<u64>,
+) -> linux::Written {
+    let mut part = std::fs::File::create(folder.join("part.data")).unwrap();
+    recording.write_part(range.clone(), &mut part).unwrap()
+}
+
+#[test]
+fn perf_prints_the_same_events_of_a_part() {
+    for options in [&["-g"][..], &["-z"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(recording) = record(folder.path(), options) else {
+            return;
+        };
+        let print = |file: &str| {
+            let fields = "comm,pid,tid,cpu,time,event,ip,sym,trace";
+            perf::run(&["script", "--ns", "-F", fields, "-i", file], folder.path())
+        };
+        let times = printed(folder.path()).into_iter().map(|event| event.0);
+        let times: Vec<u64> = times.collect();
+        let range = times[times.len() / 3]..=times[times.len() * 2 / 3];
+        let written = write_part(folder.path(), &recording, &range);
+        let expected = times.iter().filter(|time| range.contains(time)).count() as u64;
+        assert_eq!(written.samples, expected);
+        assert!(
+            written.others > 10 && written.read > written.samples,
+            "{written:?}"
+        );
+
+        // perf selects the same time range of the whole recording.
+        let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let between = format!("{},{}", seconds(*range.start()), seconds(*range.end()));
+        let fields = "comm,pid,tid,cpu,time,event,ip,sym,trace";
+        let select = [
+            "script",
+            "--ns",
+            "--time",
+            &between,
+            "-F",
+            fields,
+            "-i",
+            "perf.data",
+        ];
+        let selected = perf::run(&select, folder.path());
+        let part = print("part.data");
+        assert!(part.lines().count() as u64 >= expected);
+        for (found, expected) in part.lines().zip(selected.lines()) {
+            assert_eq!(found, expected);
+        }
+        assert_eq!(part.len(), selected.len());
+
+        let source = std::fs::read(folder.path().join("part.data")).unwrap();
+        let part = Recording::open(Box::new(source)).unwrap();
+        assert_eq!(part.damage(), &linux::Damage::default());
+        assert_eq!(part.system(), recording.system());
+        assert!(part.size_bytes() < recording.size_bytes() || options.contains(&"-z"));
+    }
 }

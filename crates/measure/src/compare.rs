@@ -4,7 +4,7 @@
 //! runs yields a ratio of medians. The crate `statistics` compares these ratios.
 
 use serde::Serialize;
-use statistics::looks::{Looks, Spending};
+use statistics::looks::Looks;
 use statistics::{CONFIDENCE, Incomparable, Interval, Margin, Scale, Verdict, paired};
 
 /// Comparison of a method with another method.
@@ -39,9 +39,9 @@ pub(crate) struct Variant<L, M, S> {
     pub setting: S,
 }
 
-/// Returns the index of the reference, with which the variant `of` is compared. If the variants with the same
-/// load have several settings, the reference is the same method under the first setting. Otherwise, the
-/// reference is the first method. Returns `None` for the reference itself.
+/// Returns the index of the reference: the variant with which the variant at the index `of` is compared. Both have
+/// the same load. If the variants with this load have several settings, the reference is the same method under the
+/// first setting. Otherwise, the reference is the first method. Returns `None` for the reference itself.
 pub(crate) fn reference<L: PartialEq, M: PartialEq, S: PartialEq>(
     variants: &[Variant<L, M, S>],
     of: usize,
@@ -79,20 +79,14 @@ pub fn compare(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
 }
 
 /// Compares two methods like [`compare`], but for measurements that end as soon as the result is sure. Such
-/// measurements look at the data repeatedly, and the confidence interval takes this into account. The
-/// interval is therefore wider than the interval of [`compare`]. It changes only at the
+/// measurements look at the data repeatedly, and the confidence interval takes this into account. The interval is
+/// therefore wider than the interval of [`compare`]. The interval changes only at the
 /// [looks](statistics::looks::LOOKS).
 ///
 /// # Errors
 /// Returns the errors of [`compare`]. At least 8 pairs are needed.
 pub(crate) fn compare_so_far(pairs: &[(f64, f64)]) -> Result<Comparison, Incomparable> {
-    /// Number of random sign patterns in the test. The test is exact for any number of patterns.
-    const DRAWS: usize = 10_000;
-
-    let looks = Looks {
-        draws: DRAWS,
-        ..Looks::usual(Spending::Even)
-    };
+    let looks = Looks::running();
     let logs: Vec<f64> = ratios(pairs).map(f64::ln).collect();
     let ratio = looks.interval(&logs).map_err(not_positive)?.map(f64::exp);
     let used = looks.at.iter().rfind(|at| **at <= pairs.len());
@@ -120,7 +114,7 @@ pub(crate) fn positive_interval(
     Ok(centre.map(f64::exp))
 }
 
-/// Replaces an error by its cause. If a logarithm is not finite, the cause is a value that is not positive.
+/// Replaces the error about a logarithm that is not finite with its cause: a value that is not positive.
 fn not_positive(error: Incomparable) -> Incomparable {
     match error {
         Incomparable::NotFinite => Incomparable::NotPositive,

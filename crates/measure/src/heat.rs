@@ -134,7 +134,7 @@ impl HeatAxes {
 #[derive(Debug)]
 pub struct GrowingHeatMap<'a> {
     axes: &'a HeatAxes,
-    /// Class in `map` of the upper bound of each row.
+    /// For each row except the last, the index of the class in `map` to which the upper bound of the row belongs.
     classes: Vec<usize>,
     map: views::HeatMap,
     span_ns: i64,
@@ -159,7 +159,7 @@ impl GrowingHeatMap<'_> {
                 None => self.unknown += 1,
             }
         }
-        // The computation is never cancelled.
+        // No cancellation is requested here, so the call cannot fail.
         let rows = Rows::of(0..known.0.len());
         (self.map.add(&known.0, &known.1, &rows)).expect("not cancelled");
         self.offset_ns = self.offset_ns.saturating_add(length);

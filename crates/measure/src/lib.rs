@@ -27,6 +27,7 @@ mod compare;
 mod cpu;
 mod files;
 mod heat;
+mod late;
 mod machine;
 mod measurement;
 pub mod net;
@@ -48,6 +49,7 @@ pub use files::{
     FilesProbe, UringMode,
 };
 pub use heat::{GrowingHeatMap, HeatAxes, HeatMap, HeatScale, run_length_ns};
+pub use late::{LateSample, LateSamples, system_clock_ns};
 pub use machine::{Machine, Virtualised};
 pub use measurement::{Group, Measurement, SettingGrants, Unavailable};
 pub use pacing::{Lateness, Pacing, Slot};

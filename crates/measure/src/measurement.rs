@@ -126,10 +126,10 @@ impl Group<'_> {
             && of(first) == of(series)
     }
 
-    /// Returns the reference group, with which this group is compared, from `all` groups of the measurement.
-    /// If there are several settings, the reference is the group of the same method under the first setting.
-    /// Otherwise, the reference is the group of the first method with the same phase, requested duration,
-    /// size and pace. Returns `None` for the reference itself.
+    /// Returns the reference group, with which this group is compared, from `all` groups of the measurement. The
+    /// reference has the same phase, requested duration, size, cache state and pace as this group. If such groups
+    /// have several settings, the reference is the group of the same method under the first setting. Otherwise, the
+    /// reference is the group of the first method. Returns `None` for the reference itself.
     pub fn reference<'g, 'm>(&self, all: &'g [Group<'m>]) -> Option<&'g Group<'m>> {
         let variants: Vec<_> = all.iter().map(Group::variant).collect();
         let of = all
@@ -170,7 +170,8 @@ impl Group<'_> {
         self.summary(|sample| sample.start_ns.checked_sub(sample.intended_start_ns))
     }
 
-    /// Returns the statistics of one value of each sample. Neighbouring samples of a run depend on each other.
+    /// Returns the statistics of one value of each sample. Neighbouring samples of a run depend on each other, so
+    /// they count as fewer independent samples.
     fn summary(&self, value: impl Fn(&Sample) -> Option<i64>) -> Summary {
         let samples = self.runs.iter().flat_map(|run| &run.samples);
         let all = Percentiles::from_latencies(samples.map(&value));
@@ -191,8 +192,9 @@ impl Group<'_> {
         all
     }
 
-    /// Compares the median of each run with the median of the run with the same number in another
-    /// group. `goal` is the goal of the measurement.
+    /// Compares the median of each run with the median of the run with the same number in another group. `goal` is
+    /// the goal of the measurement. If it is [`Goal::Sure`], the measurement has looked at the data repeatedly, and
+    /// the confidence interval takes this into account.
     ///
     /// # Errors
     /// Returns an error if the groups share too few run numbers, or if a median is not positive.

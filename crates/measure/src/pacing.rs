@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(over(500 * MS), 556);
         assert_eq!(responses[999], MS / 10);
         assert_eq!(responses[2_500], MS / 10);
-        // Each late sample starts when the previous sample ends, 0.1 ms before its own end. The start of the
-        // k-th sample is therefore 999.9 − 0.9 k ms late. This delay is at least one slot (1 ms) up to k =
-        // 1,109. A pacing that hides stalls would count no missed samples.
+        // Each late sample starts when the previous sample ends, and takes 0.1 ms. The start of the k-th sample is
+        // therefore 999.9 − 0.9 k ms late. This delay is at least one slot (1 ms) up to k = 1,109. A pacing that hides
+        // stalls would count no missed samples.
         assert_eq!(lateness.worst_ns, late(1) - MS / 10);
         assert_eq!(lateness.missed, 1_109);
     }

@@ -5,7 +5,8 @@ use statistics::{CONFIDENCE, quantile};
 
 use crate::Sample;
 
-/// Number of bits that keep 3 decimal digits. The relative error is at most 1/2,048.
+/// Number of bits of a latency that are kept after its leading 1 bit. They keep 3 decimal digits: the relative error
+/// is at most 1/2,048.
 const BITS: u32 = 10;
 
 /// Distribution of latencies, and number of samples without a latency. The latencies are exact to 3 digits.
@@ -37,17 +38,18 @@ pub struct Summary {
     pub p50_ns: Option<i64>,
     /// 90 % quantile of the latencies in nanoseconds.
     pub p90_ns: Option<i64>,
-    /// 99 % quantile; `None` with fewer than 368 independent samples, which do not bound it.
+    /// 99 % quantile in nanoseconds. `None` if there are fewer than 368 independent samples, because the quantile
+    /// then has no upper bound.
     pub p99_ns: Option<i64>,
-    /// Lower and upper bound of the 99 % quantile, with 95 % confidence.
+    /// Lower and upper bound of the 99 % quantile in nanoseconds, with 95 % confidence.
     pub p99_bounds_ns: Option<[i64; 2]>,
-    /// 99.9 % quantile; `None` with fewer than 3,688 independent samples.
+    /// 99.9 % quantile in nanoseconds. `None` if there are fewer than 3,688 independent samples.
     pub p99_9_ns: Option<i64>,
-    /// Lower and upper bound of the 99.9 % quantile, with 95 % confidence.
+    /// Lower and upper bound of the 99.9 % quantile in nanoseconds, with 95 % confidence.
     pub p99_9_bounds_ns: Option<[i64; 2]>,
-    /// 99.99 % quantile; `None` with fewer than 36,887 independent samples.
+    /// 99.99 % quantile in nanoseconds. `None` if there are fewer than 36,887 independent samples.
     pub p99_99_ns: Option<i64>,
-    /// Lower and upper bound of the 99.99 % quantile, with 95 % confidence.
+    /// Lower and upper bound of the 99.99 % quantile in nanoseconds, with 95 % confidence.
     pub p99_99_bounds_ns: Option<[i64; 2]>,
     /// Maximum latency in nanoseconds.
     pub max_ns: Option<i64>,
@@ -99,14 +101,17 @@ impl Percentiles {
         self.quantile(0.5)
     }
 
-    /// Returns the usual statistics. `independent` returns the number of independent samples that the samples are
-    /// worth for the question whether a sample exceeds a latency. High quantiles are stated only with their bounds.
+    /// Returns the usual statistics. Samples may depend on each other and then count as fewer independent samples.
+    /// `independent` returns this smaller number for a latency in nanoseconds: the number of independent samples that
+    /// are equally good for an estimate of the share of samples above the latency. A high quantile is `None` if this
+    /// number is too small for bounds of the quantile.
     pub fn summary(&self, independent: impl Fn(i64) -> u64) -> Summary {
         let count = self.count();
         let bounded = |fraction| {
             let value = self.quantile(fraction)?;
             let least = quantile::least_samples(fraction, CONFIDENCE);
-            // Most measurements are too short, whatever their dependence is.
+            // With fewer than `least` samples, there are also too few independent samples, so `independent` is not
+            // called. Most measurements are this short.
             let independent = (count >= least).then(|| independent(value).min(count))?;
             let ranks = quantile::bounds(independent, fraction, CONFIDENCE);
             let at = |rank: u64| self.quantile(rank as f64 / independent as f64);
@@ -190,13 +195,14 @@ mod tests {
         }
     }
 
-    /// Published ranks: of 1,000 independent samples, the 983rd and the 997th bound p99.
+    /// Checks the bounds against published ranks: of 1,000 independent samples, the 983rd and the 997th bound p99.
     #[test]
     fn bounds_are_those_of_the_independent_samples() {
         let percentiles = Percentiles::from_latencies((1..=1_000).map(Some));
         let bounds = |independent| percentiles.summary(|_| independent).p99_bounds_ns;
         assert_eq!(bounds(1_000), Some([983, 997]));
-        // Of 368, the 360th and the last: shares of .978 and 1 of all samples.
+        // Of 368 independent samples, the 360th and the last bound p99. As shares of all samples, these ranks are
+        // .978 and 1.
         assert_eq!(bounds(368), Some([979, 1_000]));
         assert_eq!(bounds(367), None);
         assert_eq!(percentiles.summary(|_| 367).p99_ns, None);

@@ -76,10 +76,18 @@ pub enum End {
 }
 
 impl Plan {
-    /// Calls `run` for every run until the plan is done. `run` returns the median latency of the run, if
-    /// there is one. `references` has one entry per method: the index of the method with which this method is
-    /// compared, if there is one. If a method had no median in the last `Comparison::MIN_PAIRS` rounds, it no
-    /// longer delays the end.
+    /// Plan of a pilot: one round without a warm-up. The round may take any time.
+    pub const ONE_ROUND: Plan = Plan {
+        warm_up: 0,
+        at_least: 1,
+        at_most: 1,
+        time: Duration::MAX,
+        goal: None,
+    };
+
+    /// Calls `run` for every run until the plan is done. `run` returns the median latency of the run, if there is one.
+    /// `references` has one entry per method: the index of the reference method, or `None` if there is no reference. A
+    /// method without a median in the last `Comparison::MIN_PAIRS` rounds no longer delays the end.
     ///
     /// # Errors
     /// Returns the first error of `run`.
@@ -140,8 +148,9 @@ impl Plan {
 /// chance. With 95 %, the interval would therefore contain the true value in only 92.0 to 93.2 % of cases.
 const STOP_CONFIDENCE: f64 = 0.97;
 
-/// Returns true if the median of each method is known to the fraction `share`. Ignores methods without a
-/// recent median. Returns false if no method has a recent median.
+/// Returns true if the median of each method has the precision `share`: half the width of its confidence interval is
+/// at most this fraction of the median. Ignores methods without a recent median. Returns false if no method has a
+/// recent median.
 fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
     let mut there = medians.iter().filter(|of| is_there(of)).peekable();
     there.peek().is_some()
@@ -239,8 +248,8 @@ mod tests {
         // The plan needs one warm-up round and 8 counted rounds. Six runs are too few for 97 % confidence,
         // and the next check is after eight rounds.
         assert_eq!((steady.len(), end), (3 * 9, End::Precision));
-        // The medians of one method vary between 1,000 and 1,500, so the plan runs all rounds.
-        // After 50 runs, the median of this method is known to only 4 %.
+        // The medians of one method vary between 1,000 and 1,500, so the plan runs all rounds. After 50 runs, the
+        // precision of this method's median is only 4 %.
         let (jumping, end) = turns(plan, &|| false, |turn| match (turn.method, turn.run) {
             (1, Some(run)) => 1_000.0 + f64::from(run * 37 % 50) * 10.0,
             _ => 1_000.0,
@@ -296,7 +305,8 @@ mod tests {
             1 => 1.1 * scattered(turn),
             _ => scattered(turn),
         });
-        // Six pairs are too few, because six equal signs may be chance. The next check is after eight rounds.
+        // Six pairs are too few: even if all six differences have the same sign, this may be chance. The next check is
+        // after eight rounds. With the warm-up, each of the three methods has nine runs.
         assert_eq!((sure.len(), end), (3 * 9, End::Sure));
         // The runs of one method scatter by 20 % around the reference, so 64 rounds cannot exclude
         // a difference of 2 %.

@@ -1,5 +1,5 @@
-//! Tests of the file probe with their own sets of files: every method reads all bytes, and errors
-//! name the file. Unsafe code is allowed to load the stand-in for I/O rings.
+//! Tests of the file probe: every method reads all bytes, and errors name the file. Each test creates its set of files.
+//! Unsafe code is allowed to load the stand-in for I/O rings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,6 +52,7 @@ fn probe(folder: &Path, caches: &[CacheState]) -> FilesProbe {
         plan: TWO_ROUNDS,
         scheduling: Scheduling::default(),
         rings: standin(),
+        late: None,
     }
 }
 

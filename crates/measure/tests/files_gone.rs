@@ -49,6 +49,7 @@ fn a_method_that_fails_in_a_round_is_dropped() {
         },
         scheduling: Scheduling::default(),
         rings: None,
+        late: None,
     };
     // `stop` is called before each of the three runs of a round, and after the last run. The fourth call is
     // therefore at the end of the first round.

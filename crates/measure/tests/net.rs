@@ -537,6 +537,7 @@ fn plan(route: Route) -> RoundTripPlan {
         patience: Duration::from_secs(1),
         with_peer: false,
         plan: TURNS,
+        late: None,
     }
 }
 

@@ -55,6 +55,7 @@ fn plan(testbed: Testbed, family: Family, carriers: &[Carrier], size: usize) -> 
             time: Duration::MAX,
             goal: None,
         },
+        late: None,
     }
 }
 

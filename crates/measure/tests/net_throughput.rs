@@ -1,5 +1,5 @@
-//! Tests of the throughput to a counter, as on another machine: over the loopback interface and
-//! between network namespaces.
+//! Tests of throughput measurements to a counter, the receiving end that normally runs on another machine. The
+//! packets go over the loopback interface, or from one network namespace to another.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -212,8 +212,8 @@ fn invalid_requests_are_refused_and_others_served() {
     assert_eq!((counted.runs, counted.others), (2, 9));
 }
 
-/// Sends foreign packets twice: first during a run, and then after the source has reported the end of
-/// sending. Packets of the source still arrive at the second time.
+/// Sends foreign packets twice: during a run, and after the source has reported the end of sending. After this
+/// report, the counter still counts late packets of the source, so it must still reject foreign packets.
 #[test]
 fn foreign_packets_are_not_counted() {
     for method in ["blocking", "sendto"] {

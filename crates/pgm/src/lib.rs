@@ -6,8 +6,8 @@
 //! |---|---|
 //! | [`wire`] | the wire format |
 //! | [`fec`] | forward error correction |
-//! | [`Source`], [`Receiver`] | sending and receiving side of the protocol, without I/O |
-//! | [`Socket`] | sending and receiving side on network sockets |
+//! | [`Source`], [`Receiver`] | sender and receiver of the protocol, without I/O |
+//! | [`Socket`] | sender, receiver or both, on network sockets |
 
 mod congestion;
 pub mod fec;

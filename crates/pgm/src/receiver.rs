@@ -216,8 +216,8 @@ impl Receiver {
         to.map(|to| Transmit {
             to,
             size: out.len() - start,
-            // Routers need not inspect the packet, because it goes to the address of its recipient or stays
-            // in the local network.
+            // Routers need not inspect the packet, because the packet is for a single address or stays in the local
+            // network.
             router_alert: false,
         })
     }

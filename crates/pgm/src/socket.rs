@@ -158,7 +158,7 @@ struct Train {
     /// for a later call.
     ready: usize,
     to: Option<(Destination, bool)>,
-    /// Destination of the packet after `ready`.
+    /// Destination of the packet after `ready`, and true if this packet needs the Router Alert option.
     next: Option<(Destination, bool)>,
 }
 
@@ -190,7 +190,8 @@ pub enum Received {
     WouldBlock,
     /// There is no work until a packet arrives or this time has passed.
     TimerPending(Duration),
-    /// The session was closed, and the time for repairs is over.
+    /// The session was closed, and the time for repairs is over. Only a socket without a receiver returns this
+    /// value.
     End,
 }
 
@@ -373,7 +374,9 @@ impl Socket {
     }
 
     /// Ends the session: sends the waiting packets, and then announces the end. After this call, continue to
-    /// call [`Socket::recv`] until it returns [`Received::End`], because `recv` serves repairs.
+    /// call [`Socket::recv`], because `recv` serves repairs. Without a receiver, call it until it returns
+    /// [`Received::End`]. A socket with a receiver never returns `End`, because it still receives from other sources;
+    /// call `recv` at least for the time [`SourceConfig::linger`].
     pub fn close(&mut self) {
         if let Some(source) = &mut self.source {
             source.close();

@@ -49,8 +49,7 @@ pub struct Source {
     spm_sqn: Sqn,
     repairs: Repairs,
     parity: ParityGroups,
-    /// Number of repairs sent since the last original packet. Only repairs count that were sent while packets
-    /// of both kinds were waiting.
+    /// Number of repairs sent since the last original packet.
     repairs_in_turn: u32,
     rate: Option<TokenBucket>,
     back_off: Option<BackOff>,
@@ -84,10 +83,18 @@ pub enum SendError {
     },
     /// The message needs more packets than the window holds.
     #[error("the message needs {packets} packets; the window holds {max}")]
-    TooLong {
+    TooManyPackets {
         /// Number of packets that the message needs.
         packets: usize,
         /// Number of packets that the window holds.
+        max: usize,
+    },
+    /// The message has more bytes than the window holds, or its length does not fit into 32 bits.
+    #[error("the message has {bytes} bytes; at most {max} are possible")]
+    TooManyBytes {
+        /// Number of bytes of the message.
+        bytes: usize,
+        /// Maximum number of bytes.
         max: usize,
     },
     /// The session was closed.
@@ -237,9 +244,9 @@ impl Source {
         self.repairs.confirm(now, confirmation);
     }
 
-    /// Ends the session: sends the waiting packets, announces the end, and serves repairs for the time of
-    /// [`SourceConfig::linger`]. With congestion control, the wait is limited: if no receiver acknowledges
-    /// for this time after the call, the source drops the packets that still wait.
+    /// Ends the session: sends the waiting packets, announces the end, and then serves repairs for the time
+    /// [`SourceConfig::linger`]. With congestion control, the source drops the packets that still wait if no receiver
+    /// acknowledges for two timeouts and then for the time `linger`.
     pub fn close(&mut self) {
         if self.end.is_none() {
             self.end = Some(End {

@@ -9,8 +9,8 @@ pub struct Transmit {
     pub to: Destination,
     /// Size of the packet in bytes.
     pub size: usize,
-    /// True if network elements such as routers must inspect the packet. If the packet is sent over raw IP,
-    /// it then carries the Router Alert option.
+    /// True if network elements such as routers must inspect the packet. Over raw IP, such a packet carries the Router
+    /// Alert option.
     pub router_alert: bool,
 }
 

@@ -46,7 +46,7 @@ fn receiver_config(config: &SocketConfig) -> ReceiverConfig {
     }
 }
 
-/// Returns messages of two groups. The first messages have different lengths, from empty to several packets
+/// Returns messages of two kinds. The first messages have different lengths, from empty to several packets
 /// long. Then follow many messages of equal length, which one call can send together.
 fn messages() -> Vec<Vec<u8>> {
     let mut rng = Rng(77);
@@ -264,6 +264,87 @@ fn packets_carry_their_mark() {
     });
     // The mark is in the upper six bits (RFC 2474).
     assert_eq!(class, Some(46 << 2));
+}
+
+/// Checks that a receiver's request to the group stays in the local network: its hop limit is 1 (RFC 3208, appendix
+/// C). The system reports the hop limit to an ordinary socket.
+#[cfg(target_os = "linux")]
+#[test]
+fn requests_to_the_group_have_one_hop() {
+    use std::{
+        io::IoSliceMut,
+        net::{Ipv4Addr, SocketAddrV4},
+        os::fd::AsRawFd,
+    };
+
+    use nix::sys::socket::{
+        ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
+    };
+
+    /// Type of an SPMR, at offset 4 of a packet (RFC 3208).
+    const SPMR: u8 = 0x0c;
+
+    let (unicast, multicast) = ports(6);
+    let at = SocketConfig {
+        hops: 5,
+        ..config("127.0.0.2", Encapsulation::Udp { unicast, multicast })
+    };
+    let group: Ipv4Addr = GROUP.parse().unwrap();
+    let other = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+    other.set_reuse_address(true).unwrap();
+    other
+        .bind(&SocketAddrV4::new(group, multicast).into())
+        .unwrap();
+    other
+        .join_multicast_v4(&group, &Ipv4Addr::LOCALHOST)
+        .unwrap();
+    setsockopt(&other, sockopt::Ipv4RecvTtl, &true).unwrap();
+
+    let mut receiver =
+        Socket::open(&at, Some(source_config(&at)), Some(receiver_config(&at))).unwrap();
+    // The packet belongs to an unknown session, so the receiver requests an SPM of this session.
+    let mut bytes = Vec::new();
+    let packet = Packet {
+        source_port: 4_321,
+        destination_port: 7_500,
+        gsi: Gsi(*b"abcdef"),
+        parity: false,
+        variable_length: false,
+        body: Body::Odata(Data {
+            sqn: Sqn(1),
+            trail: Sqn(1),
+        }),
+        options: Options::default(),
+        payload: b"one",
+    };
+    packet.write(Dialect::Rfc3208, &mut bytes);
+    let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    sender.set_multicast_loop_v4(true).unwrap();
+    socket2::SockRef::from(&sender)
+        .set_multicast_if_v4(&Ipv4Addr::LOCALHOST)
+        .unwrap();
+    sender.send_to(&bytes, (GROUP, multicast)).unwrap();
+
+    let begun = Instant::now();
+    let hops = loop {
+        assert!(begun.elapsed() < Duration::from_secs(10), "no request");
+        receiver.recv().unwrap();
+        receiver.wait(Some(Duration::from_millis(1))).unwrap();
+        let mut room = [0; 2_000];
+        let mut parts = [IoSliceMut::new(&mut room)];
+        let mut control = nix::cmsg_space!(i32);
+        let (socket, flags) = (other.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
+        let received = recvmsg::<SockaddrStorage>(socket, &mut parts, Some(&mut control), flags);
+        let Ok(received) = received else { continue };
+        let hops = received.cmsgs().unwrap().find_map(|told| match told {
+            ControlMessageOwned::Ipv4Ttl(hops) => Some(hops),
+            _ => None,
+        });
+        if room[4] == SPMR {
+            break hops;
+        }
+    };
+    assert_eq!(hops, Some(1));
 }
 
 /// Checks that an unreachable address for requests does not end a receiver. Any member of the group can name

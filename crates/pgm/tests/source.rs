@@ -812,7 +812,18 @@ fn a_message_longer_than_the_window_is_refused() {
     });
     assert_eq!(
         source.send(&[0; 6_000]),
-        Err(SendError::TooLong { packets: 5, max: 4 })
+        Err(SendError::TooManyPackets { packets: 5, max: 4 })
     );
     assert!(source.send(&[0; 4 * 1424]).is_ok());
+    let mut source = begun(SourceConfig {
+        window: WindowLimit {
+            bytes: Some(5_000),
+            ..window(100)
+        },
+        ..config()
+    });
+    let error = source.send(&[0; 6_000]).unwrap_err();
+    let message = "the message has 6000 bytes; at most 5000 are possible";
+    assert_eq!(error.to_string(), message);
+    assert!(source.send(&[0; 5_000]).is_ok());
 }

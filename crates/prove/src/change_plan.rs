@@ -1,7 +1,7 @@
 //! Plans of measurements before and after a change of settings, and their verdict.
 //!
-//! A [`MeasurePlan`] is the file `measure.toml` in the folder of a plan of `laglab tune`. [`verdict`] checks
-//! that the measurements and traces of both sides match the plan. Then it states whether the change helped.
+//! A [`MeasurePlan`] is the file `measure.toml` in the folder of a plan of `laglab tune`. [`verdict`] checks that the
+//! measurements and traces of both sides match the plan. Then it answers the question whether the change helped.
 
 mod ask;
 mod measurements;
@@ -54,7 +54,7 @@ pub struct Change {
     pub from: String,
     /// Value after the change.
     pub to: String,
-    /// Events that make the change take effect. Each of them is sufficient.
+    /// Events that make the change take effect. One of them is enough.
     pub takes_effect: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ impl Probe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
-    /// Kind of times in the traces. These times are compared.
+    /// Kind of the compared times.
     pub times: Times,
     /// Name of the compared program or module. `None` if all programs or modules are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ pub struct Recording {
     pub reasons: Vec<Reason>,
 }
 
-/// Kind of times in traces. These times are compared.
+/// Kind of times in traces that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Times {
@@ -197,8 +197,13 @@ pub struct NotShown {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The file is not TOML, or does not have the fields of a plan.
-    #[error("not a plan of measurements: {0}")]
-    Form(#[from] toml::de::Error),
+    #[error("not a plan of measurements: line {line}: {what}")]
+    Form {
+        /// Number of the line, from 1.
+        line: usize,
+        /// Description of the fault.
+        what: String,
+    },
     /// The file has another version.
     #[error(
         "unsupported version {found} of a plan of measurements: this program reads version {}",
@@ -229,7 +234,14 @@ impl MeasurePlan {
     /// # Errors
     /// Returns an error if the text is not a plan, or if a number is out of range.
     pub fn parse(text: &str) -> Result<MeasurePlan, PlanError> {
-        let plan: MeasurePlan = toml::from_str(text)?;
+        let plan: MeasurePlan = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let before = text.get(..start).unwrap_or(text);
+            PlanError::Form {
+                line: before.matches('\n').count() + 1,
+                what: error.message().replace('\n', " "),
+            }
+        })?;
         if plan.version != Self::VERSION {
             return Err(PlanError::Version {
                 found: plan.version,

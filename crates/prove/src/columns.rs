@@ -1,5 +1,7 @@
 //! Runs from columns of CSV and Parquet files that other programs wrote.
 
+use std::fs::File;
+use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use crate::runs::Growing;
@@ -24,10 +26,42 @@ pub struct Columns {
 /// Returns an error if the file cannot be read, lacks a column, or has a column of another type or a value that
 /// is not a number.
 pub fn read(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
-    match tables::is_parquet(file) {
+    let groups = match tables::is_parquet(file) {
         true => stored::read(file, columns),
         false => read_csv(file, columns),
+    }?;
+    match groups.len() {
+        0 => Err(Error::format(
+            file,
+            "it has columns, but no rows; give a file with values",
+        )),
+        1..=MOST_GROUPS => Ok(groups),
+        _ => Err(too_many_groups(file)),
     }
+}
+
+/// Maximum number of groups of a file. If a column has more values, it probably contains names of runs or times.
+const MOST_GROUPS: usize = 1_000;
+
+fn too_many_groups(file: &Path) -> Error {
+    Error::format(
+        file,
+        format!(
+            "more than {MOST_GROUPS} things are measured; give the column with the names of the measured things with --by"
+        ),
+    )
+}
+
+/// Maximum number of characters of a cell that an error message shows.
+const SHOWN: usize = 40;
+
+/// Returns a cell for an error message.
+fn shown(cell: &str) -> String {
+    let mut shown: String = cell.chars().take(SHOWN).collect();
+    if shown.len() < cell.len() {
+        shown.push('…');
+    }
+    wording::Printable(&shown).to_string()
 }
 
 fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
@@ -55,11 +89,36 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
         kind => failed(format!("{kind:?}; give a CSV file with a header line")),
     }
     };
-    let mut reader = csv::Reader::from_path(file).map_err(csv_failed)?;
-    let headings = reader.headers().map_err(csv_failed)?.clone();
+    let io_failed = |source: io::Error| Error::Io {
+        file: file.to_owned(),
+        source,
+    };
+    let input: Box<dyn Read> = Box::new(File::open(file).map_err(io_failed)?);
+    let mut reader = csv::Reader::from_reader(input);
+    let mut headings = reader.headers().map_err(csv_failed)?.clone();
+    if headings.len() == 1 && headings[0].trim() == columns.value {
+        let bytes = std::fs::read(file).map_err(io_failed)?;
+        let input: Box<dyn Read> = Box::new(Cursor::new(with_empty_cells(&bytes)));
+        reader = csv::Reader::from_reader(input);
+        headings = reader.headers().map_err(csv_failed)?.clone();
+    }
     let place = |name: &str| {
-        let found = headings.iter().position(|heading| heading.trim() == name);
-        found.ok_or_else(|| failed(no_column(name, headings.iter().map(str::trim))))
+        let mut found = (0..headings.len()).filter(|at| headings[*at].trim() == name);
+        let (first, second) = (found.next(), found.next());
+        if second.is_some() {
+            return Err(failed(several_columns(name)));
+        }
+        first.ok_or_else(|| {
+            // A file with other separators seems to have only one column.
+            let is_other = headings.len() == 1 && headings[0].contains([';', '\t']);
+            let what = no_column(name, headings.iter().map(str::trim));
+            failed(match is_other {
+                true => {
+                    format!("{what}; separate columns by commas, and write decimals with a point")
+                }
+                false => what,
+            })
+        })
     };
     let value_at = place(&columns.value)?;
     let run_at = columns.run.as_deref().map(place).transpose()?;
@@ -71,23 +130,34 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
     while reader.read_record(&mut row).map_err(csv_failed)? {
         let cell = |at: usize| row.get(at).unwrap_or_default().trim();
         let group = growing.group(by_at.map_or(columns.value.as_str(), cell), unit);
-        let new = |name| Run::new(name, Vec::new(), 0);
+        let new = |name| {
+            let mut run = Run::new(name, Vec::new(), 0);
+            run.began = i64::try_from(number).ok();
+            run
+        };
         let run = match run_at {
             Some(run) => growing.run(group, cell(run), new),
             // Each row gets a different number as its name, also across groups. So runs of different groups
             // do not form pairs.
-            None => growing.run(group, &number.to_string(), new),
+            None => growing.run(group, &(number + 1).to_string(), new),
         };
         number += 1;
+        if growing.groups.len() > MOST_GROUPS {
+            return Err(too_many_groups(file));
+        }
         let text = cell(value_at);
         let value = match text.parse::<f64>() {
             _ if text.is_empty() => None,
-            Ok(value) if value.is_finite() => Some(value * factor),
-            _ => {
+            Ok(value) if is_comparable(value * factor) => Some(value * factor),
+            wrong => {
                 let line = row.position().map_or(number + 1, csv::Position::line);
+                let (what, advice) = match wrong {
+                    Ok(value) if value.is_finite() => ("too large or too small", RANGE),
+                    _ => ("not a finite number", "leave cells without a value empty"),
+                };
                 return Err(failed(format!(
-                    "line {line}: `{}` in the column `{}` is not a finite number",
-                    wording::Printable(text),
+                    "line {line}: `{}` in the column `{}` is {what}; {advice}",
+                    shown(text),
                     columns.value
                 )));
             }
@@ -95,6 +165,43 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
         growing.groups[group].runs[run].push(value);
     }
     Ok(growing.groups)
+}
+
+/// Replaces the blank lines of a CSV file with one column by empty cells. In a file with one column, a blank line is a
+/// row without a value, but a reader of CSV skips blank lines. Blank lines before the first and after the last row stay
+/// left out.
+fn with_empty_cells(bytes: &[u8]) -> Vec<u8> {
+    let bytes = bytes.trim_ascii();
+    let mut filled = Vec::with_capacity(bytes.len() + 1);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let line = line.trim_ascii();
+        match line {
+            [] => filled.extend_from_slice(b"\"\""),
+            line => filled.extend_from_slice(line),
+        }
+        filled.push(b'\n');
+    }
+    filled
+}
+
+/// Magnitudes of the values that can be compared. Squares and ratios of greater or smaller values are infinite or 0.
+const COMPARABLE: std::ops::RangeInclusive<f64> = 1e-150..=1e150;
+
+/// Advice for values that cannot be compared.
+pub(crate) const RANGE: &str =
+    "give 0, or values whose size is between 1e-150 and 1e150, with times in nanoseconds";
+
+/// Returns true if a value can be compared. It must be in its final unit.
+pub(crate) fn is_comparable(value: f64) -> bool {
+    value == 0.0 || COMPARABLE.contains(&value.abs())
+}
+
+/// Describes a name that several columns have, for an error message.
+pub(crate) fn several_columns(name: &str) -> String {
+    format!(
+        "it has several columns named `{}`; rename them, so that each has another name",
+        wording::Printable(name)
+    )
 }
 
 /// Describes a missing column for an error message.
@@ -106,6 +213,9 @@ pub(crate) fn no_column<'n>(name: &str, known: impl Iterator<Item = &'n str>) ->
         .take(MOST)
         .map(|name| wording::Printable(name).to_string())
         .collect();
+    if known.is_empty() {
+        return "it is empty; give a file with a header line and rows".to_owned();
+    }
     format!(
         "it has no column `{}`; its columns are {}",
         wording::Printable(name),

@@ -28,6 +28,16 @@ pub enum Error {
     /// The groups of runs to compare cannot be selected.
     #[error("{0}")]
     Sides(String),
+    /// A side has no run with a value.
+    #[error(
+        "cannot compare {name}: no run {when} the change has a value; give a measurement with values for each side"
+    )]
+    NoValues {
+        /// Name of the measured thing.
+        name: String,
+        /// Side without values: "before" or "after".
+        when: &'static str,
+    },
 }
 
 impl Error {

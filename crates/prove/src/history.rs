@@ -1,7 +1,8 @@
 //! Changes in a history of measurements.
 
 use serde::Serialize;
-use statistics::change_points::changes;
+use statistics::change_points::{changes, least_p};
+use statistics::dependence::{beside_changes, beside_changes_error};
 use statistics::planning::samples_per_run;
 use statistics::shift_function::RunQuantiles;
 
@@ -17,6 +18,8 @@ pub struct History {
     pub unit: Unit,
     /// Names of the points, in order: files, or runs of one file.
     pub points: Vec<String>,
+    /// Names of the points that are left out, because they have no value.
+    pub left_out: Vec<String>,
     /// History of each metric.
     pub lines: Vec<HistoryLine>,
 }
@@ -32,6 +35,9 @@ pub struct HistoryLine {
     pub segments: Vec<Segment>,
     /// Reason why changes were not searched for. `None` if they were searched for.
     pub not_searched: Option<String>,
+    /// Correlation of neighbouring points, if chance hardly explains it; otherwise `None`. A correlation shows that the
+    /// history drifts, and the search may report drift as changes.
+    pub correlation: Option<f64>,
 }
 
 /// Segment of a history in which a metric did not change.
@@ -52,6 +58,43 @@ struct Points {
     points: Vec<(String, Vec<Run>)>,
 }
 
+/// Points of one measured thing, with the quantiles of their runs that have values.
+struct ReadPoints {
+    name: String,
+    unit: Unit,
+    points: Vec<String>,
+    /// Names of the points without a value.
+    left_out: Vec<String>,
+    runs: Vec<Vec<RunQuantiles>>,
+}
+
+impl ReadPoints {
+    fn read(of: Points) -> Result<ReadPoints, Error> {
+        let mut read = ReadPoints {
+            name: of.name,
+            unit: of.unit,
+            points: Vec::new(),
+            left_out: Vec::new(),
+            runs: Vec::new(),
+        };
+        for (name, runs) in of.points {
+            let mut runs = quantiles(&runs)?;
+            runs.retain(|run| run.samples > 0);
+            match runs.is_empty() {
+                true => read.left_out.push(name),
+                false => {
+                    read.points.push(name);
+                    read.runs.push(runs);
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Correlation of neighbouring points, in standard errors. Above this limit, the points count as dependent.
+const SURE: f64 = 2.0;
+
 /// Minimum number of points in which a change can be found. A change needs 5 points on each side.
 const LEAST_POINTS: usize = 10;
 
@@ -61,8 +104,8 @@ const MOST_POINTS: usize = 1_000;
 /// Quantiles whose histories are shown.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// Probability that at least one change is found in histories without changes. All metrics of all measured
-/// things together have this probability.
+/// Maximum probability that a change is found although no history has a change. It holds for all metrics of all
+/// measured things together.
 const ALPHA: f64 = 0.05;
 
 /// Searches for changes in the histories of all measured things. If there are several files, each file is a
@@ -94,21 +137,17 @@ pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error
     if all.is_empty() {
         return Err(Error::Sides("there are no runs in the files".to_owned()));
     }
-    let read = all.into_iter().map(|of| {
-        let runs = of.points.iter().map(|(_, runs)| quantiles(runs));
-        let runs: Vec<Vec<RunQuantiles>> = runs.collect::<Result<_, Error>>()?;
-        Ok((of, runs))
-    });
-    let read: Vec<(Points, Vec<Vec<RunQuantiles>>)> = read.collect::<Result<_, Error>>()?;
-    let count: usize = read.iter().map(|(_, runs)| metrics(runs).len()).sum();
-    let alpha = ALPHA / count.max(1) as f64;
-    let history = |(of, runs): (Points, Vec<Vec<RunQuantiles>>)| History {
-        lines: (metrics(&runs).into_iter())
-            .map(|metric| HistoryLine::of(metric, &runs, alpha))
+    let read: Vec<ReadPoints> =
+        (all.into_iter().map(ReadPoints::read)).collect::<Result<_, _>>()?;
+    let count: usize = read.iter().map(|of| metrics(&of.runs).len()).sum();
+    let history = |of: ReadPoints| History {
+        lines: (metrics(&of.runs).into_iter())
+            .map(|metric| HistoryLine::of(metric, &of.runs, count))
             .collect(),
         name: of.name,
         unit: of.unit,
-        points: of.points.into_iter().map(|(name, _)| name).collect(),
+        points: of.points,
+        left_out: of.left_out,
     };
     Ok(read.into_iter().map(history).collect())
 }
@@ -126,7 +165,9 @@ fn metrics(points: &[Vec<RunQuantiles>]) -> Vec<Metric> {
 }
 
 impl HistoryLine {
-    fn of(metric: Metric, points: &[Vec<RunQuantiles>], alpha: f64) -> HistoryLine {
+    /// Searches the history of a metric for changes. `count` is the number of histories that are searched at once.
+    fn of(metric: Metric, points: &[Vec<RunQuantiles>], count: usize) -> HistoryLine {
+        let alpha = ALPHA / count.max(1) as f64;
         let value = |runs: &Vec<RunQuantiles>| {
             let each = runs.iter().filter_map(|run| run.at(metric.share()));
             median(&each.collect::<Vec<f64>>())
@@ -135,11 +176,20 @@ impl HistoryLine {
         let values: Vec<f64> = points.iter().filter_map(value).collect();
         let not_searched = match values.len() {
             few @ 0..LEAST_POINTS => Some(format!(
-                "too few points: {few}; a change needs 5 on each side"
+                "too few points ({few}; a change needs 5 on each side)"
             )),
             many if many > MOST_POINTS => Some(format!(
-                "too many points: {many}; the maximum is {MOST_POINTS}"
+                "too many points ({many}; the maximum is {MOST_POINTS})"
             )),
+            points if least_p(points) > alpha => {
+                let enough = (points..MOST_POINTS).find(|points| least_p(*points) <= alpha);
+                Some(match enough {
+                    Some(enough) => format!(
+                        "too few points for {count} metrics at once ({points}; they need {enough})"
+                    ),
+                    None => format!("too many metrics at once: {count}; give files with fewer"),
+                })
+            }
             _ => None,
         };
         let is_positive = values.iter().all(|value| *value > 0.0);
@@ -147,10 +197,12 @@ impl HistoryLine {
             true => value.ln(),
             false => *value,
         });
+        let on_scale: Vec<f64> = on_scale.collect();
         let found = match not_searched {
             Some(_) => Vec::new(),
-            None => changes(&on_scale.collect::<Vec<f64>>(), alpha),
+            None => changes(&on_scale, alpha),
         };
+        let correlation = beside_changes(&on_scale);
         let starts = std::iter::once(0).chain(found.iter().copied());
         let ends = found.iter().copied().chain([values.len()]);
         let segment = |(start, end): (usize, usize)| {
@@ -165,6 +217,7 @@ impl HistoryLine {
             segments: starts.zip(ends).filter_map(segment).collect(),
             values,
             not_searched,
+            correlation: correlation.filter(|it| *it > SURE * beside_changes_error(points.len())),
         }
     }
 }

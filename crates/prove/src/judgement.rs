@@ -1,16 +1,20 @@
 //! Comparison of runs before and after a change, and its verdict.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use statistics::clusters::Clusters;
-use statistics::counts::{Count, RateRatio, rates};
+use statistics::counts::{Count, RateRatio, differ, rates};
+use statistics::dependence::autocorrelation;
 use statistics::modes::{Bars, Move, moves};
 use statistics::{
-    Comparison, Design, Incomparable, Margin, Order, Scale, Verdict, batches, clusters, compare,
-    multiple, order, planning,
+    Basis, Comparison, Design, Incomparable, Margin, Order, Scale, Verdict, clusters, compare,
+    compare_with_looks, multiple, order, planning,
 };
 
-use crate::summary::{Side, in_waves, median};
-use crate::{Error, Group, Sides, Summary, Unit};
+use crate::sessions::Sessions;
+use crate::summary::{RunSummary, Side, in_waves, median};
+use crate::{Error, Group, Run, Sides, Summary, Unit};
 
 /// Question that the measurements must answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -50,10 +54,19 @@ pub struct Judgement {
     pub unit: Unit,
     /// Relation between the runs of both sides: paired or unpaired.
     pub design: Design,
+    /// True if the runs of each pair were measured next to each other. `None` if the order is unknown, or if there are
+    /// no pairs.
+    pub alternated: Option<bool>,
+    /// True if the measurement could end as soon as its result was sure. Such a measurement tests its data several
+    /// times, so its intervals are wider.
+    pub has_looks: bool,
     /// Number of runs before the change.
     pub runs_before: usize,
     /// Number of runs after the change.
     pub runs_after: usize,
+    /// Number of sessions (files) before and after the change, if each session counts as one value. Sessions count if
+    /// the files of a side differ by more than their runs explain. `None` if each run counts as one value.
+    pub sessions: Option<[usize; 2]>,
     /// Number of samples with a value before the change.
     pub samples_before: u64,
     /// Number of samples with a value after the change.
@@ -62,16 +75,17 @@ pub struct Judgement {
     pub unknown: u64,
     /// Comparison of each metric.
     pub lines: Vec<Line>,
-    /// Stalls on both sides. `None` if there are too few samples to choose a threshold, or if there are no
-    /// stalls.
+    /// Stalls on both sides. `None` if there are too few samples to choose a threshold, or if there are no stalls.
+    /// Also `None` if more than a tenth of the samples after the change are above the threshold, because stalls are
+    /// then not separate.
     pub stalls: Option<Stalls>,
     /// Changes of the shares of the modes. Empty unless the distribution has several modes.
     pub modes: Vec<Move>,
     /// Samples that moved from one mode to another mode. `None` if chance may explain the changes of the
     /// shares.
     pub moved: Option<Moved>,
-    /// Number of consecutive samples that count as one independent sample. It is computed for each run, and
-    /// this is the maximum over all runs. `None` if each run has one value.
+    /// Maximum over all runs of the number of consecutive samples that count as one independent sample. `None` if each
+    /// run has one value.
     pub samples_per_independent: Option<f64>,
     /// Reasons to doubt the comparison, one sentence each.
     pub doubts: Vec<String>,
@@ -82,10 +96,11 @@ pub struct Judgement {
 pub struct Line {
     /// Metric that turns each run into one number.
     pub metric: Metric,
-    /// Median of the values of the runs before the change. `None` if a run has too few samples for the
-    /// metric.
+    /// Median over the runs before the change, or over the sessions if sessions count as values. `None` if a run has
+    /// too few samples for the metric.
     pub before: Option<f64>,
-    /// Median of the values of the runs after the change. `None` if a run has too few samples for the metric.
+    /// Median over the runs after the change, or over the sessions if sessions count as values. `None` if a run has too
+    /// few samples for the metric.
     pub after: Option<f64>,
     /// Change of the metric. `None` if the runs do not allow a comparison.
     pub comparison: Option<Comparison>,
@@ -97,6 +112,9 @@ pub struct Line {
     /// Number of additional pairs or runs with which a change as large as the margin would probably be found.
     /// Present only if the verdict is unknown.
     pub more: Option<u64>,
+    /// True if no result of so few runs could be certain. The reason is that several metrics are compared at once
+    /// (Holm's correction).
+    pub is_too_many: bool,
     /// Effect of the order within pairs. `None` if the order is unknown, or if one side began in too few
     /// pairs.
     pub order: Option<OrderEffect>,
@@ -131,8 +149,21 @@ pub struct Stalls {
     pub late_before: u64,
     /// Number of samples in stalls after the change.
     pub late_after: u64,
-    /// Ratio of the rates of stalls after and before the change. A rate is the number of stalls per sample.
-    pub rates: RateRatio,
+    /// Ratio of the rates of stalls: the rate after the change divided by the rate before it. A rate is the number of
+    /// stalls per sample. `None` if the ratio has no bounds.
+    pub rates: Option<RateRatio>,
+    /// Reason why the ratio of the rates has no bounds. `None` if it has bounds.
+    pub no_rates: Option<NoRates>,
+}
+
+/// Reason why the ratio of two rates of stalls has no bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoRates {
+    /// A side has fewer than 4 runs, so that the difference from run to run is unknown.
+    TooFewRuns,
+    /// The rates of the runs of a side differ by more than chance explains.
+    RunsDiffer,
 }
 
 /// Samples that moved from one mode to another mode.
@@ -169,30 +200,54 @@ impl Moved {
 pub(crate) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// Maximum probability of a wrong verdict.
-const ALPHA: f64 = 0.05;
+pub(crate) const ALPHA: f64 = 0.05;
 
-/// Compares both sides. `summary` must be the summary of `sides`.
+/// Returns the minimum number of sessions on each side, if each session counts as one value.
+pub(crate) fn least_sessions() -> u64 {
+    planning::least_runs(ALPHA, Design::Unpaired)
+}
+
+/// Compares both sides. `summary` must be the summary of `sides`. If runs have no value, they and their partners are
+/// left out, and the judgement has a doubt about this.
 ///
 /// # Errors
-/// Returns an error if a file cannot be read.
+/// Returns an error if a file cannot be read, or if a side has no run with a value.
 pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Judgement, Error> {
+    if let Some(kept) = summary.without_empty(sides)? {
+        let mut judgement = judge(&kept.sides, &kept.summary, question)?;
+        judgement.doubts.push(kept.doubt);
+        return Ok(judgement);
+    }
     let [before, after] = &summary.sides;
+    for (side, when) in [(before, "before"), (after, "after")] {
+        if side.samples() == 0 {
+            return Err(Error::NoValues {
+                name: wording::Printable(&sides.name).to_string(),
+                when,
+            });
+        }
+    }
     let is_single = summary.has_one_value_per_run();
     let metrics: &[Metric] = match is_single {
         true => &[Metric::Value],
         false => &QUANTILES.map(Metric::Quantile),
     };
+    let sessions = Sessions::of(sides, summary);
     let lines = metrics
         .iter()
-        .filter_map(|metric| line(*metric, before, after, sides.design));
+        .filter_map(|metric| line(*metric, sides, [before, after], &sessions));
     let mut lines: Vec<Line> = lines.collect();
     conclude(&mut lines, question);
     let began = before_began(sides);
     if let Some(began) = &began {
         add_orders(&mut lines, before, after, began);
     }
+    let alternated = alternated(sides);
     let runs = || before.runs.iter().chain(&after.runs);
     let dependence = runs().map(|run| run.samples_per_independent);
+    let bases: Vec<Basis> = (lines.iter())
+        .filter_map(|line| Some(line.comparison?.basis))
+        .collect();
     let bars =
         |side: &Side| -> Vec<Bars> { side.runs.iter().map(|run| run.bars.clone()).collect() };
     let modes = match is_single {
@@ -203,28 +258,49 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
         name: sides.name.clone(),
         unit: sides.before.unit,
         design: sides.design,
+        alternated,
+        has_looks: sides.has_looks,
         runs_before: before.runs.len(),
         runs_after: after.runs.len(),
+        sessions: (sessions.count).then(|| [&sides.before, &sides.after].map(Group::sessions)),
         samples_before: before.samples() as u64,
         samples_after: after.samples() as u64,
         unknown: runs().map(|run| run.unknown).sum(),
-        stalls: stalls(sides, before, after)?,
-        moved: Moved::of(&modes),
+        stalls: stalls(sides, [before, after], &sessions)?,
+        // If sessions count as values, the shares of runs of different sessions differ by more than chance within a
+        // session explains, so no move is reported.
+        moved: Moved::of(&modes).filter(|_| !sessions.count),
         modes: if modes.len() > 1 { modes } else { Vec::new() },
         samples_per_independent: (!is_single).then(|| dependence.fold(1.0, f64::max)),
-        doubts: doubts(sides, before, after, began.as_deref()),
+        doubts: [
+            doubts_of_methods(&bases),
+            doubts(
+                sides,
+                [before, after],
+                &sessions,
+                alternated,
+                began.as_deref(),
+            ),
+        ]
+        .concat(),
         lines,
     })
 }
 
-/// Compares one metric. The verdict is added later. Returns `None` if a side has no run with a value.
-fn line(metric: Metric, before: &Side, after: &Side, design: Design) -> Option<Line> {
+/// Compares one metric. The verdict is added later. Returns `None` if a side has no run with a value. If sessions count
+/// as values, each session has one value.
+fn line(
+    metric: Metric,
+    sides: &Sides,
+    [before, after]: [&Side; 2],
+    sessions: &Sessions,
+) -> Option<Line> {
     let share = metric.share();
-    let of = |side: &Side| -> Vec<f64> {
-        let each = side.runs.iter().map(|run| run.quantiles.at(share));
-        each.flatten().collect()
+    let of = |group: &Group, side: &Side| -> Vec<f64> {
+        let values = sessions.values(group, side);
+        values.iter().filter_map(|it| it.at(share)).collect()
     };
-    let (firsts, seconds) = (of(before), of(after));
+    let (firsts, seconds) = (of(&sides.before, before), of(&sides.after, after));
     let (middle_before, middle_after) = (median(&firsts)?, median(&seconds)?);
     let runs = before.runs.iter().chain(&after.runs);
     let shortest = runs.map(|run| run.quantiles.samples).min().unwrap_or(0);
@@ -238,8 +314,19 @@ fn line(metric: Metric, before: &Side, after: &Side, design: Design) -> Option<L
             found: shortest,
             needed,
         }),
-        false => compare(&firsts, &seconds, design),
+        false if sides.has_looks => compare_with_looks(&firsts, &seconds),
+        false => compare(&firsts, &seconds, sides.design),
     };
+    let not_compared = compared.err().map(|reason| match reason {
+        Incomparable::TooFewRuns { before, after } if sessions.count => format!(
+            "too few sessions ({before} before, {after} after; 95 % confidence needs {} on each side)",
+            least_sessions()
+        ),
+        Incomparable::TooMany { .. } => {
+            format!("{reason}; join rows to runs with --run, or give fewer files")
+        }
+        _ => reason.to_string(),
+    });
     Some(Line {
         metric,
         before: Some(middle_before).filter(|_| !is_too_short),
@@ -248,8 +335,9 @@ fn line(metric: Metric, before: &Side, after: &Side, design: Design) -> Option<L
         adjusted_p: None,
         verdict: None,
         more: None,
+        is_too_many: false,
         order: None,
-        not_compared: compared.err().map(|reason| reason.to_string()),
+        not_compared,
     })
 }
 
@@ -285,89 +373,151 @@ fn conclude(lines: &mut [Line], question: Question) {
         line.verdict = Some(verdict);
         if verdict == Verdict::Unknown {
             let have = comparison.runs as u64;
-            line.more = match alone {
-                Verdict::Unknown => more(&comparison, margin, have),
-                // The interval tells the change. Only several comparisons at once need more runs.
-                _ => {
-                    let share = ALPHA / all_p.len() as f64;
-                    let needed = planning::least_runs(share, comparison.design);
-                    Some(needed.saturating_sub(have).max(1))
-                }
+            // If the interval of this metric alone gives a verdict, the verdict is unknown only because of the
+            // correction for several metrics. If `have` runs are too few for the corrected level, whatever their
+            // values are, `least` states how many runs are missing.
+            let share = match alone {
+                Verdict::Unknown => ALPHA,
+                _ => ALPHA / all_p.len() as f64,
+            };
+            let least = planning::least_runs(share, comparison.design);
+            line.is_too_many = alone != Verdict::Unknown && least > have;
+            line.more = match line.is_too_many {
+                true => Some(least - have),
+                false => more(share, &comparison, margin, have),
             };
         }
     }
 }
 
-/// Returns the number of additional pairs, or of additional runs on each side. With them, a change as large
-/// as the margin is found with a probability of 90 %.
-pub(crate) fn more(comparison: &Comparison, margin: Margin, have: u64) -> Option<u64> {
+/// Returns the number of additional pairs, or of additional runs on each side. With these runs, the test finds a change
+/// as large as the margin with a probability of 90 %. `share` is the significance level of the test.
+pub(crate) fn more(share: f64, comparison: &Comparison, margin: Margin, have: u64) -> Option<u64> {
     let size = match margin {
-        Margin::Share(share) => share.ln_1p(),
+        Margin::Share(margin) => margin.ln_1p(),
         Margin::Difference(size) => size,
     };
-    let needed = planning::pairs(size / comparison.deviation, 0.9)?;
+    // If the deviation is 0, most runs are equal, and the real scatter is unknown.
+    let deviation = Some(comparison.deviation).filter(|it| *it > 0.0)?;
+    let needed = planning::pairs_at(share, size / deviation, 0.9)?;
     Some(needed.saturating_sub(have).max(1))
 }
 
+/// Greatest number of pairs or runs that is printed. Greater estimates are too rough to print.
+pub const MOST_NEEDED: u64 = 10_000;
+
+/// Returns the number of pairs or runs that are needed, in words: "about 30 pairs" or "more than 10,000 pairs".
+/// `one` and `many` are the singular and the plural of the counted thing.
+pub fn needed_text(count: u64, one: &str, many: &str) -> String {
+    match count > MOST_NEEDED {
+        true => format!("more than {}", wording::counted(MOST_NEEDED, one, many)),
+        false => format!("about {}", wording::counted(count, one, many)),
+    }
+}
+
+/// Maximum share of the samples after the change that may be above the threshold of stalls. If more are above it,
+/// neighbouring stalls merge and cannot be counted.
+const MOST_LATE: f64 = 0.1;
+
+/// Minimum number of runs on each side. With fewer runs, the rates of stalls are not compared.
+const RATED_RUNS: usize = 4;
+
 /// Counts the stalls. The threshold is p99.9 of the samples before the change. If fewer than ten samples
 /// would exceed p99.9, the threshold is p99, which also needs at least ten samples above it.
-fn stalls(sides: &Sides, before: &Side, after: &Side) -> Result<Option<Stalls>, Error> {
+fn stalls(
+    sides: &Sides,
+    [before, after]: [&Side; 2],
+    sessions: &Sessions,
+) -> Result<Option<Stalls>, Error> {
     let is_enough = |share: &f64| before.samples() >= planning::samples_per_run(*share);
     let share = [0.999, 0.99].into_iter().find(is_enough);
     let Some((share, above)) = share.and_then(|share| Some((share, before.high(share)?))) else {
         return Ok(None);
     };
-    let (before_stalls, late_before) = count_stalls(&sides.before, before, above)?;
-    let (after_stalls, late_after) = count_stalls(&sides.after, after, above)?;
-    if after.samples() == 0 || before_stalls + after_stalls == 0 {
+    let (before_runs, late_before) = count_stalls(&sides.before, before, above)?;
+    let (after_runs, late_after) = count_stalls(&sides.after, after, above)?;
+    let sum = |runs: &[Count]| Count {
+        events: runs.iter().map(|run| run.events).sum(),
+        exposure: runs.iter().map(|run| run.exposure).sum(),
+    };
+    let sums = [sum(&before_runs), sum(&after_runs)];
+    let is_apart = |late: u64, side: &Side| late as f64 <= MOST_LATE * side.samples() as f64;
+    if sums[0].events + sums[1].events == 0 || !is_apart(late_after, after) {
         return Ok(None);
     }
-    let of = |events, side: &Side| Count {
-        events,
-        exposure: side.samples() as f64,
+    let no_rates = if before.runs.len().min(after.runs.len()) < RATED_RUNS {
+        Some(NoRates::TooFewRuns)
+    } else if sessions.count || differ(&before_runs) || differ(&after_runs) {
+        Some(NoRates::RunsDiffer)
+    } else {
+        None
     };
     Ok(Some(Stalls {
         above,
         share,
-        before: before_stalls,
-        after: after_stalls,
+        before: sums[0].events,
+        after: sums[1].events,
         late_before,
         late_after,
-        rates: rates(
-            of(before_stalls, before),
-            of(after_stalls, after),
-            statistics::CONFIDENCE,
-        ),
+        rates: (no_rates.is_none()).then(|| rates(sums[0], sums[1], statistics::CONFIDENCE)),
+        no_rates,
     }))
 }
 
-/// Returns the numbers of stalls and of late samples of a side. Runs are read again if their late samples are not
-/// known.
-fn count_stalls(group: &Group, side: &Side, above: f64) -> Result<(u64, u64), Error> {
-    let mut sum = (0, 0);
-    let mut add = |found: Clusters| {
-        sum = (sum.0 + found.stalls as u64, sum.1 + found.late as u64);
-    };
-    let mut unread = Vec::new();
-    for (run, summary) in group.runs.iter().zip(&side.runs) {
-        match summary.late.as_ref().and_then(|late| late.stalls(above)) {
-            Some(found) => add(found),
-            None => unread.push(run.clone()),
-        }
-    }
+/// Returns the number of stalls of each run of a side, and the number of the side's samples above the threshold
+/// `above`. If the summary of a run lacks samples above the threshold, reads the run again.
+fn count_stalls(group: &Group, side: &Side, above: f64) -> Result<(Vec<Count>, u64), Error> {
+    let in_summary = |run: &RunSummary| run.late.as_ref().and_then(|late| late.stalls(above));
+    let known: Vec<Option<Clusters>> = side.runs.iter().map(in_summary).collect();
+    let unread = group
+        .runs
+        .iter()
+        .zip(&known)
+        .filter(|(_, known)| known.is_none());
+    let unread: Vec<Run> = unread.map(|(run, _)| run.clone()).collect();
+    let mut read = Vec::with_capacity(unread.len());
     in_waves(
         &unread,
         |run| Ok(clusters::beyond(&run.values()?.known, above)),
         |found| {
-            add(found?);
+            read.push(found?);
             Ok(())
         },
     )?;
-    Ok(sum)
+    let mut read = read.into_iter();
+    let (mut runs, mut late) = (Vec::with_capacity(known.len()), 0);
+    for (known, run) in known.into_iter().zip(&side.runs) {
+        // Only the runs without known stalls were read again, in the same order.
+        if let Some(found) = known.or_else(|| read.next()) {
+            late += found.late as u64;
+            runs.push(Count {
+                events: found.stalls as u64,
+                exposure: run.quantiles.samples as f64,
+            });
+        }
+    }
+    Ok((runs, late))
 }
 
-/// Number of pairs from which on it is a doubt if the same side always began.
+/// Minimum number of pairs for a doubt about the order. The doubt is reported if the run of the same side began first
+/// in every pair.
 const MIN_ALWAYS: usize = 3;
+
+/// Returns true if the runs of each pair were measured next to each other. Returns `None` if the order is unknown, or
+/// if there are no pairs.
+fn alternated(sides: &Sides) -> Option<bool> {
+    if sides.design == Design::Unpaired {
+        return None;
+    }
+    let of = |group: &Group| -> Option<Vec<(i64, usize)>> {
+        let runs = group.runs.iter().enumerate();
+        runs.map(|(pair, run)| Some((run.began?, pair))).collect()
+    };
+    let mut order = [of(&sides.before)?, of(&sides.after)?].concat();
+    order.sort_unstable();
+    let mut pairs = order.chunks_exact(2);
+    Some(pairs.all(|pair| pair[0].1 == pair[1].1))
+}
 
 /// Returns a flag for each pair: true if the run before the change began first. Returns `None` if the order
 /// of a pair is unknown.
@@ -409,17 +559,47 @@ fn add_orders(lines: &mut [Line], before: &Side, after: &Side, began: &[bool]) {
     }
 }
 
+/// Returns the doubts that follow from the methods of the comparisons.
+fn doubts_of_methods(bases: &[Basis]) -> Vec<String> {
+    let texts = [
+        (
+            Basis::Means,
+            "Most runs have equal values, so the change is that of the mean (of the logarithms, for ratios), not that of a \
+             typical run: see which values became more frequent.",
+        ),
+        (
+            Basis::Both,
+            "The runs of one side scatter more than twice as much as those of the other, so the interval is the wider \
+             one of ranks and means.",
+        ),
+    ];
+    let of = texts.into_iter().filter(|(basis, _)| bases.contains(basis));
+    of.map(|(_, text)| text.to_owned()).collect()
+}
+
 /// Returns reasons to doubt the comparison.
-fn doubts(sides: &Sides, before: &Side, after: &Side, began: Option<&[bool]>) -> Vec<String> {
+fn doubts(
+    sides: &Sides,
+    [before, after]: [&Side; 2],
+    sessions: &Sessions,
+    alternated: Option<bool>,
+    began: Option<&[bool]>,
+) -> Vec<String> {
     let mut doubts = Vec::new();
     if sides.design == Design::Unpaired {
         doubts.push(
-            "The runs of both sides did not alternate: whatever else changed on the machine between them \
-             looks like an effect of the change."
+            "The runs of both sides did not alternate: other changes of the machine between them look like effects \
+             of the change."
                 .to_owned(),
         );
     }
-    if let Some(began) = began
+    if alternated == Some(false) {
+        doubts.push(
+            "The runs of a pair were not measured next to each other, by their order in the file: other changes of \
+             the machine between them look like effects of the change."
+                .to_owned(),
+        );
+    } else if let Some(began) = began
         && began.len() >= MIN_ALWAYS
         && let [first, ..] = began
         && began.iter().all(|one| one == first)
@@ -429,17 +609,43 @@ fn doubts(sides: &Sides, before: &Side, after: &Side, began: Option<&[bool]>) ->
             if *first { "before" } else { "after" }
         ));
     }
-    for (group, side, when) in [
-        (&sides.before, before, "before"),
-        (&sides.after, after, "after"),
-    ] {
-        if differ_by_file(group, side) {
+    let effect = match sessions.count {
+        true => "Each file therefore counts as one session, whatever the number of its runs is",
+        false => {
+            "Differences of sessions then look like effects of the change, and the intervals are too narrow"
+        }
+    };
+    for (differ, when) in sessions.differ.into_iter().zip(["before", "after"]) {
+        if differ {
             doubts.push(format!(
-                "The files {when} the change differ by more than the runs of a file do. Differences of \
-                 sessions then look like effects of the change, and the intervals are too narrow: alternate both \
+                "The files {when} the change differ by more than the runs of a file do. {effect}: alternate both \
                  sides within a session (`laglab measure --vs`), or measure more sessions in alternation."
             ));
         }
+    }
+    if sides.alone != [0, 0] {
+        let [before, after] = sides.alone;
+        doubts.push(format!(
+            "{} before the change and {after} after it have no partner with the same name, and are left out.",
+            wording::counted(before as u64, "run", "runs")
+        ));
+    }
+    let copies = copies(sides, [before, after]);
+    if copies > 0 {
+        doubts.push(format!(
+            "{} the same samples as another run: the copy of a run is no second run.",
+            wording::counted(copies as u64, "run has", "runs have")
+        ));
+    }
+    let of_sides = [(&sides.before, before), (&sides.after, after)];
+    let correlation = of_sides
+        .iter()
+        .filter_map(|(group, side)| neighbours_depend(group, side));
+    if let Some(correlation) = correlation.reduce(f64::max) {
+        doubts.push(format!(
+            "Neighbouring rows resemble each other (correlation {correlation:.2}), but each row counts as an independent \
+             run: the intervals are too narrow. If the rows are samples of runs, name the column of the run with --run."
+        ));
     }
     let unknown = |side: &Side| side.runs.iter().map(|run| run.unknown).sum::<u64>();
     if unknown(before) + unknown(after) > 0 {
@@ -460,13 +666,53 @@ fn doubts(sides: &Sides, before: &Side, after: &Side, began: Option<&[bool]>) ->
     doubts
 }
 
-/// Returns true if chance hardly explains how much the medians of the runs differ from file to file.
-fn differ_by_file(group: &Group, side: &Side) -> bool {
-    let files = group.runs.iter().map(|run| run.file).max().unwrap_or(0) + 1;
-    let mut medians = vec![Vec::new(); files];
-    for (run, summary) in group.runs.iter().zip(&side.runs) {
-        medians[run.file].extend(summary.quantiles.at(0.5));
+/// Minimum number of samples of a run, or of runs with one value in a file, for the search for copies. With fewer
+/// values, two runs or files may be equal by chance.
+const COMPARED: usize = 100;
+const COMPARED_RUNS: usize = 5;
+
+/// Returns the number of copies: runs that have the same samples as an earlier run. If each run has one value, returns
+/// the number of runs in files that have the same values as another file.
+fn copies(sides: &Sides, summaries: [&Side; 2]) -> usize {
+    let mut known = HashSet::new();
+    let runs = summaries.iter().flat_map(|side| &side.runs);
+    let long =
+        runs.filter(|run| run.quantiles.samples >= COMPARED && run.least < run.quantiles.at(0.999));
+    let long = long.filter(|run| !known.insert(run.hash)).count();
+    let mut files = HashSet::new();
+    let mut short = 0;
+    for (group, side) in [&sides.before, &sides.after].into_iter().zip(summaries) {
+        let runs: Vec<_> = group.runs.iter().zip(&side.runs).collect();
+        for file in runs.chunk_by(|(one, _), (other, _)| one.file == other.file) {
+            let are_single = file
+                .iter()
+                .all(|(_, summary)| summary.quantiles.samples == 1);
+            let hashes: Vec<u64> = file.iter().map(|(_, summary)| summary.hash).collect();
+            let vary = hashes.iter().any(|hash| *hash != hashes[0]);
+            let count = hashes.len();
+            if are_single && vary && count >= COMPARED_RUNS && !files.insert(hashes) {
+                short += count;
+            }
+        }
     }
-    // One of two sides errs in 5 % of cases.
-    batches::difference_p(&medians).is_some_and(|p| p <= ALPHA / 2.0)
+    long + short
+}
+
+/// Returns the correlation of neighbouring runs of a side, if chance hardly explains it. Each run must have one value.
+/// Neighbours are runs that follow each other in the file.
+fn neighbours_depend(group: &Group, side: &Side) -> Option<f64> {
+    /// Correlation of neighbouring runs, in standard errors. Above this limit, chance hardly explains it.
+    const SURE: f64 = 3.0;
+    let is_in_order = group.runs.iter().all(|run| run.file == group.runs[0].file);
+    let values: Vec<f64> = side
+        .runs
+        .iter()
+        .filter_map(|run| run.quantiles.at(0.5))
+        .collect();
+    let are_single = side.runs.iter().all(|run| run.quantiles.samples == 1);
+    if !is_in_order || !are_single || values.len() < 2 * COMPARED_RUNS {
+        return None;
+    }
+    let correlation = autocorrelation(&values, 1);
+    (correlation > SURE / (values.len() as f64).sqrt()).then_some(correlation)
 }

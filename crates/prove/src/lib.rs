@@ -6,8 +6,10 @@
 //! [`judge`] compares the summaries with the methods of the crate `statistics`. A [`change_plan`] lists the
 //! measurements before and after a change of settings. Its result is one verdict.
 //!
-//! The unit of evidence is a run. The samples of a run depend on each other. So a run gives only one number
-//! for each quantile.
+//! A *side* is all runs before the change, or all runs after it.
+//!
+//! The unit of evidence is a run. The samples of a run depend on each other, so a run gives only one number for each
+//! quantile.
 
 pub mod change_plan;
 pub mod columns;
@@ -18,6 +20,7 @@ pub mod measured;
 mod picture;
 mod plan;
 mod runs;
+mod sessions;
 pub mod sides;
 mod stored;
 mod summary;
@@ -26,11 +29,16 @@ pub mod traces;
 
 pub use error::Error;
 pub use history::{History, HistoryLine, Segment, histories};
-pub use judgement::{Judgement, Line, Metric, Moved, OrderEffect, Question, Stalls, judge};
+pub use judgement::{
+    Judgement, Line, MOST_NEEDED, Metric, Moved, NoRates, OrderEffect, Question, Stalls, judge,
+    needed_text,
+};
 pub use picture::{Histogram, Picture, picture};
-pub use plan::{Detectable, Plan, PlanLine, plan};
+pub use plan::{Cheapest, Detectable, Plan, PlanLine, plan};
 pub use runs::{Group, Run, TimedSamples, Unit};
 pub use sides::Sides;
+pub use statistics::counts::RateRatio;
+pub use statistics::modes::Move;
 pub use statistics::{Comparison, Design, Interval, Order, Scale, Verdict};
 pub use summary::Summary;
 pub use trace_metric::{Routine, Threads, TraceMetric, UnknownMetric};

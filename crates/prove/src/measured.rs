@@ -152,6 +152,15 @@ impl Key {
     }
 }
 
+/// Returns true if a file of `laglab measure` is from a measurement that could end as soon as its result was sure.
+///
+/// # Errors
+/// Returns an error if the file cannot be read.
+pub fn has_looks(file: &Path) -> Result<bool, Error> {
+    let conditions = SampleConditions::read(file)?;
+    Ok(conditions.is_some_and(|conditions| conditions.until_sure))
+}
+
 /// Returns the time from the first to the last start of a sample in a file of `laglab measure`, in
 /// nanoseconds. Returns `None` if the file does not state the range of the starts.
 ///

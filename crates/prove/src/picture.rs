@@ -1,14 +1,16 @@
 //! Numbers for the pictures of a comparison.
 
-use statistics::shift_function::{RunQuantiles, Shift, shifts};
+use statistics::shift_function::{Shift, shifts_on_one_scale};
 
+use crate::sessions::Sessions;
 use crate::summary::{Side, in_waves};
 use crate::{Error, Group, Sides, Summary};
 
 /// Numbers for the pictures of one comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// Change of each quantile for which the runs have enough samples. Empty if each run has one value.
+    /// Change of each quantile for which the runs have enough samples, all on the same scale. Empty if each run has
+    /// one value.
     pub shifts: Vec<Shift>,
     /// Median of each run before and after the change, in order. `None` for a run without values.
     pub runs: [Vec<Option<f64>>; 2],
@@ -34,8 +36,8 @@ pub struct Histogram {
 /// Number of bins of a histogram.
 const BINS: usize = 64;
 
-/// Share of the values below the end of the last bin. The bins do not reach the maximum, because a few very
-/// late values would squeeze all others into one bin.
+/// Share of the values below the end of the last bin. The bins do not reach the maximum: a few very late values would
+/// otherwise compress all others into one bin.
 const REACH: f64 = 0.999;
 
 /// Returns the numbers for the pictures. `summary` must be the summary of `sides`.
@@ -43,17 +45,23 @@ const REACH: f64 = 0.999;
 /// # Errors
 /// Returns an error if a file cannot be read.
 pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
-    let [before, after] = summary.sides.each_ref().map(|side: &Side| {
-        let quantiles = side.runs.iter().map(|run| run.quantiles);
-        quantiles.collect::<Vec<RunQuantiles>>()
-    });
+    if let Some(kept) = summary.without_empty(sides)? {
+        return picture(&kept.sides, &kept.summary);
+    }
+    let sessions = Sessions::of(sides, summary);
+    let [before, after] = &summary.sides;
     let shown = match summary.has_one_value_per_run() {
         true => Vec::new(),
-        false => shifts(&before, &after, sides.design),
+        false => shifts_on_one_scale(
+            &sessions.values(&sides.before, before),
+            &sessions.values(&sides.after, after),
+            sides.design,
+        ),
     };
+    let medians = |side: &Side| side.runs.iter().map(|run| run.quantiles.at(0.5)).collect();
     Ok(Picture {
         shifts: shown.into_iter().flatten().collect(),
-        runs: [before, after].map(|runs| runs.iter().map(|run| run.at(0.5)).collect()),
+        runs: [medians(before), medians(after)],
         histogram: Histogram::of(sides, summary)?,
     })
 }
@@ -129,6 +137,8 @@ mod tests {
             design: Design::Paired,
             before: side(&[&slow[..]; 6]),
             after: side(&[&fast[..]; 6]),
+            alone: [0, 0],
+            has_looks: false,
         };
         let picture = picture(&sides, &Summary::read(&sides).unwrap()).unwrap();
         assert_eq!(picture.runs, [vec![Some(8.0); 6], vec![Some(2.0); 6]]);
@@ -156,6 +166,8 @@ mod tests {
                 design: Design::Paired,
                 before: side(&[values]),
                 after: side(&[values]),
+                alone: [0, 0],
+                has_looks: false,
             };
             let summary = Summary::read(&sides).unwrap();
             assert_eq!(Histogram::of(&sides, &summary).unwrap(), None);

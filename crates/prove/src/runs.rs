@@ -1,7 +1,7 @@
 //! Runs of a measurement.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Group {
     pub runs: Vec<Run>,
 }
 
-/// One run.
+/// One of the repeated runs of a measurement, with its samples.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Name, which is unique within the group. Runs of two groups form a pair if they have the same name.
@@ -27,7 +27,7 @@ pub struct Run {
     /// Position in the order in which runs began. Positions of the two groups of a comparison can be
     /// compared. `None` if the order is unknown.
     pub began: Option<i64>,
-    /// Number of the file among those of its side.
+    /// Index of the file of this run among the files of its side, from 0.
     pub(crate) file: usize,
     samples: Samples,
 }
@@ -42,6 +42,17 @@ enum Samples {
 
 /// For each sample, its start in nanoseconds, and its value. A value is `None` if it is unknown.
 pub type TimedSamples = Vec<(i64, Option<f64>)>;
+
+/// Time from the first to the last sample of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// Start of the first sample, in nanoseconds.
+    pub(crate) first_ns: i64,
+    /// Start of the last sample, in nanoseconds.
+    pub(crate) last_ns: i64,
+    /// Number of samples.
+    pub(crate) samples: usize,
+}
 
 /// Values of a run.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +71,14 @@ pub enum Unit {
     Nanoseconds,
     /// Unit that laglab does not know.
     Other,
+}
+
+impl Group {
+    /// Returns the number of files that the runs are from. Each file counts as one session.
+    pub(crate) fn sessions(&self) -> usize {
+        let files: HashSet<usize> = self.runs.iter().map(|run| run.file).collect();
+        files.len()
+    }
 }
 
 impl Run {
@@ -103,6 +122,14 @@ impl Run {
         }
     }
 
+    /// Returns true if a sample may have a value. Samples in a file are not read: each of them may have a value.
+    pub fn has_values(&self) -> bool {
+        match &self.samples {
+            Samples::Held(values) => !values.known.is_empty(),
+            Samples::Stored(run) => run.rows() > 0,
+        }
+    }
+
     /// Returns the start and value of each sample, in order of time. Returns `None` if the starts are
     /// unknown.
     ///
@@ -113,6 +140,22 @@ impl Run {
             Samples::Held(_) => Ok(None),
             Samples::Stored(run) => run.timed(),
         }
+    }
+
+    /// Returns the times of the first and last sample. Returns `None` if the starts are unknown.
+    ///
+    /// # Errors
+    /// Returns an error if the samples are in a file that cannot be read.
+    pub(crate) fn span(&self) -> Result<Option<Span>, Error> {
+        let timed = self.timed()?;
+        Ok(timed.and_then(|timed| {
+            let (first, last) = timed.first().zip(timed.last())?;
+            Some(Span {
+                first_ns: first.0,
+                last_ns: last.0,
+                samples: timed.len(),
+            })
+        }))
     }
 
     /// Returns the samples.

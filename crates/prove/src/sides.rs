@@ -18,11 +18,16 @@ pub struct Sides {
     pub before: Group,
     /// Runs after the change.
     pub after: Group,
+    /// Number of runs before and after the change that were left out because they have no partner.
+    pub alone: [usize; 2],
+    /// True if the runs are pairs of a measurement that could end as soon as its result was sure
+    /// (`laglab measure --until-sure`). Such a measurement tests its data several times, so its intervals are wider.
+    pub has_looks: bool,
 }
 
-/// Selects two groups of one measurement whose runs alternate. `before` and `after` must each be a part of
-/// the name of exactly one group. If both are `None`, the measurement must have exactly two groups. Then the
-/// first group is the side before the change.
+/// Selects two groups of one measurement whose runs alternate. `before` and `after` must each select exactly one
+/// group by its whole name, the start of its name, or a part of its name. If both are `None`, the measurement must
+/// have exactly two groups. Then the first group is the side before the change.
 ///
 /// # Errors
 /// Returns an error that lists the groups if the names do not select two different groups.
@@ -33,8 +38,8 @@ pub fn within(
 ) -> Result<Sides, Error> {
     let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
     let select = |part: &str| {
-        // A group whose whole name matches is preferred. Then a group whose name begins with `part` is
-        // preferred to a group whose name only contains it.
+        // The order of preference is: a group whose whole name is `part`; a group whose name begins with `part`; a
+        // group whose name contains `part`.
         let kinds: [fn(&str, &str) -> bool; 3] = [
             |name, part| name == part,
             |name, part| name.starts_with(part),
@@ -65,8 +70,7 @@ pub fn within(
         (None, None, 2) => (0, 1),
         _ => {
             return Err(Error::Sides(format!(
-                "cannot compare within one measurement of {}: {}; choose two with --before and --after, \
-                 or give the measurement after the change as a second file after --",
+                "cannot compare within one measurement of {}: {}; choose two with --before and --after",
                 wording::counted(names.len() as u64, "thing", "things"),
                 listed(&names)
             )));
@@ -88,13 +92,7 @@ pub fn within(
     };
     let (before, after) = (take(&mut groups, before), take(&mut groups, after));
     let name = format!("{} → {}", before.name, after.name);
-    let (before, after, design) = by_name(before, after);
-    Ok(Sides {
-        name,
-        design,
-        before,
-        after,
-    })
+    Ok(by_name(name, before, after))
 }
 
 /// Matches the groups of two measurements by name. If each measurement has exactly one group, these groups
@@ -140,6 +138,8 @@ pub fn between(
             design,
             before: group,
             after: other,
+            alone: [0, 0],
+            has_looks: false,
         });
     }
     match all.is_empty() {
@@ -153,16 +153,18 @@ pub fn between(
     }
 }
 
-/// Joins the groups of several files of one side. The number of the file becomes part of the name of each
-/// run.
+/// Joins the groups of several files of one side. If there are several files, the number of the file becomes part of
+/// the name of each run.
 pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
     let mut all: Vec<Group> = Vec::new();
+    let is_single = files.len() == 1;
     for (number, file) in files.into_iter().enumerate() {
         for mut group in file {
             for run in &mut group.runs {
-                run.name = format!("{number}:{}", run.name);
-                // Different measurements have different clocks. So the order of runs from different files is
-                // unknown.
+                if !is_single {
+                    run.name = format!("{} of file {}", run.name, number + 1);
+                }
+                // Different measurements have different clocks, so the order of runs from different files is unknown.
                 run.began = None;
                 run.file = number;
             }
@@ -175,23 +177,33 @@ pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
     all
 }
 
-/// Pairs the runs of two groups by name. Keeps only the runs that have a partner, and puts both groups in the
-/// same order. If no names are equal, keeps all runs as unpaired runs.
-fn by_name(mut before: Group, mut after: Group) -> (Group, Group, Design) {
+/// Pairs the runs of two groups by name. Leaves out runs without a partner, and puts both groups in the same order. If
+/// no names are equal, keeps all runs as unpaired runs.
+fn by_name(name: String, mut before: Group, mut after: Group) -> Sides {
     let places: HashMap<&str, usize> = (after.runs.iter().enumerate())
         .map(|(place, run)| (run.name.as_str(), place))
         .collect();
     let pair = |run: &Run| places.get(run.name.as_str()).copied();
     let pairs: Vec<Option<usize>> = before.runs.iter().map(pair).collect();
-    if pairs.iter().all(Option::is_none) {
-        return (before, after, Design::Unpaired);
+    let (mut design, mut alone) = (Design::Unpaired, [0, 0]);
+    if pairs.iter().any(Option::is_some) {
+        let counts = [before.runs.len(), after.runs.len()];
+        let mut others: Vec<Option<Run>> = after.runs.into_iter().map(Some).collect();
+        let partners = pairs.iter().flatten().map(|place| others[*place].take());
+        after.runs = partners.flatten().collect();
+        let mut has_pair = pairs.iter().map(Option::is_some);
+        before.runs.retain(|_| has_pair.next() == Some(true));
+        design = Design::Paired;
+        alone = [counts[0] - before.runs.len(), counts[1] - after.runs.len()];
     }
-    let mut others: Vec<Option<Run>> = after.runs.into_iter().map(Some).collect();
-    let partners = pairs.iter().flatten().map(|place| others[*place].take());
-    after.runs = partners.flatten().collect();
-    let mut has_pair = pairs.iter().map(Option::is_some);
-    before.runs.retain(|_| has_pair.next() == Some(true));
-    (before, after, Design::Paired)
+    Sides {
+        name,
+        design,
+        before,
+        after,
+        alone,
+        has_looks: false,
+    }
 }
 
 /// Lists names for an error message.

@@ -1,4 +1,4 @@
-//! Runs whose samples stay in a Parquet file until they are needed. So a comparison of many long runs needs
+//! Runs whose samples stay in a Parquet file until they are needed. A comparison of many long runs therefore needs
 //! memory for only a few runs at a time.
 
 use std::any::Any;
@@ -21,16 +21,20 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
-use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::basic::Compression;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 use rayon::prelude::*;
 
-use crate::columns::{Columns, no_column, unit_of};
+use crate::columns::{Columns, RANGE, is_comparable, no_column, several_columns, unit_of};
 use crate::runs::{Growing, Run, TimedSamples, Values};
 use crate::{Error, Group, Unit};
 
 /// Number of rows that are decoded at once.
 const BATCH_ROWS: usize = 1 << 16;
+
+/// Number of rows that a file may have, however small it is: equal values take nearly no bytes.
+const ALWAYS_READ: u64 = 1 << 20;
 
 /// Maximum number of values for which memory is reserved before they are read.
 const MOST_RESERVED: usize = 1 << 20;
@@ -63,14 +67,14 @@ struct Part {
     len: u32,
 }
 
-/// Neighbouring rows of a row group that are equal in the columns that tell the run.
+/// Neighbouring rows of a row group that are equal in the columns that identify the group and the run.
 struct Equal {
     rows: Range<usize>,
-    /// One row of these columns.
+    /// Cells of one of the rows, in the columns that identify the group and the run.
     columns: Vec<ArrayRef>,
 }
 
-/// Columns that tell the run of a row.
+/// Columns of a file: the columns that identify the run of a row, and the columns with the data of its sample.
 pub(crate) struct Keys<'k> {
     /// Column of the values.
     pub(crate) value: &'k str,
@@ -135,7 +139,7 @@ pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Erro
                         file: Arc::clone(&file),
                         parts: Vec::new(),
                     };
-                    Run::stored(name, keys.time.map(|_| began), run)
+                    Run::stored(name, Some(began), run)
                 });
                 began += 1;
                 parts.resize_with(growing.groups.len(), Vec::new);
@@ -209,12 +213,12 @@ fn each_row_a_run(
             file.add(&batch[0].slice(row, 1), &mut values)?;
             let known = std::mem::take(&mut values.known).into_owned();
             let unknown = std::mem::take(&mut values.unknown);
-            // Each row gets a different number as its name, also across groups. So runs of different groups
-            // do not form pairs.
+            number += 1;
+            // Each row gets a different number as its name, also across groups, so runs of different groups do not form
+            // pairs.
             growing.groups[group]
                 .runs
                 .push(Run::new(number.to_string(), known, unknown));
-            number += 1;
         }
     }
     Ok(growing.groups)
@@ -239,14 +243,23 @@ impl StoredFile {
         let options = ArrowReaderOptions::new();
         let metadata = contained(|| ArrowReaderMetadata::load(&file, options).map_err(text_of))
             .map_err(|error| failed(format!("it is a damaged Parquet file ({error})")))?;
-        /// Maximum number of rows for each byte of the file. The maximum is high, because equal values take
+        /// Maximum number of rows for each byte of a large file. The maximum is high, because equal values take
         /// less than one bit each.
         const ROWS_PER_BYTE: u64 = 64;
-        tables::check_parquet(metadata.metadata(), bytes.saturating_mul(ROWS_PER_BYTE))
-            .map_err(failed)?;
+        let most_rows = bytes.saturating_mul(ROWS_PER_BYTE).max(ALWAYS_READ);
+        tables::check_parquet(metadata.metadata(), most_rows).map_err(failed)?;
+        if let Some(codec) = unread_codec(metadata.metadata()) {
+            return Err(failed(format!(
+                "it is compressed with {codec}, which laglab cannot read; write it with Snappy, gzip, LZ4 or Zstandard, \
+                 or without compression"
+            )));
+        }
         let mut groups = metadata.metadata().row_groups().iter();
         if groups.any(|group| u32::try_from(group.num_rows()).is_err()) {
-            return Err(failed("a row group has too many rows".to_owned()));
+            return Err(failed(
+                "a row group has more than 4,294,967,295 rows; write it with smaller row groups"
+                    .to_owned(),
+            ));
         }
         let index = column(metadata.schema(), value).map_err(failed)?;
         let (unit, factor) = match metadata.schema().field(index).data_type() {
@@ -313,7 +326,8 @@ impl StoredFile {
         if rows == 0 {
             return Ok(Vec::new());
         }
-        // Most columns have one value, as the file states, so one row of them is enough.
+        // If the statistics of the file show that a column has the same value in all rows of the row group, the first
+        // row is enough for this column.
         let selection = RowSelection::from_consecutive_ranges(std::iter::once(0..1), rows);
         let first = self
             .batches(indices, vec![row_group], Some(selection))?
@@ -347,7 +361,16 @@ impl StoredFile {
         let mut start = 0;
         for batch in self.batches(&varying, vec![row_group], None)? {
             let columns = batch?;
-            let ranges = partition(&columns).map_err(|error| self.damaged(&error))?;
+            // Keys of dictionaries are compared faster than texts. A text may have several keys, so neighbouring rows
+            // with the same text may stay separate here. `read_runs` joins them.
+            let keys = columns
+                .iter()
+                .map(|column| match column.as_any_dictionary_opt() {
+                    Some(dictionary) => dictionary.keys().slice(0, column.len()),
+                    None => Arc::clone(column),
+                });
+            let keys: Vec<ArrayRef> = keys.collect();
+            let ranges = partition(&keys).map_err(|error| self.damaged(&error))?;
             for range in ranges.ranges() {
                 let one = |(index, first): (&usize, &ArrayRef)| {
                     let place = varying.iter().position(|varying| varying == index);
@@ -358,7 +381,7 @@ impl StoredFile {
                 };
                 let rows = start + range.start..start + range.end;
                 match found.last_mut() {
-                    // A batch may end within equal rows.
+                    // Equal rows can continue in the next batch.
                     Some(last)
                         if range.start == 0 && last.is_equal(&columns, &varying, indices) =>
                     {
@@ -378,7 +401,7 @@ impl StoredFile {
         }
     }
 
-    /// Reads columns of some row groups in batches, each column in the order of `indices`.
+    /// Reads columns of some row groups in batches. The columns of a batch are in the order of `indices`.
     fn batches<'f>(
         &'f self,
         indices: &'f [usize],
@@ -452,14 +475,32 @@ impl StoredFile {
                 values.unknown += missing as u64;
             }
         }
-        match known[before..].iter().find(|value| !value.is_finite()) {
-            None => Ok(()),
-            Some(odd) => Err(Error::format(
-                &self.path,
-                format!("a value is {odd}; give finite numbers, and leave unknown values empty"),
-            )),
+        if known[before..].iter().all(|value| is_comparable(*value)) {
+            return Ok(());
         }
+        let mut given = numbers.iter().flatten();
+        let odd = given.find(|value| !is_comparable(value * self.factor));
+        let what = match odd {
+            Some(odd) if odd.is_finite() => {
+                format!("a value is too large or too small ({odd:e}); {RANGE}")
+            }
+            odd => format!(
+                "a value is {}; give finite numbers, and leave unknown values empty",
+                odd.unwrap_or(f64::NAN)
+            ),
+        };
+        Err(Error::format(&self.path, what))
     }
+}
+
+/// Returns the name of a codec that the reader lacks, if a column of the file is compressed with it.
+fn unread_codec(file: &ParquetMetaData) -> Option<&'static str> {
+    let mut chunks = file.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    chunks.find_map(|chunk| match chunk.compression() {
+        Compression::BROTLI(_) => Some("Brotli"),
+        Compression::LZO => Some("LZO"),
+        _ => None,
+    })
 }
 
 /// Returns true if all rows of a column chunk have the same value, according to its statistics.
@@ -479,7 +520,8 @@ fn has_one_value(chunk: &ColumnChunkMetaData, rows: usize) -> bool {
 }
 
 impl Equal {
-    /// Returns true if the first row of a batch of the varying columns is equal to these rows.
+    /// Returns true if the first row of `batch` continues these rows: it is equal in the columns `varying`.
+    /// `indices` are the columns that `self.columns` contains.
     fn is_equal(&self, batch: &[ArrayRef], varying: &[usize], indices: &[usize]) -> bool {
         let mut pairs = batch.iter().zip(varying);
         pairs.all(|(column, index)| {
@@ -509,13 +551,16 @@ fn text_of(error: impl fmt::Display) -> String {
 
 /// Returns the index of a column.
 fn column(schema: &Schema, name: &str) -> Result<usize, String> {
-    let fields = schema.fields().iter();
+    let names = || schema.fields().iter().map(|field| field.name().as_str());
+    if names().filter(|known| *known == name).count() > 1 {
+        return Err(several_columns(name));
+    }
     let found = schema.index_of(name);
-    found.map_err(|_| no_column(name, fields.map(|field| field.name().as_str())))
+    found.map_err(|_| no_column(name, names()))
 }
 
-/// Configures the reader so that it keeps the dictionaries of text columns. Then equal neighbouring texts are
-/// found quickly.
+/// Configures the reader so that it keeps the dictionaries of text columns. Equal neighbouring texts are then found
+/// quickly.
 fn with_dictionaries(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let fields = metadata.schema().fields().iter().map(|field| {
         let kind = match field.data_type() {
@@ -562,7 +607,7 @@ impl StoredRun {
 
     /// Reads the values of this run from the file.
     pub(crate) fn values(&self) -> Result<Values<'static>, Error> {
-        // A damaged file may state more rows than it has.
+        // Limits the reserved memory, because a damaged file may state more rows than it has.
         let rows = usize::try_from(self.rows()).unwrap_or(0).min(MOST_RESERVED);
         let mut values = Values {
             known: Cow::Owned(Vec::with_capacity(rows)),

@@ -1,6 +1,11 @@
 //! Summaries of runs. Each run is read once to compute its summary, and is not kept in memory.
 
+use std::hash::Hasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rayon::prelude::*;
+use rustc_hash::FxHasher;
+use statistics::Design;
 use statistics::classes::Shape;
 use statistics::clusters::{self, Clusters};
 use statistics::dependence::samples_per_independent_at;
@@ -16,6 +21,17 @@ pub struct Summary {
     /// Sides before and after the change.
     pub(crate) sides: [Side; 2],
 }
+
+/// Sides after the runs without a value were left out. If the runs are paired, their partners are left out, too.
+pub(crate) struct WithValues {
+    pub(crate) sides: Sides,
+    pub(crate) summary: Summary,
+    /// Sentence that says which runs are left out.
+    pub(crate) doubt: String,
+}
+
+/// Maximum number of runs without values whose names are listed.
+const MOST_NAMES: usize = 5;
 
 /// Summary of the samples of one side.
 #[derive(Clone, Debug)]
@@ -35,6 +51,8 @@ pub(crate) struct RunSummary {
     pub(crate) least: Option<f64>,
     /// Number of consecutive samples that count as one independent sample.
     pub(crate) samples_per_independent: f64,
+    /// Hash of the samples in their order. Runs with the same hash have the same samples.
+    pub(crate) hash: u64,
     /// Greatest samples of a long run.
     pub(crate) late: Option<Late>,
 }
@@ -42,23 +60,23 @@ pub(crate) struct RunSummary {
 /// Greatest samples of a run. Stalls are counted from them, without reading the run again.
 #[derive(Clone, Debug)]
 pub(crate) struct Late {
-    /// Places and values.
+    /// Index in the run and value of each kept sample.
     samples: Vec<(u32, f64)>,
-    /// Value above which `samples` has all samples.
+    /// Limit: `samples` contains every sample of the run above this value.
     beyond: f64,
 }
 
-/// Number of samples of a run for each late sample that is kept.
+/// Divisor for the number of late samples that are kept: a run with 20,000 samples keeps at most 100.
 const LATE: usize = 200;
 
 /// Greatest values of several runs, from which high quantiles of all values follow.
 #[derive(Clone, Debug)]
 struct Greatest {
-    /// Number of values that are needed.
+    /// Number of the greatest values that the caller needs.
     most: usize,
     /// Values, at most twice as many as are needed.
     values: Vec<f64>,
-    /// Lesser values are not needed.
+    /// Lower limit: smaller values are not added, because they cannot be among the greatest.
     floor: f64,
 }
 
@@ -78,8 +96,8 @@ impl Summary {
         let both = [&sides.before, &sides.after];
         let samples = both.iter().flat_map(|group| &group.runs).map(Run::samples);
         let all = usize::try_from(samples.sum::<u64>()).unwrap_or(usize::MAX);
-        // This number is enough for p99.9 of both sides together. If there are at most 10,000 samples, it is
-        // also enough for p99.
+        // Number of greatest samples that each side keeps. They are enough to compute p99.9 of both sides together. If
+        // there are at most 10,000 samples, they are also enough for p99.
         let most = (all / 1_000).max(all.min(10_000) / 100) + 2;
         let [before, after] = both.map(|group| Side::read(group, most));
         Ok(Summary {
@@ -96,6 +114,64 @@ impl Summary {
         both.at(before.samples() + after.samples(), share)
     }
 
+    /// Leaves out the runs without any value. If the runs are paired, also leaves out their partners. Returns `None` if
+    /// each run has a value, or if a side has no run with a value. `self` must be the summary of `sides`.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be read.
+    pub(crate) fn without_empty(&self, sides: &Sides) -> Result<Option<WithValues>, Error> {
+        let is_empty = |run: &RunSummary| run.quantiles.samples == 0;
+        let [mut before, mut after] =
+            (self.sides.each_ref()).map(|side| side.runs.iter().map(is_empty).collect::<Vec<_>>());
+        if sides.design == Design::Paired {
+            for (one, other) in before.iter_mut().zip(&mut after) {
+                *one |= *other;
+                *other = *one;
+            }
+        }
+        let count = |empty: &[bool]| empty.iter().filter(|empty| **empty).count();
+        let counts = [count(&before), count(&after)];
+        if counts == [0, 0] || counts[0] == before.len() || counts[1] == after.len() {
+            return Ok(None);
+        }
+        let names = |group: &Group, empty: &[bool]| -> Vec<String> {
+            let left_out = group.runs.iter().zip(empty).filter(|(_, empty)| **empty);
+            left_out
+                .map(|(run, _)| wording::Printable(&run.name).to_string())
+                .collect()
+        };
+        let mut left_out = names(&sides.before, &before);
+        let what = match sides.design {
+            Design::Paired => {
+                wording::counted(counts[0] as u64, "pair of runs is", "pairs of runs are")
+            }
+            Design::Unpaired => {
+                left_out.extend(names(&sides.after, &after));
+                let both = wording::counted(counts[0] as u64, "run", "runs");
+                format!("{both} before the change and {} after it are", counts[1])
+            }
+        };
+        let run = if left_out.len() == 1 { "run" } else { "runs" };
+        let more = left_out.len().saturating_sub(MOST_NAMES);
+        left_out.truncate(MOST_NAMES);
+        if more > 0 {
+            left_out.push(format!("{more} more"));
+        }
+        let mut kept = sides.clone();
+        for (group, empty) in [(&mut kept.before, before), (&mut kept.after, after)] {
+            let mut empty = empty.into_iter();
+            group.runs.retain(|_| empty.next() == Some(false));
+        }
+        Ok(Some(WithValues {
+            summary: Summary::read(&kept)?,
+            sides: kept,
+            doubt: format!(
+                "{what} left out, because a run has no value ({run} {}).",
+                wording::listed(left_out)
+            ),
+        }))
+    }
+
     /// Returns true if each run has one value.
     pub(crate) fn has_one_value_per_run(&self) -> bool {
         let mut runs = self.sides.iter().flat_map(|side| &side.runs);
@@ -109,13 +185,17 @@ impl Side {
             runs: Vec::with_capacity(group.runs.len()),
             greatest: Greatest::new(most),
         };
+        // Floor of the runs that were read so far, as the bits of an `f64`. Without a floor, each run would return many
+        // values that are then dropped.
+        let floor = AtomicU64::new(side.greatest.floor.to_bits());
         in_waves(
             &group.runs,
-            |run| RunSummary::read(run, most),
+            |run| RunSummary::read(run, most, f64::from_bits(floor.load(Ordering::Relaxed))),
             |read| {
                 let (run, greatest) = read?;
                 side.greatest.add(&greatest);
                 side.runs.push(run);
+                floor.store(side.greatest.floor.to_bits(), Ordering::Relaxed);
                 Ok(())
             },
         )?;
@@ -135,20 +215,25 @@ impl Side {
 }
 
 impl RunSummary {
-    /// Reads a run. Returns its summary and its greatest values, at most `most` of them.
-    fn read(run: &Run, most: usize) -> Result<(RunSummary, Vec<f64>), Error> {
+    /// Reads a run. Returns its summary and its greatest values. The returned values include each value of the run that
+    /// is among its `most` greatest values and not below `floor`.
+    fn read(run: &Run, most: usize, floor: f64) -> Result<(RunSummary, Vec<f64>), Error> {
         let values = run.values()?;
         let unknown = values.unknown;
         let samples_per_independent = dependence(&values.known);
-        if let Some(shape) = Shape::of(&values.known, most.min(values.known.len())) {
-            let greatest = shape.great.iter().map(|(_, value)| *value).collect();
-            let late = Late::of(shape.great, values.known.len() / LATE);
+        let hash = hash(&values.known);
+        let late = values.known.len() / LATE;
+        if let Some(shape) = Shape::of(&values.known, late + 1, most, floor) {
+            let greatest = shape.great.iter().map(|(_, value)| *value);
+            let greatest = greatest.filter(|value| *value >= floor).collect();
+            let late = Late::of(shape.great, late);
             let summary = RunSummary {
                 quantiles: shape.quantiles,
                 unknown,
                 bars: shape.bars,
                 least: Some(shape.least),
                 samples_per_independent,
+                hash,
                 late: Some(late),
             };
             return Ok((summary, greatest));
@@ -162,6 +247,7 @@ impl RunSummary {
             bars,
             least: values.iter().copied().reduce(f64::min),
             samples_per_independent,
+            hash,
             late: None,
         };
         // `RunQuantiles::of` has already moved the greatest tenth of the values to the end of `values`.
@@ -178,8 +264,8 @@ impl RunSummary {
 }
 
 impl Late {
-    /// Keeps the `most` greatest of the samples of a run. All samples that are greater than those in `great` are
-    /// in it.
+    /// Keeps at most `most` samples. `great` must contain the greatest samples of the run, each with its index in
+    /// the run.
     fn of(mut great: Vec<(u32, f64)>, most: usize) -> Late {
         let least = |samples: &[(u32, f64)]| {
             let values = samples.iter().map(|(_, value)| *value);
@@ -198,7 +284,8 @@ impl Late {
         }
     }
 
-    /// Returns the stalls above a threshold; `None` if lesser samples would have to be known.
+    /// Returns the stalls above a threshold. Returns `None` if the threshold is so low that samples above it may be
+    /// missing here.
     pub(crate) fn stalls(&self, above: f64) -> Option<Clusters> {
         let late = self.samples.iter().filter(|(_, value)| *value > above);
         (above >= self.beyond).then(|| clusters::of_places(late.map(|(place, _)| *place as usize)))
@@ -219,19 +306,34 @@ pub(crate) fn quantiles(runs: &[Run]) -> Result<Vec<RunQuantiles>, Error> {
     Ok(all)
 }
 
-/// Returns the median by nearest rank. Returns `None` if there are no values.
+/// Returns the median: the middle value, or the mean of the two middle values. Returns `None` if there are no values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     values.sort_unstable_by(f64::total_cmp);
-    quantile::of_sorted(&values, 0.5)
+    let high = *values.get(values.len() / 2)?;
+    let low = values[(values.len() - 1) / 2];
+    Some(f64::midpoint(low, high))
+}
+
+/// Returns a hash of the samples in their order.
+fn hash(values: &[f64]) -> u64 {
+    let mut hasher = FxHasher::default();
+    for value in values {
+        hasher.write_u64(value.to_bits());
+    }
+    hasher.finish()
 }
 
 /// Returns the number of consecutive samples of a run that count as one independent sample of the run's
 /// median. `values` are in order of time.
 pub(crate) fn dependence(values: &[f64]) -> f64 {
     let searched = &values[..values.len().min(SEARCHED)];
-    let middle = RunQuantiles::of(&mut searched.to_vec()).at(0.5);
-    middle.map_or(1.0, |middle| samples_per_independent_at(searched, middle))
+    let mut copy = searched.to_vec();
+    let Some(place) = quantile::rank(copy.len(), 0.5).checked_sub(1) else {
+        return 1.0;
+    };
+    let (_, middle, _) = copy.select_nth_unstable_by(place, f64::total_cmp);
+    samples_per_independent_at(searched, *middle)
 }
 
 impl Greatest {
@@ -247,13 +349,13 @@ impl Greatest {
         let floor = self.floor;
         self.values
             .extend(values.iter().filter(|value| **value >= floor));
-        // Each selection takes the time of many additions.
+        // A selection takes as long as many additions, so it happens only after many values were added.
         if self.values.len() > 2 * self.most {
             self.floor = self.keep_most();
         }
     }
 
-    /// Drops the values that are not among the greatest. Returns the least of these.
+    /// Drops all values except the `most` greatest. Returns the least of the kept values.
     fn keep_most(&mut self) -> f64 {
         match self.values.len().checked_sub(self.most) {
             Some(fewer) if fewer > 0 => {
@@ -290,9 +392,11 @@ pub(crate) fn in_waves<T: Send>(
     let at_once = usize::try_from(at_once)
         .unwrap_or(usize::MAX)
         .clamp(1, threads);
-    // If the runs are short, each wave has more runs, so that threads wait less for each other.
+    // With more runs in a wave, threads wait less for each other. If all threads may read, the number of runs in memory
+    // is at most the number of threads, so a larger wave needs no more memory.
     let wave = match longest {
         0..10_000 => 64 * at_once,
+        _ if at_once == threads => 4 * at_once,
         _ => at_once,
     };
     for some in runs.chunks(wave) {

@@ -93,7 +93,10 @@ impl FromStr for TraceMetric {
             None => (text, None),
         };
         if rest == Some("") {
-            return Err(UnknownMetric(format!("a name is missing after `{kind}:`")));
+            return Err(UnknownMetric(format!(
+                "a name is missing after `{kind}:`; write `{kind}` without the colon for all of them, or one of {}",
+                TraceMetric::FORMS
+            )));
         }
         match kind.trim() {
             "ready" => Ok(TraceMetric::Ready(threads(rest))),
@@ -185,8 +188,12 @@ impl fmt::Display for TraceMetric {
             TraceMetric::Dpc(of) => of_routine(f, "DPC", of),
             TraceMetric::Isr(of) => of_routine(f, "ISR", of),
             TraceMetric::Disk { kind, disk } => {
-                write!(f, "disk {}", kind.unwrap_or("request"))?;
-                f.write_str("s")?;
+                f.write_str(match kind {
+                    None => "disk requests",
+                    Some("read") => "disk reads",
+                    Some("write") => "disk writes",
+                    Some(_) => "disk flushes",
+                })?;
                 disk.map_or(Ok(()), |disk| write!(f, " of disk {disk}"))
             }
             TraceMetric::InputToFocus(None) => f.write_str("input to focus"),
@@ -215,6 +222,7 @@ mod tests {
             ("disk", "disk requests"),
             ("disk:write:1", "disk writes of disk 1"),
             ("disk:0", "disk requests of disk 0"),
+            ("disk:flush", "disk flushes"),
             ("input-to-focus:game", "input to focus of game"),
         ] {
             assert_eq!(text.parse::<TraceMetric>().unwrap().to_string(), name);

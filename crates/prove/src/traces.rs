@@ -8,24 +8,18 @@ use arrow_array::types::Float64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use explain::{Reader, is_called};
+use explain::{Reader, SLEEP_REASONS, WAITING, is_called};
 use tables::{
     CpuRunsView, DiskIoView, DoubtfulRuns, FocusView, Identities, InputView, InterruptsView,
     Options, Store, StoreError, Table,
 };
 
-use crate::columns::unit_of;
+use crate::columns::{RANGE, is_comparable, unit_of};
 use crate::trace_metric::{Routine, Threads, TraceMetric};
 use crate::{Group, Run, Unit};
 
 /// Samples of a metric in one trace. If the trace lacks the needed rows, the error is the table without rows.
 pub type InTrace = Result<Run, Table>;
-
-/// Wait reasons of a sleeping thread: `DelayExecution` and `WrDelayExecution`.
-const SLEEPS: [u8; 2] = [4, 11];
-
-/// State code of a thread that waits.
-const WAITING: u8 = 5;
 
 /// Maximum time from an input to the change of the focus that the input causes, in nanoseconds.
 const MAX_FOCUS_NS: i64 = 10_000_000_000;
@@ -79,7 +73,11 @@ impl SingleValue {
         if value.is_some_and(|value| !value.is_finite()) {
             return Err("the result is infinite or not a number".to_owned());
         }
-        self.value = value.map(|value| value * factor);
+        let value = value.map(|value| value * factor);
+        if value.is_some_and(|value| !is_comparable(value)) {
+            return Err(format!("the result is too large or too small; {RANGE}"));
+        }
+        self.value = value;
         self.unit = Some(unit);
         Ok(())
     }
@@ -140,8 +138,8 @@ pub fn read(
             let doubtful = DoubtfulRuns::read(store, options)?;
             add_runs(&reader, threads, &doubtful, &mut run, |runs, row| {
                 let reason = runs.previous_wait_reason.get(row)?;
-                let is_sleep =
-                    runs.previous_state.get(row) == Some(WAITING) && SLEEPS.contains(&reason);
+                let is_sleep = runs.previous_state.get(row) == Some(WAITING)
+                    && SLEEP_REASONS.contains(&reason);
                 is_sleep.then(|| runs.since_last_ns.get(row))
             })?;
             true
@@ -160,7 +158,8 @@ pub fn read(
     })
 }
 
-/// Returns a name in the trace that is similar to the name in a metric. Use it if the metric has no samples.
+/// Returns a name in the trace that is similar to the name in a metric. Returns `None` if the trace has the exact name.
+/// Use this function to give advice if the metric has no samples.
 ///
 /// # Errors
 /// Returns an error if a table cannot be read.
@@ -178,14 +177,19 @@ pub fn similar_name(
     let similar = match metric {
         TraceMetric::Ready(Threads { process, .. })
         | TraceMetric::Sleep(Threads { process, .. })
-        | TraceMetric::InputToFocus(process) => {
-            (process.as_deref()).and_then(|wrong| wording::closest_one(wrong, processes()))
+        | TraceMetric::InputToFocus(process) => (process.as_deref())
+            .and_then(|wrong| Some((wrong, wording::closest_one(wrong, processes())?))),
+        TraceMetric::Dpc(routine) | TraceMetric::Isr(routine) => {
+            routine.as_ref().and_then(|routine| {
+                let wrong = routine.module.as_str();
+                Some((wrong, wording::closest_one(wrong, modules.flatten())?))
+            })
         }
-        TraceMetric::Dpc(routine) | TraceMetric::Isr(routine) => (routine.as_ref())
-            .and_then(|wrong| wording::closest_one(&wrong.module, modules.flatten())),
         TraceMetric::Disk { .. } => None,
     };
-    Ok(similar.map(str::to_owned))
+    // If the trace has the exact name, the name is not the reason for the missing samples.
+    let other = similar.filter(|(wrong, name)| !name.eq_ignore_ascii_case(wrong));
+    Ok(other.map(|(_, name)| name.to_owned()))
 }
 
 /// Adds a sample for each selected run of the threads. `value` returns `None` if a run is not selected, and
@@ -309,8 +313,8 @@ fn add_requests(
 }
 
 /// Adds a sample for each change of the focus: the time from the last input before the change to the change.
-/// If there was no input since the previous change, the change has no sample. Returns true if the trace has
-/// presses of keys or mouse buttons.
+/// If there was no input since the previous change, or if the time exceeds `MAX_FOCUS_NS`, the change has no sample.
+/// Returns true if the trace has presses of keys or mouse buttons.
 fn add_focus(
     reader: &Reader<'_>,
     process: Option<&str>,

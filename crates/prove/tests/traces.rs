@@ -1,6 +1,9 @@
 //! Metrics of simulated traces. They are compared with the true values of the simulation and with other
 //! tables.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use prove::traces::{self, InTrace};
 use prove::{Group, Question, Sides, Summary, TraceMetric, judge};
 use simulated::{Simulated, list, number};
@@ -28,6 +31,8 @@ fn spread(run: &prove::Run) -> [f64; 3] {
         design: Design::Unpaired,
         before: group(),
         after: group(),
+        alone: [0, 0],
+        has_looks: false,
     };
     let picture = prove::picture(&both, &Summary::read(&both).unwrap()).unwrap();
     let histogram = picture.histogram.unwrap();
@@ -64,6 +69,8 @@ fn compared(before: &str, after: &str, metric: &str) -> prove::Judgement {
         design: Design::Unpaired,
         before: group(before),
         after: group(after),
+        alone: [0, 0],
+        has_looks: false,
     };
     let summary = Summary::read(&both).unwrap();
     judge(&both, &summary, Question { margin: 0.02 }).unwrap()
@@ -96,6 +103,10 @@ fn parts_of_a_metric_add_up() {
     let metric: TraceMetric = "dpc:ndiss.sys".parse().unwrap();
     let similar = traces::similar_name(&store, &metric, Options::default()).unwrap();
     assert_eq!(similar.as_deref(), Some("ndis.sys"));
+    // If the trace has the exact name, another name is no help.
+    let metric: TraceMetric = "isr:NDIS.SYS".parse().unwrap();
+    let known = traces::similar_name(&store, &metric, Options::default()).unwrap();
+    assert_eq!(known, None);
 }
 
 /// Checks that the longest wait in the scenario `rank-stall` is the wait of the game. The true length of this
@@ -134,23 +145,24 @@ fn sleeps_take_the_times_of_the_truth() {
     assert_eq!(run.samples() as i64, number(truth, "count"));
     let found = spread(&run);
     let truth = ["min_ns", "median_ns", "max_ns"].map(|name| number(truth, name) as f64);
-    // The model measures from the call to the return of the sleep, and the trace between two switches.
+    // The model measures from the call of the sleep to its return. The trace has the time between two context
+    // switches.
     for (place, (found, truth)) in found.into_iter().zip(truth).enumerate() {
-        // Of an even number of sleeps, two are in the middle.
+        // The median of an even number of sleeps can be either of the two middle values, so its tolerance is larger.
         let tolerance = if place == 1 { 0.02 * truth } else { 20_000.0 };
         assert!(
             (found - truth).abs() <= tolerance,
             "{place}: {found}, not {truth}"
         );
     }
-    // Waits for an object are no sleeps: of the waiter, only those of 200 ms count.
+    // Waits for an object are no sleeps, so the thread `waiter` has only its sleeps of 200 ms.
     let waiter = read(&store, "sleep:app.exe/waiter").unwrap();
     assert!((18..=20).contains(&waiter.samples()), "{waiter:?}");
     let [least, _, greatest] = spread(&waiter);
     assert!(least >= 200e6 && greatest < 220e6, "{least} to {greatest}");
 }
 
-/// Compares the times from a key to the focus that it caused with the moments of the model.
+/// Compares times from a key press to the resulting focus change with the moments of the model.
 #[test]
 fn focus_follows_input_after_the_times_of_the_truth() {
     let mut text = r#"
@@ -164,7 +176,7 @@ fn focus_follows_input_after_the_times_of_the_truth() {
         program = [ { forever = [ { wait = "pressed" }, { run = "uniform(5ms, 50ms)" }, { sleep = "exp(100ms)" }, { focus = "app.exe" } ] } ]
         "#
     .to_owned();
-    // Two keys, of which the second counts. Then the focus goes back without a key.
+    // Two keys are pressed, and only the time from the second key counts. Later, the focus goes back without a key.
     for second in 1..28 {
         text.push_str(&format!(
             r#"
@@ -207,7 +219,8 @@ fn focus_follows_input_after_the_times_of_the_truth() {
     let (first, last) = (expected[0], expected[expected.len() - 1]);
     let median = expected[(expected.len() - 1) / 2];
     for (found, truth) in spread(&run).into_iter().zip([first, median, last]) {
-        // Times of events are multiples of 100 ns.
+        // Times of events are multiples of 100 ns, so a difference of two times may be wrong by about 100 ns. The
+        // tolerance is ten times as large.
         assert!((found - truth).abs() <= 1_000.0, "{found}, not {truth}");
     }
     // No other change of the focus follows an input.
@@ -221,4 +234,23 @@ fn kinds_that_a_trace_lacks_are_named() {
     let missing = read(&store, "disk").map(|run| run.samples());
     assert_eq!(missing, Err(Table::DiskIo));
     assert_eq!(read(&store, "input-to-focus").err(), Some(Table::Input));
+}
+
+/// A second has 10⁹ ns. So a number of seconds can be finite and its number of nanoseconds infinite.
+#[test]
+fn results_of_queries_that_are_too_large_are_refused() {
+    let result = |seconds: f64| {
+        let column: ArrayRef = Arc::new(Float64Array::from(vec![seconds]));
+        let rows = RecordBatch::try_from_iter([("ready_s", column)]).unwrap();
+        traces::SingleValue::default().add(&rows)
+    };
+    assert_eq!(result(1.5), Ok(()));
+    assert_eq!(result(0.0), Ok(()));
+    for wrong in [1e300, 1.7e308, 1e-200] {
+        let error = result(wrong).unwrap_err();
+        assert!(
+            error.starts_with("the result is too large or too small; give 0, or"),
+            "{error}"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use crate::needs::TableNeeds;
 use crate::{Capture, Investigation, Kind, Needs};
 
 /// Formats kinds of events with the options of WPR and xperf that record them. The text can follow the word
-/// "record": `threads made ready (wpr -start CPU; xperf -on DISPATCHER; WPR keyword ReadyThread)`.
+/// "record": `threads made ready (wpr -start CPU; or xperf -on DISPATCHER or WPR keyword ReadyThread)`.
 pub fn advice(kinds: &[Kind]) -> String {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     format!("{} ({})", listed(&names), recorders(kinds))
@@ -23,7 +23,7 @@ impl fmt::Display for Needs {
 
 /// Formats the kinds of events that several theories need, each kind once, with the options that record all
 /// of them. The text can follow the word "record".
-pub fn merged(all: &[&Needs]) -> String {
+pub(crate) fn merged(all: &[&Needs]) -> String {
     let mut names: Vec<String> = Vec::new();
     let mut remarks: Vec<&str> = Vec::new();
     let mut kinds: Vec<Kind> = Vec::new();
@@ -42,12 +42,15 @@ pub fn merged(all: &[&Needs]) -> String {
     if names.is_empty() {
         return remarks.join("; ");
     }
-    let mut options: Vec<String> = kits(all)
-        .into_iter()
+    let kits: Vec<String> = (kits(all).iter())
         .map(|kit| format!("laglab record --for {}", kit.name()))
         .collect();
-    options.push(Capture::from_kinds(kinds).to_string());
-    let text = format!("{} ({})", listed(&names), options.join("; "));
+    let capture = Capture::from_kinds(kinds);
+    let recorders = match kits.is_empty() {
+        true => capture.to_string(),
+        false => format!("{}; or {capture}", listed(&kits)),
+    };
+    let text = format!("{} ({recorders})", listed(&names));
     [text.as_str()]
         .into_iter()
         .chain(remarks)
@@ -89,27 +92,34 @@ impl fmt::Display for TableNeeds {
     }
 }
 
-/// Formats the options of xperf and WPR that record a capture.
+/// Formats the options of xperf and the keywords of WPR that record a capture, either of which is enough, and the
+/// providers that are needed in addition.
 impl fmt::Display for Capture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(self.xperf_flags().map(|flags| format!("xperf -on {flags}")));
+        let mut kernel: Vec<String> = Vec::new();
+        kernel.extend(self.xperf_flags().map(|flags| format!("xperf -on {flags}")));
         let keywords: Vec<&str> = self.keywords().map(|keyword| keyword.wpr()).collect();
         if !keywords.is_empty() {
             let word = match keywords.len() {
                 1 => "keyword",
                 _ => "keywords",
             };
-            parts.push(format!("WPR {word} {}", listed(&keywords)));
+            kernel.push(format!("WPR {word} {}", listed(&keywords)));
         }
-        parts.extend(self.providers().iter().map(|enabled| {
+        let providers = self.providers().iter().map(|enabled| {
             let name = enabled.provider.name();
             match enabled.keywords {
-                0 => format!("provider {name}"),
-                keywords => format!("provider {name} with keywords {keywords:#x}"),
+                0 => format!("the provider {name}"),
+                keywords => format!("the provider {name} with keywords {keywords:#x}"),
             }
-        }));
-        f.write_str(&parts.join("; "))
+        });
+        let providers: Vec<String> = providers.collect();
+        let with = match (kernel.len(), providers.len()) {
+            (0, _) | (_, 0) => "",
+            (1, _) => ", with ",
+            _ => ", each with ",
+        };
+        write!(f, "{}{with}{}", kernel.join(" or "), listed(&providers))
     }
 }
 
@@ -118,7 +128,7 @@ impl fmt::Display for Capture {
 fn recorders(kinds: &[Kind]) -> String {
     let capture = Capture::from_kinds(kinds.iter().copied());
     match wpr_profiles(kinds) {
-        Some(profiles) => format!("wpr -start {}; {capture}", profiles.join(" -start ")),
+        Some(profiles) => format!("wpr -start {}; or {capture}", profiles.join(" -start ")),
         None => capture.to_string(),
     }
 }
@@ -128,7 +138,8 @@ fn recorders(kinds: &[Kind]) -> String {
 /// every profile.
 fn wpr_profiles(kinds: &[Kind]) -> Option<Vec<&'static str>> {
     let mut profiles = Vec::new();
-    // Every built-in profile records these kinds.
+    // Every built-in profile records processes, images and the CPU configuration, so these kinds need no particular
+    // profile.
     let special = |kind: &&Kind| !matches!(kind, Kind::Processes | Kind::Images | Kind::CpuConfig);
     for kind in kinds.iter().filter(special) {
         let profile = kind.wpr_profile()?;
@@ -158,13 +169,13 @@ mod tests {
     fn needs_name_the_switches_of_both_recorders() {
         assert_eq!(
             for_theory("saturation").unwrap().to_string(),
-            "context switches (laglab record --for long-wait; xperf -on PROC_THREAD+CSWITCH; WPR \
-             keywords ProcessThread, CpuConfig and CSwitch)"
+            "context switches (laglab record --for long-wait; or xperf -on PROC_THREAD+CSWITCH or \
+             WPR keywords ProcessThread, CpuConfig and CSwitch)"
         );
         assert_eq!(
             for_theory("process-frozen").unwrap().to_string(),
-            "processes frozen and thawed (provider Microsoft-Windows-Kernel-Process with keywords \
-             0x200)"
+            "processes frozen and thawed (the provider Microsoft-Windows-Kernel-Process with \
+             keywords 0x200)"
         );
         let busy = for_theory("busy-waiting").unwrap().to_string();
         assert!(
@@ -182,7 +193,11 @@ mod tests {
         let start = "context switches and threads made ready (laglab record --for ";
         assert!(merged.starts_with(start), "{merged}");
         assert_eq!(merged.matches("xperf -on ").count(), 1, "{merged}");
-        for once in ["CSWITCH", "DISPATCHER", "; on Windows 10 1709 or later"] {
+        for once in [
+            "CSWITCH",
+            "DISPATCHER",
+            "; only Windows 10 1709 and later record ranks",
+        ] {
             assert_eq!(merged.matches(once).count(), 1, "{once}: {merged}");
         }
     }
@@ -202,15 +217,15 @@ mod tests {
     fn advice_names_a_built_in_profile_if_one_records_all_kinds() {
         assert_eq!(
             advice(&[Kind::ReadyThreads]),
-            "threads made ready (wpr -start CPU; xperf -on DISPATCHER; WPR keyword ReadyThread)"
+            "threads made ready (wpr -start CPU; or xperf -on DISPATCHER or WPR keyword ReadyThread)"
         );
         assert_eq!(
             advice(&[Kind::Processes]),
-            "processes and threads (xperf -on PROC_THREAD; WPR keyword ProcessThread)"
+            "processes and threads (xperf -on PROC_THREAD or WPR keyword ProcessThread)"
         );
         assert_eq!(
             advice(&[Kind::Samples, Kind::Priorities]),
-            "samples and changes of priorities (xperf -on PRIORITY+PROFILE; WPR keywords \
+            "samples and changes of priorities (xperf -on PRIORITY+PROFILE or WPR keywords \
              ThreadPriority and SampledProfile)"
         );
     }
@@ -219,7 +234,7 @@ mod tests {
     fn table_needs_name_rows_switches_and_remark() {
         assert_eq!(
             for_table("file_io").unwrap().to_string(),
-            "file operations (wpr -start FileIO; xperf -on FILENAME+FILE_IO+FILE_IO_INIT; WPR \
+            "file operations (wpr -start FileIO; or xperf -on FILENAME+FILE_IO+FILE_IO_INIT or WPR \
              keywords Filename, FileIO and FileIOInit)"
         );
         assert_eq!(
@@ -228,7 +243,7 @@ mod tests {
         );
         assert_eq!(
             for_table("priorities").unwrap().to_string(),
-            "priority changes (xperf -on PRIORITY; WPR keyword ThreadPriority; the provider \
+            "priority changes (xperf -on PRIORITY or WPR keyword ThreadPriority; the provider \
              Microsoft-Windows-Kernel-Process logs them too)"
         );
     }

@@ -60,8 +60,8 @@ impl Buffers {
         with_total_size(part_kib.clamp(MIN_KIB, MAX_KIB), machine.cpus)
     }
 
-    /// Returns the buffers of a kernel session that writes to a file. They can hold bursts of events that
-    /// the disk cannot write fast enough.
+    /// Returns the buffers of a kernel session that writes to a file. The buffers can hold bursts of events that the
+    /// disk cannot write fast enough.
     pub fn kernel_to_file(machine: Machine) -> Buffers {
         let in_memory = Buffers::kernel_in_memory(machine);
         let count = machine.cpus.saturating_mul(8).max(64);
@@ -135,8 +135,8 @@ mod tests {
                     "{machine:?}: {buffers:?}"
                 );
                 assert!((4..=1024).contains(&buffers.size_kib));
-                // The total is at most 600 MiB. It is greater only if two buffers of the minimum size per CPU
-                // need more memory.
+                // The total is at most 600 MiB. It may be greater only if two buffers of 128 KiB per CPU need more
+                // memory.
                 let least = u64::from(2 * machine.cpus) * (128 << 10);
                 assert!(
                     buffers.bytes() <= (600 << 20).max(least),

@@ -118,8 +118,9 @@ impl Capture {
         Kind::ALL.into_iter().filter(|kind| self.records(*kind))
     }
 
-    /// Returns the capture without one kind of events. If the events of a stack are then no longer recorded,
-    /// their stacks are removed too.
+    /// Returns the capture without one kind of events. If the events of a stack are then no longer recorded, their
+    /// stacks are removed too. If a provider records the kind, the whole provider is removed, with all kinds that it
+    /// records.
     #[must_use]
     pub fn without(&self, left_out: Kind) -> Capture {
         let mut less = self.clone();

@@ -2,9 +2,9 @@
 
 use crate::{Capture, Kind};
 
-/// Estimated growth of a recording. Most rates are assumptions, which are right to an order of magnitude.
-/// Only the rate of CPU samples is fixed: two public traces (PerfView's of .NET 4.5) have 937 and 987 samples
-/// per second and CPU. The sizes of events are computed from the layouts of the events. Events in public
+/// Estimated growth of a recording. Most rates are assumptions, which are right only to an order of magnitude.
+/// Only the rate of CPU samples is known: two public traces, from PerfView's tests on .NET 4.5, have 937 and 987
+/// samples per second and CPU. The sizes of events are computed from the layouts of the events. Events in public
 /// traces of Windows 7, 8 and 11 are not larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {

@@ -2,7 +2,7 @@
 
 use crate::{Capture, Kind, Needs, needs};
 
-/// A question about a machine. A kit records the events that its theories need.
+/// A question about a machine. A kit for a question records the events that the theories of the question need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Investigation {
     /// Something took long although the machine was not busy.
@@ -77,7 +77,7 @@ impl Investigation {
             Investigation::LongWait => "Why does something wait for so long?",
             Investigation::Dpc => "Do DPCs and interrupts keep CPUs from programs?",
             Investigation::Rank => "Do threads wait behind others of lower priority?",
-            Investigation::Cpu => "What uses the CPUs, and who has to wait for one?",
+            Investigation::Cpu => "What uses the CPUs, and which threads wait for one?",
             Investigation::Timer => "Why do sleeps take longer than they should?",
             Investigation::Network => "Why are transfers over the network slow?",
             Investigation::Dscp => "Do packets carry the marks (DSCP) that a policy asks for?",
@@ -252,8 +252,8 @@ mod tests {
             let more: Vec<Kind> = light.kinds().filter(|kind| !whole.records(*kind)).collect();
             assert_eq!(more, [], "{investigation:?}");
             assert!(!light.records(Kind::SwitchStacks), "{investigation:?}");
-            // Only the investigation `dscp` has equal captures: it uses only packets and traffic, and its
-            // theories need both.
+            // Only for the investigation `dscp`, the light and the full capture are equal: it uses only packets and
+            // traffic, and its theories need both.
             let is_whole = investigation == Investigation::Dscp;
             assert_eq!(light == whole, is_whole, "{investigation:?}");
         }
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn captures_include_the_published_flags() {
-        // The published flags are `xperf -on PROC_THREAD+LOADER+INTERRUPT+DPC` for DPCs, and
-        // `PROC_THREAD+LOADER+CSWITCH+DISPATCHER+PRIORITY+DPC+INTERRUPT+PROFILE -stackwalk
+        // Flags of xperf that others published for the same questions: `PROC_THREAD+LOADER+INTERRUPT+DPC` for DPCs,
+        // and `PROC_THREAD+LOADER+CSWITCH+DISPATCHER+PRIORITY+DPC+INTERRUPT+PROFILE -stackwalk
         // CSwitch+ReadyThread+Profile` for ranks.
         let has = |investigation: Investigation, flags: &str, stacks: &str| {
             let capture = investigation.capture();

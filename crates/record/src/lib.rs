@@ -1,9 +1,10 @@
 //! Recording of evidence: the events to record, kits that record them, and a checker of profiles.
 //!
-//! [`needs`] lists the kinds of events that each theory and table needs, and [`advice`] formats them as
-//! options of the recorders. An [`Investigation`] combines the needs of its theories to a [`Capture`]. A
-//! [`Kit`] writes the capture as a profile of Windows Performance Recorder, scripts and a README. [`wprp`]
-//! reads and checks profiles from any source.
+//! A theory is one possible cause of a delay, which `laglab explain` examines in a trace. [`needs`] lists the kinds
+//! of events that each theory and each table needs. [`advice`] formats these kinds as options of the recorders. An
+//! [`Investigation`] is a question of a user with several theories. It combines the needs of these theories into a
+//! [`Capture`]: the events that a recording enables. A [`Kit`] writes the capture as a profile of Windows Performance
+//! Recorder (WPR), scripts and a README. [`wprp`] reads and checks profiles from any source.
 
 mod advice;
 mod buffers;
@@ -14,13 +15,15 @@ mod investigation;
 mod kernel;
 mod kind;
 mod kit;
+pub mod linux;
 mod memory;
+mod missing_data;
 pub mod needs;
 mod provider;
 mod this_machine;
 pub mod wprp;
 
-pub use advice::{advice, merged};
+pub use advice::advice;
 pub use buffers::{Buffers, Machine};
 pub use capture::{Capture, Enabled};
 pub use cost::Cost;
@@ -29,5 +32,6 @@ pub use kernel::{Keyword, StackWalk};
 pub use kind::{Kind, RecordedBy};
 pub use kit::{Command, Detail, File, Kit, Mode, SETTINGS, Variant, commands};
 pub use memory::available_memory;
+pub use missing_data::MissingData;
 pub use needs::Needs;
 pub use provider::Provider;

@@ -109,8 +109,8 @@ fn a_large_server_records_less_on_another_node() {
     assert!(per_cpu(SERVER) * 2 < per_cpu(Machine::TYPICAL));
 }
 
-/// The published script had four faults: typographic dashes, a missing `/wait`, one ping too few, and a stop
-/// that could run before the start had ended.
+/// A published recording script has four faults: typographic dashes, a missing `/wait`, one ping too few, and a
+/// stop that can run before the start has ended. The scripts of kits must not have these faults.
 #[test]
 fn scripts_avoid_the_faults_of_the_published_script() {
     for kit in kits() {

@@ -173,7 +173,7 @@ mod on_windows {
         let of_netsh = verbs.iter().filter(|verb| verb.starts_with("netsh"));
         assert_eq!(of_netsh.count(), 2, "{log:?}");
         assert!(log[0].contains("[capture=yes]"), "{log:?}");
-        // If this kit did not start the netsh capture, it does not stop it.
+        // The script stops the netsh capture only if this kit started it.
         let (_, log) = bench.run("record.cmd", &["1"], "trace");
         let of_netsh = log.iter().filter(|line| line.starts_with("netsh"));
         assert_eq!(of_netsh.count(), 1, "{log:?}");

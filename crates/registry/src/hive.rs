@@ -1,18 +1,17 @@
 //! Reader of hive files (`regf`): finds keys by path and decodes values.
 //!
-//! The available libraries with a permissive licence do at least one of the following: read the whole hive
-//! before the first lookup, refuse hives that were copied from a running system, or never end if a damaged
-//! hive contains a cycle. This reader visits only the cells on the path to a key, checks every offset, and
-//! limits the number of visited cells.
+//! Each available library with a permissive licence has at least one of these problems: it reads the whole hive before
+//! the first lookup, it refuses hives that were copied from a running system, or it never ends if a damaged hive
+//! contains a cycle. This reader visits only the cells on the path to a key, checks every offset, and limits the number
+//! of visited cells.
 //!
-//! Format:
-//! <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
+//! Format: <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
 
 use std::cell::Cell;
 
 use crate::Value;
 
-/// Offset of the first cell in bytes. The base block comes before it.
+/// Offset of the first cell in bytes. The base block precedes this cell.
 pub(crate) const BASE: usize = 4096;
 
 /// Maximum size of one segment of a large value, in bytes.

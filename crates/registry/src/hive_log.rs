@@ -1,8 +1,7 @@
-//! Transaction logs of hives. Windows first writes a change to a log. It writes the change to the hive up to
-//! an hour later. So if a hive is copied before that, the copy lacks the last changes.
+//! Transaction logs of hives. Windows first writes a change to a log, and up to an hour later to the hive. A hive that
+//! is copied between these two writes lacks the change.
 //!
-//! Format:
-//! <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
+//! Format: <https://github.com/msuhanov/regf/blob/master/Windows%20registry%20file%20format%20specification.md>
 
 use std::fmt;
 
@@ -46,7 +45,7 @@ pub enum ReplayNote {
         /// Offset of the damage, in bytes.
         at: usize,
     },
-    /// Changes are missing in the hive, and no log has them.
+    /// Changes are missing in the hive, and no log contains these changes.
     ChangesMissing,
     /// Changes were applied. Contains the sequence numbers of the first and the last applied change. A log of
     /// Windows 8 or earlier has a single change without a sequence number. For such a log, contains `None`.
@@ -56,7 +55,7 @@ pub enum ReplayNote {
     Gap(u32, u32),
     /// A page in a log is far beyond the end of the hive. This page and all later pages were not applied.
     PageOutOfRange {
-        /// Offset of the page in the hive, in bytes.
+        /// Offset of the page from the start of the hive file, in bytes.
         at: usize,
     },
 }
@@ -292,8 +291,9 @@ fn parse_entry(log: &[u8]) -> Option<(usize, Change<'_>)> {
     Some((size, Change { number, pages }))
 }
 
-/// Seed of the hashes in logs. The specification of the format lists the eight bytes in reverse order. But
-/// only the order here gives the hashes that Windows writes.
+/// Seed of the hashes in logs. The specification of the format lists the bytes `82 EF 4D 88 7A 4E 55 C5`. Windows uses
+/// them as one big-endian number. With the little-endian number, the hashes differ from the hashes in files that
+/// Windows wrote.
 const SEED: u64 = 0x82EF_4D88_7A4E_55C5;
 
 /// Returns the Marvin32 hash. The computation is the same as in the source of .NET:

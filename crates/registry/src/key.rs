@@ -44,8 +44,8 @@ const HIVES: [(&str, &str); 11] = [
 impl Key {
     /// Parses an absolute path. Returns `None` if `text` does not start with a root key.
     ///
-    /// Replaces a numbered control set (`ControlSet001`) by `CurrentControlSet`. A caller that knows that the
-    /// set is not the current control set must not call this function.
+    /// Replaces a numbered control set (`ControlSet001`) by `CurrentControlSet`. The caller must skip paths of control
+    /// sets that are not current.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim().trim_end_matches('\\');
         let text = text.strip_prefix("Registry::").unwrap_or(text);

@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// Returns the number of a REG_DWORD or REG_QWORD.
+    /// Returns the number of a REG_DWORD or REG_QWORD. Returns `None` for other types.
     pub fn number(&self) -> Option<u64> {
         match *self {
             Self::Dword(number) => Some(number.into()),

@@ -38,8 +38,8 @@ pub enum CountersError {
 }
 
 /// Reads the samples of a volume, such as `C:`. A sample covers the time since the previous sample. If a
-/// sample has no bytes per second, it is skipped. If a sample lacks another number, this number counts as
-/// unknown.
+/// sample has no bytes per second, it is skipped. If a sample has no number of writes, its bytes count as one
+/// write. If a sample has no latency, the latency is unknown.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read or has no samples of this volume.

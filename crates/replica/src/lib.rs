@@ -60,7 +60,7 @@ pub struct Assessment {
     pub bytes: u64,
     /// Average write rate, in bytes per second.
     pub mean_bytes_per_s: f64,
-    /// Numbers of bytes written within time ranges. There is one entry for each length of the ranges.
+    /// Numbers of bytes written within time ranges of several lengths. There is one entry for each length.
     pub bursts: Vec<Burst>,
     /// Round trip times in nanoseconds.
     pub round_trip_ns: Percentiles,

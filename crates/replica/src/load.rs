@@ -51,7 +51,7 @@ const MAX_RANGES: i64 = 10_000_000;
 
 impl Load {
     /// Creates a load that was recorded from `start_ns` to `end_ns`. If a write is outside this range, it
-    /// extends the range. A negative latency counts as unknown.
+    /// extends the range. A negative latency counts as unknown. An entry with a count of 0 is dropped.
     pub fn new(mut writes: Vec<Write>, start_ns: i64, end_ns: i64) -> Self {
         writes.retain(|write| write.count > 0);
         writes.sort_by_key(|write| write.time_ns);
@@ -98,7 +98,8 @@ impl Load {
         self.bytes() as f64 / if seconds > 0.0 { seconds } else { 1.0 }
     }
 
-    /// Returns the bursts of all lengths that fit into the recording.
+    /// Returns a burst for each length in `LENGTHS_NS`. Lengths that exceed the recording are left out. Lengths that
+    /// would divide the recording into more than `MAX_RANGES` ranges are left out too.
     pub(super) fn bursts(&self) -> Vec<Burst> {
         let fits =
             |length: &i64| *length <= self.watched_ns() && self.watched_ns() / length <= MAX_RANGES;
@@ -126,7 +127,8 @@ impl Load {
         Percentiles::of(&Distribution::new(sums.into_iter().map(clamp).collect()))
     }
 
-    /// Returns the maximum number of bytes within any range shorter than `length_ns`.
+    /// Returns the maximum number of bytes in any range of `length_ns`. A range includes its start, but not its
+    /// end.
     fn most_within(&self, length_ns: i64) -> u64 {
         let (mut first, mut sum, mut most) = (0, 0u64, 0);
         for write in &self.writes {

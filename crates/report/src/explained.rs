@@ -39,7 +39,7 @@ impl Explained {
         wanted.extend(Info::TABLES);
         tables.make(&wanted)?;
         let info = tables.watched(|options| Info::read(tables.store(), options))?;
-        let symbols = Symbolication::new(symbols, &tables.identities()?.images);
+        let symbols = Symbolication::new(symbols, tables.store(), &tables.identities()?.images);
         let symbols = symbols.map_err(session::Error::from)?;
         let explained = Explained::known(tables, Arc::new(info), asked, &symbols)?;
         Ok((explained, symbols))

@@ -1,5 +1,6 @@
 //! Frames of the charts over time. If data for a chart is missing, the reason is shown instead.
 
+use explain::Terms;
 use maud::{Markup, html};
 use session::missing_rows;
 use tables::Table;
@@ -7,6 +8,7 @@ use wording::{Printable, counted, duration};
 
 use super::charts::{Charts, Stack, Track};
 use super::{missing, sentence};
+use crate::Explained;
 
 /// Frame of a chart, which the script of the page draws.
 struct Figure<'a> {
@@ -35,7 +37,9 @@ impl Figure<'_> {
 }
 
 /// Returns the frames of all charts. All charts show the same time range.
-pub(super) fn over_time(charts: &Charts) -> Markup {
+pub(super) fn over_time(explained: &Explained, charts: &Charts) -> Markup {
+    let explanation = &explained.explanation;
+    let (is_linux, terms) = (explanation.is_linux, explanation.terms());
     let range = charts.range();
     let span = duration(range.end.saturating_sub(range.start));
     if charts.is_empty() {
@@ -48,11 +52,11 @@ pub(super) fn over_time(charts: &Charts) -> Markup {
             " " button #whole type="button" hidden { "Show all" }
         }
         (markers(charts))
-        (tracks(charts))
-        (processes(charts.processes.as_ref()))
-        (priorities(charts))
-        (cpus(charts))
-        (interrupts(charts))
+        (tracks(charts, is_linux))
+        (processes(charts.processes.as_ref(), is_linux, terms))
+        (priorities(charts, is_linux))
+        (cpus(charts, is_linux, terms))
+        (interrupts(charts, is_linux, terms))
         (ranks(charts))
     }
 }
@@ -73,8 +77,14 @@ fn markers(charts: &Charts) -> Markup {
     }
 }
 
-fn tracks(charts: &Charts) -> Markup {
+fn tracks(charts: &Charts, is_linux: bool) -> Markup {
     const TITLE: &str = "Focus, input, frozen processes";
+    if is_linux && charts.tracks.freezes.is_empty() {
+        return missing(
+            "Frozen processes",
+            &sentence(&missing_rows(Table::ProcessFreezes, true)),
+        );
+    }
     let tracks = &charts.tracks;
     let all = || {
         tracks
@@ -85,10 +95,10 @@ fn tracks(charts: &Charts) -> Markup {
     };
     let names: Vec<&str> = all().map(|track: &Track| track.name.as_str()).collect();
     let mut missing_here = Vec::new();
-    if tracks.focus.is_empty() {
-        missing_here.push(sentence(&missing_rows(Table::Focus)));
+    if tracks.focus.is_empty() && !is_linux {
+        missing_here.push(sentence(&missing_rows(Table::Focus, is_linux)));
     }
-    if tracks.input.is_empty() {
+    if tracks.input.is_empty() && !is_linux {
         missing_here.push(
             "The trace has no input: the user did not type or click, or input was not recorded; \
              record it with UIforETW's input tracing, or the provider Microsoft-Windows-Win32k."
@@ -102,7 +112,10 @@ fn tracks(charts: &Charts) -> Markup {
             (Figure {
                 chart: "tracks",
                 title: TITLE,
-                reading: "The process in focus, keys and buttons pressed, and processes frozen by Windows.",
+                reading: match is_linux {
+                    true => "Processes that were frozen with their cgroup.",
+                    false => "The process in focus, keys and buttons pressed, and processes frozen by Windows.",
+                },
                 shows: format!("Rows: {}", names.join(", ")),
             }.markup())
             @for why in &missing_here { p.missing { (Printable(why)) } }
@@ -110,47 +123,53 @@ fn tracks(charts: &Charts) -> Markup {
     }
 }
 
-fn processes(stack: Option<&Stack>) -> Markup {
+fn processes(stack: Option<&Stack>, is_linux: bool, terms: &Terms) -> Markup {
     const TITLE: &str = "CPU time by process";
     let Some(stack) = stack else {
         let nothing = [Table::CpuRuns, Table::Samples];
-        let nothing = nothing.map(|table| sentence(&missing_rows(table)));
+        let nothing = nothing.map(|table| sentence(&missing_rows(table, is_linux)));
         return missing(TITLE, &nothing.join(" "));
     };
     let reading = match stack.is_sampled {
-        true => "Share of all CPUs, from samples, since this trace has no context switches.",
-        false => {
-            "Share of all CPUs, from context switches. It includes the DPCs and ISRs that interrupted the process."
+        true => {
+            "Share of all CPUs, from samples, since this trace has no context switches.".to_owned()
         }
+        false => format!(
+            "Share of all CPUs, from context switches. It includes the {} that interrupted the process.",
+            terms.routines
+        ),
     };
     Figure {
         chart: "processes",
         title: TITLE,
-        reading,
+        reading: &reading,
         shows: format!("Of all CPUs' time: {}", stack.summary()),
     }
     .markup()
 }
 
-fn priorities(charts: &Charts) -> Markup {
+fn priorities(charts: &Charts, is_linux: bool) -> Markup {
     const TITLE: &str = "CPU time by priority";
     match &charts.priorities {
-        None => missing(TITLE, &sentence(&missing_rows(Table::CpuRuns))),
+        None => missing(TITLE, &sentence(&missing_rows(Table::CpuRuns, is_linux))),
         Some(stack) => Figure {
             chart: "priorities",
             title: TITLE,
-            reading: "Share of all CPUs by the priority of threads when they were switched in. Threads with a rank above 0 run after all others and are shown separately.",
+            reading: match is_linux {
+                true => "Share of all CPUs by the priority of threads when they were switched in: 0 is fair, 1 to 99 is real time, 100 has a deadline.",
+                false => "Share of all CPUs by the priority of threads when they were switched in. Threads with a rank above 0 run after all others and are shown separately.",
+            },
             shows: format!("Of all CPUs' time: {}", stack.summary()),
         }
         .markup(),
     }
 }
 
-fn cpus(charts: &Charts) -> Markup {
+fn cpus(charts: &Charts, is_linux: bool, terms: &Terms) -> Markup {
     const TITLE: &str = "What each CPU did";
     let cpus = &charts.cpus;
     if cpus.busy.is_none() && cpus.dpc.is_none() && cpus.isr.is_none() {
-        return missing(TITLE, &sentence(&missing_rows(Table::CpuRuns)));
+        return missing(TITLE, &sentence(&missing_rows(Table::CpuRuns, is_linux)));
     }
     let left_out = match cpus.left_out {
         0 => String::new(),
@@ -166,33 +185,39 @@ fn cpus(charts: &Charts) -> Markup {
         }
         Some(_) => "",
     };
+    let (isrs, dpcs) = (terms.isrs, terms.dpcs);
     let reading = format!(
-        "One row for each CPU: ISRs at the bottom, then DPCs, then threads. The time of threads excludes interruptions.{unknown}{left_out}"
+        "One row for each CPU: {isrs} at the bottom, then {dpcs}, then threads. The time of threads excludes interruptions.{unknown}{left_out}"
     );
     Figure {
         chart: "cpus",
         title: TITLE,
         reading: &reading,
         shows: format!(
-            "One row for each of {} CPUs: time in ISRs, DPCs and threads",
+            "One row for each of {} CPUs: time in {isrs}, {dpcs} and threads",
             cpus.numbers.len()
         ),
     }
     .markup()
 }
 
-fn interrupts(charts: &Charts) -> Markup {
+fn interrupts(charts: &Charts, is_linux: bool, terms: &Terms) -> Markup {
     let Some(spread) = &charts.interrupts else {
-        return missing("DPCs and ISRs", &sentence(&missing_rows(Table::Interrupts)));
+        let title = wording::capitalized(terms.routines);
+        return missing(
+            &title,
+            &sentence(&missing_rows(Table::Interrupts, is_linux)),
+        );
     };
-    let one = |chart, title, what: &str, counts: &[u64]| {
+    let one = |chart, what: &str, counts: &[u64]| {
+        let title = format!("Time in {what}");
         let count: u64 = counts.iter().sum();
         if count == 0 {
-            return missing(title, &format!("This trace has no {what}."));
+            return missing(&title, &format!("This trace has no {what}."));
         }
         Figure {
             chart,
-            title,
+            title: &title,
             reading: "Share of each CPU's time: the eight CPUs with the largest shares, and the \
                       mean of the other CPUs.",
             shows: format!("Share of each CPU's time in {count} {what}"),
@@ -200,22 +225,33 @@ fn interrupts(charts: &Charts) -> Markup {
         .markup()
     };
     html! {
-        (one("dpc", "Time in DPCs", "DPCs", &spread.dpc))
-        (one("isr", "Time in ISRs", "ISRs", &spread.isr))
+        (one("dpc", terms.dpcs, &spread.dpc))
+        (one("isr", terms.isrs, &spread.isr))
         @if charts.dpc_durations.is_some() {
             (Figure {
                 chart: "dpc_durations",
-                title: "Durations of DPCs",
-                reading: "Each cell counts DPCs by end time and duration. Darker cells have more \
-                          DPCs. The line marks 100 µs, which no DPC should exceed.",
-                shows: "DPCs by time and duration; the histogram below has the same counts".to_owned(),
+                title: &format!("Durations of {}", terms.dpcs),
+                reading: &format!(
+                    "Each cell counts {dpcs} by end time and duration. Darker cells have more {dpcs}. The line marks \
+                     100 µs{}",
+                    match is_linux {
+                        true => ".",
+                        false => ", which no DPC should exceed.",
+                    },
+                    dpcs = terms.dpcs
+                ),
+                shows: format!(
+                    "{} by time and duration; the histogram below has the same counts",
+                    wording::capitalized(terms.dpcs)
+                ),
             }.markup())
         }
     }
 }
 
 fn ranks(charts: &Charts) -> Markup {
-    // The chart is left out if all ranks are 0, because it would be empty. The theory about ranks says so.
+    // If all ranks are 0, the chart would be empty, so it is left out. The verdict of the theory about ranks then says
+    // that all ranks are 0.
     let shows = charts.ranks.iter();
     let shows: Vec<String> = shows
         .map(|line| format!("{} up to rank {}", line.name, line.highest))

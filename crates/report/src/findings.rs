@@ -97,8 +97,8 @@ fn verdicts(verdicts: &[&Verdict]) -> Markup {
                                 " It explains " (duration(ns)) "."
                             }
                         }
-                        @if let Some(record) = &verdict.record {
-                            p.note { "Record " (record) "." }
+                        @if let Some(missing) = &verdict.record {
+                            p.note { "Record " (missing) "." }
                         }
                         @if !verdict.evidence.is_empty() {
                             details {

@@ -20,7 +20,9 @@ struct Histogram<'a> {
 
 /// Returns all histograms.
 pub(super) fn all(explained: &Explained, charts: &Charts) -> Markup {
-    let waits = &explained.explanation.survey.ready_waits;
+    let explanation = &explained.explanation;
+    let (is_linux, terms) = (explanation.is_linux, explanation.terms());
+    let waits = &explanation.survey.ready_waits;
     let microseconds = |power: usize| 1_000i64.checked_shl(power as u32);
     let ready = waits.buckets.iter().enumerate();
     let ready: Vec<(Option<i64>, u64)> = ready
@@ -31,10 +33,10 @@ pub(super) fn all(explained: &Explained, charts: &Charts) -> Markup {
         bounds.zip(counts.iter().copied()).collect()
     };
     html! {
-        p.note { "Number of events by duration. Bars are logarithmic: each step of equal length is a factor of ten. Durations of DPCs and ISRs exclude interruptions. Routines that run in threads are not counted." }
+        p.note { "Number of events by duration. Bars are logarithmic: each step of equal length is a factor of ten. Durations of " (terms.routines) " exclude interruptions. Routines that run in threads are not counted." }
         div.histograms {
             @if waits.known == 0 {
-                (missing("Ready threads' waits for a CPU", &sentence(&missing_rows(Table::CpuRuns))))
+                (missing("Ready threads' waits for a CPU", &sentence(&missing_rows(Table::CpuRuns, is_linux))))
             } @else {
                 (Histogram {
                     title: "Ready threads' waits for a CPU",
@@ -43,16 +45,17 @@ pub(super) fn all(explained: &Explained, charts: &Charts) -> Markup {
                 }.markup())
             }
             @match &charts.interrupts {
-                None => (missing("DPCs and ISRs", &sentence(&missing_rows(Table::Interrupts)))),
+                None => (missing(&wording::capitalized(terms.routines), &sentence(&missing_rows(Table::Interrupts, is_linux)))),
                 Some(spread) => {
-                    @for (title, kind, counts) in [("DPCs", "dpc", &spread.dpc), ("ISRs", "isr", &spread.isr)] {
+                    @for (title, kind, counts) in [(terms.dpcs, "dpc", &spread.dpc), (terms.isrs, "isr", &spread.isr)] {
+                        @let title = &*wording::capitalized(title);
                         @if counts.is_empty() {
                             (missing(title, "The trace has no such events."))
                         } @else {
                             (Histogram {
                                 title,
                                 classes: of_interrupts(counts, &spread.bounds_ns),
-                                limit_ns: explain::limit_ns(kind),
+                                limit_ns: explain::limit_ns(kind).filter(|_| !is_linux),
                             }.markup())
                         }
                     }

@@ -4,6 +4,7 @@
 //! of a trace may be hostile. Therefore `maud` escapes text, the script only sets content as text, and the
 //! page's policy forbids other scripts and external resources.
 
+mod brief;
 mod capture;
 mod charts;
 mod comparison;
@@ -21,6 +22,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use session::{SEVERAL_SYSTEMS, TraceTables};
 use wording::{Printable, duration, grouped, size};
 
+pub use brief::{BYTES_PER_TOKEN, Brief, BriefFinding, answer, damage, json_bytes, not_recorded};
 use charts::Charts;
 pub use comparison::comparison_page;
 pub use error::Error;
@@ -88,7 +90,7 @@ pub fn page(
                         noscript {
                             p.missing { "The charts cannot be drawn: scripts are disabled here. The rest of the page needs no script." }
                         }
-                        (figures::over_time(&charts))
+                        (figures::over_time(explained, &charts))
                     }
                     section id="spread" {
                         h2 { "How long things took" }
@@ -135,7 +137,17 @@ fn facts(explained: &Explained) -> Vec<(&'static str, String)> {
         Some(name) => format!("{} ({})", info.cpus.counted(), name),
         None => info.cpus.counted(),
     };
-    let mut facts = vec![("Windows", system.windows()), ("CPUs", cpus)];
+    let mut facts = vec![
+        (
+            if system.linux.is_some() {
+                "system"
+            } else {
+                "Windows"
+            },
+            system.name(),
+        ),
+        ("CPUs", cpus),
+    ];
     facts.extend(system.computer.clone().map(|name| ("machine", name)));
     if !maker.is_empty() {
         facts.push(("model", maker.join(" ")));

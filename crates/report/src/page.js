@@ -4,7 +4,7 @@
   const root = document.documentElement;
   const errors = [];
   addEventListener("error", (event) => errors.push(String(event.message)));
-  // Collects violations of the page's policy. `buffered` includes those from before this script ran.
+  // Collects violations of the page's policy. `buffered` also reports violations that happened before this script ran.
   const stopped = ({ body }) => errors.push(`blocked by the page's policy: ${body.effectiveDirective} ${body.blockedURL}`);
   globalThis.ReportingObserver && new ReportingObserver((reports) => reports.forEach(stopped),
     { types: ["csp-violation"], buffered: true }).observe();
@@ -516,7 +516,7 @@
     return bands(holder, key, [
       ...focus.map((track) => coloured(track, ofFocused)),
       ...input.map((track) => coloured(track, ofProcess)),
-      // The name of the row already names the frozen process.
+      // The label of the row already has the name of the frozen process.
       ...freezes.map((track) => ({ ...track, names: track.names.map(() => ""), colour: () => colour("frozen") })),
     ]);
   };

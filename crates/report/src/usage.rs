@@ -19,17 +19,19 @@ const ROWS: usize = 20;
 /// Returns all tables.
 pub(super) fn tables(explained: &Explained, charts: &Charts) -> Markup {
     let has_runs = !explained.explanation.span.is_empty();
+    let is_linux = explained.explanation.is_linux;
     html! {
         @if has_runs {
             (evidence(&processes(explained)))
             @let waits = longest_waits(explained);
             @if !waits.rows.is_empty() { (evidence(&waits)) }
         } @else {
-            (missing("CPU time by process", &sentence(&missing_rows(Table::CpuRuns))))
+            (missing("CPU time by process", &sentence(&missing_rows(Table::CpuRuns, is_linux))))
         }
         @match &charts.interrupts {
+            Some(_) if is_linux => {}
             Some(_) => (evidence(&modules(explained))),
-            None => (missing("DPCs and ISRs by module", &sentence(&missing_rows(Table::Interrupts)))),
+            None => (missing(&format!("{} by module", explained.explanation.terms().routines), &sentence(&missing_rows(Table::Interrupts, is_linux)))),
         }
     }
 }
@@ -82,9 +84,10 @@ fn known_nonzero(ns: i64) -> Option<Value> {
 fn longest_waits(explained: &Explained) -> Evidence {
     let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
     let named = |row: Option<u32>| row.map(|row| super::charts::process(names, row).into());
+    let a_routine = explained.explanation.terms().a_routine;
     let longest = &survey.longest_waits;
-    // The survey keeps only some of the longest waits. Dropped waits may be as long as the last kept wait. So
-    // only waits that are longer than the last kept wait are listed.
+    // The survey keeps only some of the longest waits. Dropped waits may be as long as the last kept wait, so only
+    // waits that are longer than the last kept wait are listed.
     let longer_than = match longest.last() {
         Some(last) if longest.len() > ROWS => last.ready_ns,
         _ => 0,
@@ -94,7 +97,7 @@ fn longest_waits(explained: &Explained) -> Evidence {
         format!(
             "SELECT ready_ns, start_ns - ready_ns AS ready_from_ns, process(process_row) AS \
              process, thread_id, cpu, priority, coalesce(rank_out, previous_rank) AS rank, CASE \
-             WHEN readied_by_dpc THEN 'a DPC' ELSE process(readying_process_row) END AS readied_by \
+             WHEN readied_by_dpc THEN '{a_routine}' ELSE process(readying_process_row) END AS readied_by \
              FROM cpu_runs WHERE thread_id <> 0 AND ready_ns > {longer_than} ORDER BY ready_ns \
              DESC, start_ns DESC, end_ns DESC, cpu DESC LIMIT {ROWS}"
         ),
@@ -120,7 +123,7 @@ fn longest_waits(explained: &Explained) -> Evidence {
             wait.priority.map(Value::from),
             wait.rank.map(Value::from),
             match wait.readied_by_dpc {
-                Some(true) => Some("a DPC".into()),
+                Some(true) => Some(a_routine.into()),
                 _ => named(wait.readying_process_row),
             },
         ])

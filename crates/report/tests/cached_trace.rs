@@ -1,4 +1,4 @@
-//! Tests that explaining a trace whose tables are cached reads none of its events.
+//! Tests of explaining a trace with cached tables. The program must not read the events of the trace.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use serde_json::Value;
 use session::{SymbolOptions, TraceTables, Unobserved};
 use tables::{Cache, CacheFolder, Options, Store, Table};
 
-/// Number of bytes at the start of a buffer that opening a trace may read: the buffer's header and the time
-/// of its first event.
+/// Number of bytes at the start of each buffer that the program may read when it opens a trace: the buffer's header and
+/// the time of its first event.
 const BUFFER_HEAD: usize = 72 + 80;
 
 /// Folder with a copy of a trace and a cache.

@@ -63,8 +63,8 @@ fn sum_ns(data: &Value, shares: &Value, cpus: usize) -> f64 {
         .sum()
 }
 
-/// Number of buckets of a chart. Shares are rounded down to millionths. So the error increases with the
-/// number of buckets and CPUs.
+/// Number of buckets of a chart. Shares are rounded down to millionths, so the error increases with the number of
+/// buckets and CPUs.
 const BUCKETS: usize = 480;
 
 #[track_caller]
@@ -106,7 +106,7 @@ fn time_ranks_and_focus_match_the_truth() {
     }
     assert!(found == 9 && of_interrupts > 0.0, "{layers:?}");
 
-    // The scenario is about the rank of LockApp. So the chart must show LockApp.
+    // The scenario is about the rank of LockApp, so the chart must show LockApp.
     let ranked = list(&data, "ranks").iter();
     let ranked: Vec<String> = ranked.map(|line| text(&line["name"])).collect();
     let watched = stall.truth["watched_threads"].as_array().unwrap().iter();
@@ -273,7 +273,7 @@ fn missing_events_are_reported() {
     let page = page("perfview__SelfDescribingSingleEvent.etl");
     assert!(page.contains("The trace has no context switches"));
     assert!(page.contains("The trace has no DPCs and ISRs"));
-    assert!(page.contains("does not show why it lagged"));
+    assert!(page.contains("does not show why the machine lagged"));
     assert!(!page.contains("No noticeable delay"));
     assert!(!page.contains("<figure"));
     assert!(!page.contains("class=\"simulated\""));

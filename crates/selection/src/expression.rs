@@ -12,6 +12,8 @@ pub enum Expression {
     TextOrEmpty(&'static str),
     /// Value of the first column whose value is known.
     FirstKnown(Vec<&'static str>),
+    /// Greatest known value of these columns.
+    Greatest(Vec<&'static str>),
     /// Name and id of a process. The column holds the row of the process in `processes`.
     Process(&'static str),
     /// File name of an image. The column holds the row of the image in `images`.
@@ -46,7 +48,7 @@ pub enum Expression {
     TimeWithin,
     /// Sum over all groups. Each group contributes the value that the expression has in the group.
     OverAll(Box<Expression>),
-    /// Formula in SQL. It is only printed. No view can be derived from it.
+    /// Formula in SQL. The formula can be printed, but no view can be derived from it.
     Formula(String),
 }
 

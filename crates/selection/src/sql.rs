@@ -71,7 +71,8 @@ impl Selection {
         source
     }
 
-    /// Returns the conditions on rows as SQL. `AND` can join each condition to others.
+    /// Returns the conditions on rows as SQL. Each condition has parentheses if needed, so that the caller can join the
+    /// conditions with `AND`.
     pub fn conditions(&self) -> Vec<String> {
         let mut conditions = match &self.during {
             None => Vec::new(),
@@ -82,7 +83,7 @@ impl Selection {
                 [Range { start, end }] => vec![format!(
                     "end_ns > {start} AND start_ns < {end} AND end_ns > start_ns"
                 )],
-                // The join in the `FROM` clause has the ranges.
+                // The join in the `FROM` clause compares the rows with the ranges.
                 _ => vec!["end_ns > start_ns".to_owned()],
             },
         };
@@ -126,12 +127,14 @@ impl Order {
 }
 
 impl Expression {
-    /// Returns the expression as SQL. The time ranges of the selection are not known here.
+    /// Returns the expression as SQL. [`Expression::TimeWithin`] becomes the whole duration of the rows, because an
+    /// expression does not contain the time ranges of the selection.
     fn sql(&self) -> String {
         match self {
             Expression::Column(name) => (*name).to_owned(),
             Expression::TextOrEmpty(name) => format!("coalesce({name}, '')"),
             Expression::FirstKnown(names) => format!("coalesce({})", names.join(", ")),
+            Expression::Greatest(names) => format!("greatest({})", names.join(", ")),
             Expression::Process(row) => format!("process({row})"),
             Expression::Module(row) => format!("module({row})"),
             Expression::Function { image_row, address } => {

@@ -100,7 +100,7 @@ impl Access {
             let origin = origin.to_str().ok();
             origin.and_then(|origin| origin.strip_prefix("http://")) == Some(host)
         };
-        // Browsers send `none` if the user typed the address or a program opened it, and `same-origin` if the
+        // Browsers send `none` if the user typed the address or a program opened it. They send `same-origin` if the
         // page itself sent the request.
         let is_same_site = |site: &HeaderValue| site == "same-origin" || site == "none";
         if !headers.get_all(header::ORIGIN).iter().all(is_ours)
@@ -139,7 +139,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Compares two values. The time does not depend on the number of equal bytes.
+/// Compares two values. The time does not depend on the number of equal bytes, so it reveals no part of the secret.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let differing = |(a, b): (&u8, &u8)| a ^ b;
     one.len() == other.len()
@@ -195,8 +195,8 @@ async fn guard(State(access): State<Arc<Access>>, request: Request, next: Next) 
             }
             next.run(request).await
         }
-        // One response fits into the buffers of a socket, so a client that does not read it cannot keep the
-        // connection open.
+        // A response fits into the buffers of a socket. A client that does not read the response therefore cannot keep
+        // the connection open.
         Err(refused) => ([(header::CONNECTION, "close")], refused).into_response(),
     };
     for (name, value) in HEADERS {

@@ -35,6 +35,7 @@ pub(super) fn router(access: &Access, shared: Arc<Shared>) -> Router {
         .route(&at("api/session"), get(session))
         .route(&at("api/progress"), get(progress))
         .route(&at("api/presets"), get(own_presets).post(keep_presets))
+        .route(&at("api/kept/{name}"), get(kept).post(keep))
         .route(&at("api/report"), post(report))
         .route(&at("api/comparison"), get(comparison))
         .route(&at("api/comparison/report"), get(comparison_report))
@@ -50,7 +51,7 @@ pub(super) fn router(access: &Access, shared: Arc<Shared>) -> Router {
         .route(&of_trace("overview"), get_computed(ServedTrace::overview))
         .route(&of_trace("findings"), get_cached(ServedTrace::findings))
         .route(&of_trace("wait"), post_query(ServedTrace::wait));
-    // Routes that the explorer of a trace answers for views.
+    // Adds a route for each request of a view. The explorer of the trace has a method with the name of the request.
     macro_rules! explored {
         ($($what:ident)+) => {
             router$(.route(
@@ -70,6 +71,8 @@ pub(super) fn router(access: &Access, shared: Arc<Shared>) -> Router {
     let router = router
         .route(&at("api/sql"), post(without_sql))
         .route(&at("api/sql/catalogue"), get(without_sql));
+    #[cfg(feature = "mcp")]
+    let router = router.route_service(&at("mcp"), mcp::http_service(shared.assistants.clone()));
     router
         .method_not_allowed_fallback(other_method)
         .with_state(shared)
@@ -127,6 +130,9 @@ pub(super) struct Session {
     sql: bool,
     /// True if the page compares the first trace with the second one.
     comparison: bool,
+    /// View with which the page starts: the content of the file of `--view`; `None` if the user named none.
+    #[ts(type = "unknown")]
+    view: Option<serde_json::Value>,
     traces: Vec<TraceFacts>,
 }
 
@@ -139,6 +145,7 @@ async fn session(State(shared): State<Arc<Shared>>) -> Answer {
             version: env!("CARGO_PKG_VERSION"),
             sql: cfg!(feature = "sql"),
             comparison: shared.compared.is_some(),
+            view: shared.view.clone(),
             traces: traces?,
         })
     })
@@ -154,8 +161,7 @@ pub(super) struct Progress {
 }
 
 async fn progress(State(shared): State<Arc<Shared>>) -> Answer {
-    // This request is answered at once, not queued behind long work, because it reports the progress of that
-    // work.
+    // This request reports the progress of long work. It is therefore answered at once, not queued behind this work.
     let reached: Vec<Reached> = shared.traces.iter().filter_map(|t| t.reached()).collect();
     let progress = Progress {
         phase: reached.first().map(|reached| reached.what),
@@ -173,6 +179,19 @@ async fn own_presets(State(shared): State<Arc<Shared>>) -> Answer {
 async fn keep_presets(State(shared): State<Arc<Shared>>, request: Request) -> Answer {
     let presets = body::read(request).await?;
     work::json(move |_| shared.presets.replace(presets)).await
+}
+
+async fn kept(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Answer {
+    work::json(move |_| shared.kept.read(&name)).await
+}
+
+async fn keep(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Answer {
+    let document: serde_json::Value = body::read(request).await?;
+    work::json(move |_| shared.kept.replace(&name, &document)).await
 }
 
 /// Request for an HTML report.

@@ -12,7 +12,7 @@ use crate::Refusal;
 /// Maximum number of bytes of a request body.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// Time in which a client must send the body. Clients are on the same machine.
+/// Time in which a client must send the body. The time is short, because clients are on the same machine.
 const TIME: Duration = Duration::from_secs(10);
 
 /// Reads a JSON body.

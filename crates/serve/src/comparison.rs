@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use diff::{Comparison, Source, diff};
 
 use crate::Refusal;
-use crate::lazy_cell::LazyCell;
 use crate::traces::ServedTrace;
+use session::LazyCell;
 
 /// Compared traces. The comparison is made on first use.
 pub(super) struct Compared {

@@ -2,8 +2,8 @@
 //! request is also limited.
 //!
 //! Any program or web page of this machine can connect, even without the secret. A connection is a *stranger*
-//! until its first permitted request. If the maximum number of connections is open and a client connects, the
-//! oldest stranger is closed.
+//! until its first permitted request. If a client connects while the maximum number of connections is open, or while
+//! the system cannot open another connection, the oldest stranger is closed.
 
 use std::io;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Flag of a connection that is set by its first permitted request.
+/// Flag of a connection. The first permitted request of the connection sets it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Permitted(Arc<AtomicBool>);
 

@@ -11,7 +11,7 @@ mod body;
 mod comparison;
 mod connections;
 mod error;
-mod lazy_cell;
+mod kept;
 mod page;
 mod presets;
 mod progress;
@@ -27,10 +27,11 @@ mod sql_sessions;
 mod traces;
 #[cfg(test)]
 mod types;
+mod user_file;
 mod work;
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{io, thread};
@@ -41,11 +42,12 @@ use access::Access;
 use comparison::Compared;
 use connections::Limits;
 pub use error::Error;
+use kept::Kept;
 use presets::UserPresets;
 use refusal::Refusal;
 pub use traces::ServedTrace;
 
-/// Maximum number of requests at the same time. Further requests wait.
+/// Maximum number of requests whose long work runs at the same time. Further requests with long work wait.
 const AT_ONCE: usize = 16;
 
 /// Interval between checks whether the user has cancelled.
@@ -57,6 +59,13 @@ struct Shared {
     /// Comparison of the first two traces, if the user requested it.
     compared: Option<Compared>,
     presets: UserPresets,
+    kept: Kept,
+    /// Content of the view with which the page starts, if the user named a file with a view. Only the page knows the
+    /// format of the content.
+    view: Option<serde_json::Value>,
+    /// MCP server, which answers requests of assistants about the same traces.
+    #[cfg(feature = "mcp")]
+    assistants: mcp::Server,
     #[cfg(feature = "sql")]
     sql: sql_sessions::Sessions,
 }
@@ -87,8 +96,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds a port of 127.0.0.1. Port 0 stands for any free port. If `is_comparison` is true, the page
-    /// compares the first trace with the second one. `presets` is the file with presets that the user saved.
+    /// Binds a port of 127.0.0.1. If `port` is 0, the system chooses a free port. If `is_comparison` is true, the page
+    /// compares the first trace with the second one. `presets` is the file with the presets that the user saved. Other
+    /// documents of the user are in the folder `kept` next to this file. `view` is the content of the view with which
+    /// the page starts.
     ///
     /// # Errors
     /// Returns an error if the server cannot listen on the port.
@@ -97,6 +108,7 @@ impl Server {
         traces: Vec<ServedTrace>,
         is_comparison: bool,
         presets: Option<PathBuf>,
+        view: Option<serde_json::Value>,
         observer: Arc<dyn Observer>,
     ) -> Result<Server, Error> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
@@ -109,6 +121,8 @@ impl Server {
             .and_then(|address| Access::new(address.port()))
             .map_err(Error::Serve)?;
         let traces: Vec<Arc<ServedTrace>> = traces.into_iter().map(Arc::new).collect();
+        #[cfg(feature = "mcp")]
+        let assistants = mcp::Server::of_open(traces.iter().map(|trace| trace.for_assistants()));
         Ok(Server {
             observer,
             listener,
@@ -121,7 +135,16 @@ impl Server {
                     _ => None,
                 },
                 traces,
+                kept: Kept::new(
+                    presets
+                        .as_deref()
+                        .and_then(Path::parent)
+                        .map(|folder| folder.join("kept")),
+                ),
                 presets: UserPresets::new(presets),
+                view,
+                #[cfg(feature = "mcp")]
+                assistants,
             }),
         })
     }

@@ -1,16 +1,17 @@
 //! Presets that the user saved, stored in one file.
 
 use std::fs;
-use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use explore::View;
 use serde::{Deserialize, Serialize};
-use session::NewFile;
 use ts_rs::TS;
 
-use crate::{Refusal, body};
+use crate::{Refusal, body, user_file};
+
+/// Name of the content in error messages.
+const PRESETS: &str = "presets";
 
 /// Maximum number of stored presets.
 const MOST: usize = 1000;
@@ -51,25 +52,7 @@ impl UserPresets {
         let Some(path) = &self.file else {
             return Ok(Vec::new());
         };
-        let failed = |what: &dyn std::fmt::Display| {
-            let advice = "repair it, or move it away to start without presets";
-            Refusal::failed(format!(
-                "cannot read presets from {}: {what}; {advice}",
-                path.display()
-            ))
-        };
-        let file = match fs::File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(&error)),
-        };
-        let mut text = Vec::new();
-        let read = file.take(body::LONGEST as u64 + 1).read_to_end(&mut text);
-        read.map_err(|error| failed(&error))?;
-        if text.len() > body::LONGEST {
-            return Err(failed(&"it is larger than 1 MiB"));
-        }
-        serde_json::from_slice(&text).map_err(|error| failed(&error))
+        Ok(user_file::read(path, PRESETS)?.unwrap_or_default())
     }
 
     /// Replaces the stored presets. A file with unknown content is not replaced, because another version of
@@ -107,18 +90,11 @@ impl UserPresets {
         }
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.read()?;
-        let failed = |error: io::Error| {
-            Refusal::failed(format!(
-                "cannot write presets to {}: {error}",
-                path.display()
-            ))
-        };
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
+            let made = fs::create_dir_all(folder);
+            made.map_err(|error| user_file::cannot_write(path, PRESETS, &error))?;
         }
-        let new = NewFile::create(path)?;
-        new.file().write_all(&text).map_err(failed)?;
-        new.finish()?;
+        user_file::replace(path, PRESETS, &text)?;
         Ok(presets)
     }
 }

@@ -9,10 +9,10 @@ use answer::{JsonColumn, json_rows};
 use sql::{Query, Session, Settings, SqlError};
 use tables::{Options, Table};
 
-use crate::lazy_cell::LazyCell;
 use crate::sql_json::{Catalogue, Column, Function, Listed, Question, Rows};
 use crate::work::Cancellation;
 use crate::{Refusal, ServedTrace};
+use session::LazyCell;
 
 /// Memory limit of a query, in bytes. Above this limit, the query uses temporary files. The limit leaves
 /// memory for the explorers of traces.
@@ -27,7 +27,7 @@ const MOST_ROWS: usize = 100_000;
 /// Maximum number of bytes of the values of an answer, approximately.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Sessions by the set of their traces.
+/// Sessions, keyed by the set of their traces.
 pub(super) struct Sessions {
     traces: Vec<Arc<ServedTrace>>,
     open: Mutex<BTreeMap<Vec<usize>, Arc<LazyCell<Session>>>>,
@@ -86,8 +86,8 @@ impl Sessions {
         })
     }
 
-    /// Returns the rows of the last statement with a result. DataFusion only checks for cancellation when it
-    /// reads rows. So a join that makes many rows from few rows is cancelled late.
+    /// Returns the rows of the last statement with a result. DataFusion checks for cancellation only when it reads
+    /// rows. A join that makes many rows from few rows is therefore cancelled late.
     pub(super) fn answer(
         &self,
         question: &Question,

@@ -13,12 +13,11 @@ use facts::Info;
 use report::{Explained, Panel, ShownView};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use session::{SEVERAL_SYSTEMS, SymbolOptions, Symbolication, TraceTables};
+use session::{LazyCell, SEVERAL_SYSTEMS, SymbolOptions, Symbolication, TraceTables};
 use tables::{Identities, Options, Table};
 use ts_rs::TS;
 
 use crate::Refusal;
-use crate::lazy_cell::LazyCell;
 use crate::progress::{Progress, Reached, Relay};
 use crate::work::Cancellation;
 
@@ -161,7 +160,7 @@ impl ServedTrace {
         &self.name
     }
 
-    /// Sums the trace for a comparison.
+    /// Returns the sums of the trace that a comparison with another trace needs.
     pub(super) fn recording(&self) -> Result<Recording, Refusal> {
         let store = self.tables.store();
         let symbols = self.symbols()?;
@@ -236,7 +235,7 @@ impl ServedTrace {
             .sessions
             .iter()
             .filter_map(|session| session.duration_ns);
-        // The log of a trace without events contains only a header. So it has no first and no last event.
+        // The log of a trace without events contains only a header, so the trace has no first and no last event.
         let only = self.tables.store().holds_only();
         let is_read = complete && only.is_none();
         let range = match is_read {
@@ -248,7 +247,7 @@ impl ServedTrace {
             name: self.name.clone(),
             files: extent.files.clone(),
             simulated: info.is_simulated(),
-            windows: only.is_none().then(|| system.windows()),
+            windows: only.is_none().then(|| system.name()),
             machine: machine.or((!model.is_empty()).then(|| model.join(" "))),
             cpu: system.cpu.clone(),
             cpus: info.cpus.stated.filter(|_| only.is_none()),
@@ -271,7 +270,11 @@ impl ServedTrace {
     pub(super) fn symbols(&self) -> Result<Arc<Symbolication>, Refusal> {
         self.symbols.get(|| {
             let images = &self.names()?.images;
-            Ok(Symbolication::new(&self.symbol_options, images)?)
+            Ok(Symbolication::new(
+                &self.symbol_options,
+                self.tables.store(),
+                images,
+            )?)
         })
     }
 
@@ -397,6 +400,15 @@ impl ServedTrace {
         let views = views.collect::<Result<Vec<ShownView>, _>>()?;
         let explained = self.explained()?;
         Ok(report::page(&self.tables, &explained, title, &views)?)
+    }
+
+    #[cfg(feature = "mcp")]
+    pub(super) fn for_assistants(&self) -> mcp::Opening {
+        mcp::Opening {
+            name: self.name.clone(),
+            store: Arc::clone(self.tables.store()),
+            symbols: self.symbol_options.clone(),
+        }
     }
 
     #[cfg(feature = "sql")]

@@ -36,7 +36,7 @@ struct Declarations {
 
 impl TypeVisitor for Declarations {
     fn visit<T: TS + 'static + ?Sized>(&mut self) {
-        // Types of the standard library have no path, because TypeScript has them, too.
+        // Types of the standard library have no path. They need no declaration, because TypeScript has equal types.
         if T::output_path().is_none() {
             return;
         }

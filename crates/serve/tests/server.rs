@@ -285,7 +285,7 @@ fn the_overview_grows_until_it_is_complete() {
     }
 }
 
-/// Groups DPCs and service routines by function. Checks that the number of each function is equal to its
+/// Groups DPCs and service routines by function. Checks that the number of runs of each function is equal to the
 /// number in the truth file.
 #[test]
 fn groups_match_the_truth() {
@@ -484,7 +484,7 @@ fn two_traces_are_compared_on_request() {
     assert_eq!(served.get("api/session")["comparison"], true);
     let comparison = served.get("api/comparison");
     assert_eq!(comparison["before"]["simulated"], true);
-    // Check that the answer names the only cause in which the scenarios differ.
+    // The scenarios differ only in SMB signing. The driver cng.sys computes the signatures, so the answer must name it.
     let first = comparison["findings"][0]["sentence"].as_str().unwrap();
     let why = comparison["findings"][0]["why"].to_string();
     assert!(
@@ -508,7 +508,14 @@ fn two_traces_are_compared_on_request() {
 #[test]
 fn a_port_that_is_taken_is_refused() {
     let served = Served::open(&[]);
-    let taken = Server::bind(served.port, Vec::new(), false, None, Arc::new(Unobserved));
+    let taken = Server::bind(
+        served.port,
+        Vec::new(),
+        false,
+        None,
+        None,
+        Arc::new(Unobserved),
+    );
     let refused = taken.err().unwrap().to_string();
     let said = format!("cannot listen on 127.0.0.1:{}", served.port);
     assert!(refused.contains(&said), "{refused}");

@@ -5,6 +5,7 @@
 //! [`NotRecorded`] states how to record a table that a trace lacks.
 
 mod error;
+mod lazy_cell;
 mod new_file;
 mod observer;
 mod recorded;
@@ -13,6 +14,7 @@ mod symbolication;
 mod trace_tables;
 
 pub use error::Error;
+pub use lazy_cell::LazyCell;
 pub use new_file::{FileError, FileProblem, NewFile};
 pub use observer::{Amount, Observer, Task, Unobserved, watched};
 pub use recorded::{NotRecorded, missing_rows};

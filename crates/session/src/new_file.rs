@@ -77,6 +77,13 @@ impl NewFile {
         }
         // If the path is a symbolic link, the target of the link is replaced, not the link.
         let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if path
+            .as_os_str()
+            .to_string_lossy()
+            .ends_with(std::path::is_separator)
+        {
+            return Err(FileError::new(path, FileProblem::Directory));
+        }
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -93,7 +100,9 @@ impl NewFile {
         let temporary = builder
             .tempfile_in(folder)
             .map_err(|error| match error.kind() {
-                ErrorKind::NotFound => FileError::new(path, FileProblem::NoDirectory),
+                ErrorKind::NotFound if !folder.is_dir() => {
+                    FileError::new(path, FileProblem::NoDirectory)
+                }
                 kind => FileError::new(path, FileProblem::Create(kind)),
             })?;
         Ok(NewFile {

@@ -1,36 +1,71 @@
-//! Advice for a trace that lacks the rows of a table.
+//! Advice for a trace that has no rows of a table.
 
 use std::fmt;
 
 use record::needs::{TableNeeds, for_table};
 use tables::Table;
 
-/// Error for a trace that lacks the rows of a needed table. The trace does not show whether such events did
-/// not happen or were not recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotRecorded(pub TableNeeds);
+/// Error for a trace without rows of a needed table. There are two possible reasons: the events of the table did not
+/// happen, or they were not recorded. The trace does not show the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRecorded {
+    /// The trace is a trace of Windows.
+    Windows(TableNeeds),
+    /// The trace is a recording of Linux.
+    Linux {
+        /// Name of the missing rows, in the plural.
+        rows: &'static str,
+        /// Advice for recording the rows. The text continues a sentence after the word “record”.
+        record: String,
+    },
+    /// Rows that no recording of Linux has. The name of the rows is in the plural.
+    NeverOnLinux(&'static str),
+}
 
 impl NotRecorded {
-    /// Returns the advice for a table. Returns `None` if the rows of the table do not depend on the choice of
-    /// recorded events.
+    /// Returns the advice for a table of a trace of Windows. Returns `None` if the rows of the table do not depend on
+    /// the choice of recorded events.
     pub fn of_table(table: Table) -> Option<NotRecorded> {
-        for_table(table.name()).copied().map(NotRecorded)
+        for_table(table.name()).copied().map(NotRecorded::Windows)
+    }
+
+    /// Returns the advice for a table of a recording of Linux. Returns `None` if the rows of the table do not depend on
+    /// the choice of recorded events.
+    pub fn of_linux_table(table: Table) -> Option<NotRecorded> {
+        match record::linux::for_table(table.name()) {
+            Some((rows, record)) => Some(NotRecorded::Linux { rows, record }),
+            None => for_table(table.name()).map(|needs| NotRecorded::NeverOnLinux(needs.rows)),
+        }
     }
 }
 
 impl fmt::Display for NotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the trace has no {}: none happened, or they were not recorded; record {}",
-            self.0.rows, self.0
-        )
+        match self {
+            NotRecorded::Windows(needs) => write!(
+                f,
+                "the trace has no {}: none happened, or they were not recorded; record {needs}",
+                needs.rows
+            ),
+            NotRecorded::Linux { rows, record } => write!(
+                f,
+                "the recording has no {rows}: none happened, or they were not recorded; record {record}"
+            ),
+            NotRecorded::NeverOnLinux(rows) => write!(
+                f,
+                "this is a recording of Linux, and such recordings have no {rows}"
+            ),
+        }
     }
 }
 
-/// Explains why a table has no rows, and how to record a trace that has rows.
-pub fn missing_rows(table: Table) -> String {
-    match NotRecorded::of_table(table) {
+/// Explains why a table of a trace, or of a recording of Linux, has no rows, and how to record rows.
+pub fn missing_rows(table: Table, is_linux: bool) -> String {
+    let missing = match is_linux {
+        true => NotRecorded::of_linux_table(table),
+        false => NotRecorded::of_table(table),
+    };
+    match missing {
         Some(missing) => missing.to_string(),
         None => format!("the table `{table}` has no rows"),
     }
@@ -42,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_missing_table_names_the_switches_that_record_it() {
-        let text = missing_rows(Table::Interrupts);
+        let text = missing_rows(Table::Interrupts, false);
         assert!(text.starts_with("the trace has no DPCs and ISRs: "));
         assert!(text.contains("xperf -on LOADER+DPC+INTERRUPT"), "{text}");
         assert!(
@@ -50,5 +85,16 @@ mod tests {
             "{text}"
         );
         assert_eq!(NotRecorded::of_table(Table::Damages), None);
+        let text = missing_rows(Table::DiskIo, true);
+        assert!(
+            text.contains("perf record") && text.contains("block:"),
+            "{text}"
+        );
+        let text = missing_rows(Table::Focus, true);
+        assert!(
+            text.contains("recordings have no changes of the window"),
+            "{text}"
+        );
+        assert_eq!(NotRecorded::of_linux_table(Table::Damages), None);
     }
 }

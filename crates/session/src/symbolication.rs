@@ -1,17 +1,26 @@
-//! Names of functions, read from PDBs that are found through a symbol path.
+//! Names of functions. They come from PDBs and files of Linux that are found through a symbol path, and from the
+//! symbols of a kernel of Linux.
 
+use std::collections::HashMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use symbols::{Module, ModuleId, PdbId, Stores, SymbolPath, SymbolPathError, Symbolizer};
-use tables::{Functions, Images, module_name};
+use symbols::{
+    BuildId, ElfId, KernelSymbols, Module, ModuleId, PdbId, Stores, SymbolPath, SymbolPathError,
+    Symbolizer,
+};
+use tables::{Functions, Images, Store, module_name};
 
 /// Environment variable from which the tools of Windows read the symbol path.
 const VARIABLE: &str = "_NT_SYMBOL_PATH";
 
 /// Command-line option that sets the symbol path.
 const OPTION: &str = "--symbols";
+
+/// Name of the file with the symbols of a kernel of Linux. The file can be in a folder of the symbol path, for example
+/// as a copy of `/proc/kallsyms`.
+const KERNEL_FILE: &str = "kallsyms";
 
 /// Options that state where symbols are searched.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +44,12 @@ pub enum SymbolOptionsError {
         /// Reason why the path cannot be parsed.
         source: SymbolPathError,
     },
-    /// The given path is empty.
+    /// The path that the command line gives is empty.
     #[error(
         "--symbols: the path is empty; give a folder with PDBs, a symbol store or srv*CACHE*https://SERVER"
     )]
     Empty,
-    /// A folder of the given path does not exist.
+    /// A folder of the path that the command line gives does not exist.
     #[error("--symbols: {}: there is no such folder; check the path", .0.display())]
     NoFolder(PathBuf),
 }
@@ -120,16 +129,34 @@ pub struct Symbolication {
     /// Module and base address of each image, by row in `images`. The module is `None` if the trace does not
     /// name it.
     images: Vec<(Option<ModuleId>, u64)>,
+    kernel: Option<Kernel>,
     /// True if the symbol path is not empty.
     is_asked: bool,
 }
 
 impl Symbolication {
-    /// Prepares names for the images of a trace. Opens no file yet.
+    /// Prepares names for the images of the tables in `store`. Reads the symbols of a kernel of Linux, and opens no
+    /// other file yet.
     ///
     /// # Errors
     /// Returns an error if the symbol path is wrong.
     pub fn new(
+        options: &SymbolOptions,
+        store: &Store,
+        images: &Images,
+    ) -> Result<Symbolication, SymbolOptionsError> {
+        let mut symbolication = Symbolication::of_images(options, images)?;
+        if store.is_linux() {
+            symbolication.kernel = Kernel::read(&options.symbol_path()?, store, images);
+        }
+        Ok(symbolication)
+    }
+
+    /// Prepares names for the images of a trace of Windows. Opens no file yet.
+    ///
+    /// # Errors
+    /// Returns an error if the symbol path is wrong.
+    pub(crate) fn of_images(
         options: &SymbolOptions,
         images: &Images,
     ) -> Result<Symbolication, SymbolOptionsError> {
@@ -143,6 +170,7 @@ impl Symbolication {
             images: rows.collect(),
             symbolizer: Mutex::new(symbolizer),
             is_asked,
+            kernel: None,
         })
     }
 
@@ -152,6 +180,11 @@ impl Symbolication {
     /// not name the image.
     pub fn name(&self, image: usize, address: u64) -> Option<String> {
         let (module, base) = self.images.get(image)?;
+        if let Some(kernel) = &self.kernel
+            && let Some(name) = kernel.name(image, address)
+        {
+            return Some(name);
+        }
         let rva = u32::try_from(address.checked_sub(*base)?).ok()?;
         let mut symbolizer = self
             .symbolizer
@@ -172,10 +205,57 @@ impl Symbolication {
             .unwrap_or_else(PoisonError::into_inner);
         let missing = symbolizer.missing().map(|missing| MissingSymbols {
             module: missing.module.name.clone(),
-            pdb: missing.module.pdb.as_ref().map(ToString::to_string),
+            pdb: (missing.module.pdb.as_ref().map(ToString::to_string))
+                .or_else(|| missing.module.elf.as_ref().map(ToString::to_string)),
             why: missing.why.to_string(),
         });
         missing.collect()
+    }
+}
+
+/// Symbols of the recorded kernel of Linux.
+struct Kernel {
+    symbols: KernelSymbols,
+    /// Names of the kernel and its modules, by row in `images`.
+    modules: HashMap<usize, String>,
+}
+
+impl Kernel {
+    /// Reads the symbols of the recorded kernel. Searches the folders of the symbol path first, then the recording and
+    /// the file next to the recording. Ignores symbols of a kernel that was loaded at another address than the recorded
+    /// kernel. Returns `None` if no symbols remain.
+    fn read(path: &SymbolPath, store: &Store, images: &Images) -> Option<Kernel> {
+        let is_kernel = |row: &usize| images.process_id.get(*row) == Some(0);
+        let starts = (0..images.len()).filter(is_kernel);
+        let starts: Vec<u64> = starts.map(|row| images.base_address[row]).collect();
+        let given = path.folders().map(|folder| folder.join(KERNEL_FILE));
+        let given = given.filter_map(|file| std::fs::read(file).ok());
+        let recorded = std::iter::once_with(|| store.kernel_symbols().ok().flatten());
+        let mut texts = given.chain(recorded.flatten());
+        let symbols = texts.find_map(|text| {
+            let symbols = KernelSymbols::parse(&text);
+            starts
+                .iter()
+                .any(|start| symbols.are_of(*start))
+                .then_some(symbols)
+        })?;
+        let modules = (0..images.len()).filter(is_kernel).filter_map(|row| {
+            let name = module_name(images.path.get(row), None)?;
+            Some((row, name.to_owned()))
+        });
+        Some(Kernel {
+            symbols,
+            modules: modules.collect(),
+        })
+    }
+
+    fn name(&self, image: usize, address: u64) -> Option<String> {
+        let module = self.modules.get(&image)?;
+        let (function, offset) = self.symbols.find(address)?;
+        Some(match offset {
+            0 => format!("{module}!{function}"),
+            offset => format!("{module}!{function}+{offset:#x}"),
+        })
     }
 }
 
@@ -196,8 +276,8 @@ impl Functions for Symbolication {
 pub struct MissingSymbols {
     /// File name of the module.
     pub module: String,
-    /// Name of the PDB, with the key that symbol stores use. `None` if the trace does not contain the name
-    /// and the key.
+    /// Name of the PDB, with the key that symbol stores use. For a file of Linux, its path and its build id. `None` if
+    /// the trace does not contain this information.
     pub pdb: Option<String>,
     /// Reason why the symbols are missing: the folders and servers that were searched, and the result.
     pub why: String,
@@ -221,18 +301,31 @@ impl MissingSymbols {
     }
 }
 
-/// Returns the name, time stamp, size and PDB of an image's file. Facts that the trace does not contain are
-/// unknown.
+/// Returns the module of an image: the facts that the trace contains about the image's file. Facts that the trace
+/// does not contain are `None`. Returns `None` if the trace does not name the file.
 fn module(images: &Images, row: usize) -> Option<Module> {
     let name = module_name(images.path.get(row), None)?;
     let pdb = || {
         let guid = images.pdb_guid.get(row)?.parse().ok()?;
         PdbId::new(images.pdb_path.get(row)?, guid, images.pdb_age.get(row)?).ok()
     };
+    // Only paths of Linux start with `/`. Code of Linux that is in no file has a name in brackets, such as `[vdso]`.
+    let elf = || {
+        let path = images
+            .path
+            .get(row)
+            .filter(|path| path.starts_with(['/', '[']))?;
+        let build_id = images.build_id.get(row).and_then(BuildId::parse);
+        Some(ElfId {
+            path: path.to_owned(),
+            build_id,
+        })
+    };
     Some(Module {
         name: name.to_owned(),
         time_date_stamp: images.time_date_stamp.get(row),
         size: Some(images.size_bytes[row]),
         pdb: pdb(),
+        elf: elf(),
     })
 }

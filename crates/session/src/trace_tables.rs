@@ -42,6 +42,15 @@ impl TraceTables {
         })
     }
 
+    /// Returns the tables of a store that is already open.
+    pub fn of(store: Arc<Store>, observer: Arc<dyn Observer>) -> TraceTables {
+        TraceTables {
+            store,
+            warned: Once::new(),
+            observer,
+        }
+    }
+
     /// Returns the store of the tables.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
@@ -88,7 +97,11 @@ impl TraceTables {
     /// [`TraceTables::table`].
     pub fn recorded(&self, table: Table) -> Result<StoredTable, Error> {
         let stored = self.table(table)?;
-        match NotRecorded::of_table(table) {
+        let missing = match self.store.is_linux() {
+            true => NotRecorded::of_linux_table(table),
+            false => NotRecorded::of_table(table),
+        };
+        match missing {
             Some(missing) if stored.rows() == 0 => Err(Error::NotRecorded(missing)),
             _ => Ok(stored),
         }
@@ -102,8 +115,8 @@ impl TraceTables {
         self.watched(|options| Identities::read(&self.store, options))
     }
 
-    /// Reads columns of the chunks that have rows in a time range. A chunk may also have rows outside the
-    /// range. Each thread of the thread pool reads one chunk at a time.
+    /// Reads columns of the row groups that may have rows in a time range. A row group may also have rows outside the
+    /// range. Each thread of the thread pool reads one row group at a time.
     pub fn batches<'t>(
         &'t self,
         table: &'t StoredTable,

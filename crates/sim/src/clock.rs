@@ -26,13 +26,12 @@ const UNITS_PER_SECOND: u128 = 10_000_000;
 /// therefore do not accumulate at any clock frequency. When the period changes, the new period
 /// counts from the last interrupt.
 #[derive(Clone, Debug)]
-pub(crate) struct ClockInterrupt {
+pub struct ClockInterrupt {
     windows: Windows,
     frequency: u128,
     global_requests: bool,
     period: u32,
-    /// Time of the interrupt from which `period` counts, in units of 100 ns since the trace's
-    /// start.
+    /// Time of the interrupt after which `period` applies, in units of 100 ns since the trace's start.
     anchor: u128,
     processes: BTreeMap<u32, Process>,
 }
@@ -46,14 +45,10 @@ struct Process {
 }
 
 impl ClockInterrupt {
-    /// Creates a clock interrupt that occurs at time 0 and every [`DEFAULT_PERIOD`] after it. The
+    /// Creates a clock interrupt that occurs at time 0 and every default period after it. The
     /// trace's clock has `frequency` ticks per second. `global_requests` is the registry value
     /// `GlobalTimerResolutionRequests`, which only Windows 11 (and Server 2022) uses.
-    pub(crate) fn new(
-        windows: Windows,
-        frequency: NonZero<u64>,
-        global_requests: bool,
-    ) -> ClockInterrupt {
+    pub fn new(windows: Windows, frequency: NonZero<u64>, global_requests: bool) -> ClockInterrupt {
         ClockInterrupt {
             windows,
             frequency: frequency.get().into(),
@@ -64,8 +59,13 @@ impl ClockInterrupt {
         }
     }
 
+    /// Sets the time of the first interrupt, in units of 100 ns since the trace's start. Before it, no interrupt occurs.
+    pub fn set_phase(&mut self, phase: u64) {
+        self.anchor = phase.into();
+    }
+
     /// Sets the period that a process requests, in units of 100 ns. `None` withdraws the request.
-    pub(crate) fn request(&mut self, now: u64, process: u32, period: Option<u32>) {
+    pub fn request(&mut self, now: u64, process: u32, period: Option<u32>) {
         self.change(now, process, |process| process.requested = period);
     }
 
@@ -82,7 +82,7 @@ impl ClockInterrupt {
         self.change(now, process, |process| process.always_honoured = always);
     }
 
-    /// Removes a process, and withdraws its request.
+    /// Removes a process, and withdraws the timer period that it requested.
     pub(crate) fn end_process(&mut self, now: u64, process: u32) {
         self.processes.remove(&process);
         self.follow_requests(now);
@@ -98,7 +98,7 @@ impl ClockInterrupt {
 
     /// Returns the current time between clock interrupts, in units of 100 ns. It is the shortest
     /// requested period that Windows does not ignore, or the default period.
-    pub(crate) fn hardware_period(&self) -> u32 {
+    pub fn hardware_period(&self) -> u32 {
         self.period
     }
 
@@ -112,7 +112,7 @@ impl ClockInterrupt {
     ///
     /// This rounding is inferred from a measurement on Windows 10 21H2: `Sleep(1)` took 15.48 to
     /// 15.58 ms while the hardware period was 0.4992 ms. 31 hardware periods are 15.4752 ms.
-    pub(crate) fn period_for(&self, process: u32) -> u32 {
+    pub fn period_for(&self, process: u32) -> u32 {
         if self.requests_are_global() {
             return self.period;
         }
@@ -121,6 +121,11 @@ impl ClockInterrupt {
             .and_then(|process| self.honoured(process))
             .unwrap_or(DEFAULT_PERIOD);
         whole_periods(wanted, self.period)
+    }
+
+    /// Returns the time of the last clock interrupt at or before `time`, in ticks.
+    pub fn last_interrupt_ticks(&self, time: u64) -> u64 {
+        self.ticks(self.last_interrupt(time))
     }
 
     /// Returns the time of the first clock interrupt at or after `time`.

@@ -268,9 +268,8 @@ mod tests {
         out
     }
 
-    /// Returns true if the 16-bit words of all pieces sum to a multiple of 65535, which is the case if the
-    /// checksum in the pieces is correct. The caller passes the pieces that the standards (RFC 791, 768,
-    /// 9293, 8200) include in the checksum.
+    /// Returns true if the checksum in the pieces is correct: the 16-bit words of all pieces sum to a multiple of
+    /// 65535. The caller passes the pieces that the standards (RFC 791, 768, 9293, 8200) include in the checksum.
     fn is_right(pieces: &[&[u8]]) -> bool {
         let mut covered = pieces.concat();
         covered.resize(covered.len().next_multiple_of(2), 0);

@@ -1,10 +1,9 @@
-//! A deterministic model of the parts of Windows that affect latency: the dispatcher, interrupts and DPCs,
-//! timers, disks and network adapters. It runs a [scenario] and writes an `.etl` trace as Windows would have
-//! logged it. It also returns the truth: exact numbers about what happened in the model. Analyses of the
-//! trace can be compared with these numbers.
+//! A deterministic model of the parts of Windows that affect latency: the dispatcher, interrupts and DPCs, timers,
+//! disks and network adapters. It runs a [scenario] and writes an `.etl` trace in the way of Windows. It also returns
+//! the truth: exact numbers about what happened in the model. Analyses of the trace can be compared with the truth.
 //!
-//! Times are integer numbers of ticks of the trace's clock, counted from the trace's start. So logged times
-//! need no rounding. The same scenario and seed give the same bytes on every system.
+//! Times are integer numbers of ticks of the trace's clock, counted from the trace's start, so logged times are exact.
+//! The same scenario and seed give the same bytes on every system.
 
 mod amount;
 mod clock;
@@ -13,6 +12,7 @@ mod log;
 mod model;
 mod quantity;
 mod random;
+pub mod replay;
 pub mod scenario;
 pub mod shipped;
 mod time;

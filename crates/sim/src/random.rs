@@ -61,7 +61,7 @@ fn fnv_1a(bytes: impl Iterator<Item = u8>) -> u64 {
 mod tests {
     use super::*;
 
-    /// The expected hashes are test vectors by the authors of the FNV hash.
+    /// The expected hashes are test vectors that the authors of the FNV hash published.
     #[test]
     fn hashes_names_with_fnv_1a() {
         for (text, hash) in [

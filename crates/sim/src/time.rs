@@ -18,7 +18,7 @@ pub(crate) struct TimeBase {
 
 /// Longest duration in ns. It is longer than any trace, but small enough that the sum of several
 /// durations in ticks fits into 64 bits.
-const FOREVER: u64 = 1 << 50;
+pub(crate) const FOREVER: u64 = 1 << 50;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -62,8 +62,8 @@ impl TimeBase {
         self.ns(to) - self.ns(from)
     }
 
-    /// Returns the number of processor cycles in `ticks`. Both numbers are negative if a thread ran longer
-    /// than its quantum.
+    /// Returns the number of processor cycles in `ticks`. A negative number of ticks is the time by which a thread
+    /// exceeded its quantum.
     #[inline]
     pub(crate) fn cycles(&self, ticks: i64) -> i64 {
         let cycles = i128::from(ticks) * i128::from(self.cycles_per_second);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// A release of Windows. The behaviour of the model and the layouts of events depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "Spelling")]
-pub(crate) enum Windows {
+pub enum Windows {
     /// Windows 7 SP1 and Server 2008 R2 SP1, build 7601.
     Seven,
     /// Windows 10 22H2, build 19045.
@@ -47,7 +47,7 @@ impl TryFrom<Spelling> for Windows {
 
 impl Windows {
     /// Returns the build number in the trace's header.
-    pub(crate) fn build(self) -> u32 {
+    pub const fn build(self) -> u32 {
         match self {
             Windows::Seven => 7601,
             Windows::Ten => 19_045,

@@ -135,10 +135,11 @@ pub fn sums<'r, K: Ord>(
     sums
 }
 
-/// Returns the cells of a column in the first evidence that has this column.
+/// Returns the cells of the column `name`. The field `evidence` of a finding is a list of tables. The cells come from
+/// the first of these tables that has the column.
 ///
 /// # Panics
-/// Panics if no evidence has the column.
+/// Panics if no table has the column.
 pub fn column(findings: &[&Value], name: &str) -> Vec<Value> {
     let mut all = findings
         .iter()

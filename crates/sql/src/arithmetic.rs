@@ -80,8 +80,8 @@ struct Checked {
 }
 
 impl Checked {
-    /// Appends the name of a call to `name`. In each step of its planning, DataFusion requests the names of all
-    /// levels of an expression. If each level copied the name, planning would take cubic time.
+    /// Appends the name of a call to `name`. DataFusion requests the names of all levels of an expression in each step
+    /// of its planning. If each level copied its name, planning would take cubic time.
     fn write_name(&self, name: &mut String, sides: &[Expr]) -> Result<()> {
         name.push('(');
         for (index, side) in sides.iter().enumerate() {

@@ -32,8 +32,8 @@ impl Cancelled {
     }
 }
 
-/// Makes joins stop when `cancelled` is set. DataFusion checks for cancellation only where rows are read,
-/// but a join can combine a few rows for hours. The changed join yields its thread each time it returns
+/// Makes joins stop when `cancelled` is set. DataFusion checks for cancellation only where rows are read, but a join
+/// can combine a few rows for hours. Therefore, each join gets two changes: it yields its thread each time it returns
 /// rows, and its filter fails after the query is cancelled.
 pub(crate) fn with_cancellable_joins(
     plan: Arc<dyn ExecutionPlan>,

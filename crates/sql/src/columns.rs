@@ -20,8 +20,8 @@ pub(crate) enum Column {
     Trace,
 }
 
-/// Returns the name of the column for a table's row numbers. Other tables use the same name to refer to its
-/// rows. Returns `None` if rows have no numbers, or if the numbers are a stored column.
+/// Returns the name of the column for a table's row numbers. Other tables use the same name to refer to rows of this
+/// table. Returns `None` if rows have no numbers, or if the numbers are a stored column.
 pub(crate) fn row_column(table: Table) -> Option<&'static str> {
     match table {
         Table::Processes => Some("process_row"),

@@ -21,6 +21,33 @@ impl fmt::Display for Place {
     }
 }
 
+/// Kind of an error of a query that was evaluated. Its text contains no values of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A value cannot be converted to a type.
+    #[error(
+        "a value cannot be converted to the type that the query asks for; use TRY_CAST, which returns NULL for such \
+         a value, or exclude it with WHERE"
+    )]
+    Conversion,
+    /// A number is divided by zero.
+    #[error("the query divides by zero; use NULLIF(…, 0) as the divisor")]
+    DivideByZero,
+    /// A result does not fit in its type.
+    #[error("a result is too large for its type; use CAST(… AS DOUBLE)")]
+    Overflow,
+    /// A function or operator does not accept a value.
+    #[error(
+        "a function or operator of the query fails on one of the values, or its result is too large; exclude such \
+         values with WHERE"
+    )]
+    Value,
+    /// The engine cannot run the statement.
+    #[error("the query engine cannot run this statement; write it in another way")]
+    Unsupported,
+}
+
 /// Reason why a statement fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -121,7 +148,8 @@ pub enum SqlError {
         /// Size of the constant, in bytes.
         bytes: usize,
     },
-    /// The engine cuts long lines of a tree between bytes, so it can draw only ASCII text.
+    /// An `EXPLAIN FORMAT TREE` contains characters outside ASCII. The engine cuts long lines of a tree between bytes,
+    /// so it would split such a character.
     #[error("EXPLAIN FORMAT TREE cannot draw characters outside ASCII; use EXPLAIN FORMAT INDENT")]
     Tree,
     /// The query engine panicked.
@@ -139,6 +167,14 @@ pub enum SqlError {
     /// The query engine cannot be started.
     #[error("cannot start the query engine: {0}")]
     Setup(#[source] std::io::Error),
+    /// The query failed while it ran, or while its constants were computed.
+    #[error("{message}")]
+    Run {
+        /// Kind of the error.
+        kind: RunError,
+        /// Error message of the engine. It can contain values of the tables.
+        message: String,
+    },
     /// The query engine reported another error.
     #[error("{message}{}", at(place))]
     Query {
@@ -149,7 +185,7 @@ pub enum SqlError {
     },
 }
 
-/// Returns the position in the form in which it ends a message. Returns an empty text if the position is
+/// Returns the end of a message with the position, such as ` (at …)`. Returns an empty text if the position is
 /// unknown.
 fn at(place: &Option<Place>) -> String {
     place
@@ -221,7 +257,7 @@ impl SqlError {
                 Ok(error) => SqlError::from(*error),
                 Err(other) => SqlError::query(&other.to_string(), place),
             },
-            // Arrow errors and shared errors of a plan contain the cause.
+            // Arrow errors and shared errors of a plan wrap the error that caused them.
             other => SqlError::of_root(other.find_root(), place),
         }
     }
@@ -250,6 +286,26 @@ impl SqlError {
         }
     }
 
+    /// Returns the error of a query that ran, or whose constants were computed.
+    pub(crate) fn of_run(error: DataFusionError) -> SqlError {
+        let kind = RunError::of(error.find_root());
+        match SqlError::from(error) {
+            SqlError::Query { message, .. } | SqlError::Syntax { message, .. } => {
+                SqlError::Run { kind, message }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the error of a statement that is planned or analyzed. The engine computes only arguments of table
+    /// functions in this phase, and these errors come from Arrow. All other errors contain only words of the statement.
+    pub(crate) fn of_planning(error: DataFusionError) -> SqlError {
+        match error.find_root() {
+            DataFusionError::ArrowError(..) => SqlError::of_run(error),
+            _ => SqlError::from(error),
+        }
+    }
+
     /// Adds the memory limit of queries to the error. The limit is given in bytes.
     pub(crate) fn with_limit(self, bytes: usize) -> SqlError {
         match self {
@@ -257,6 +313,24 @@ impl SqlError {
                 limit_mib: bytes >> 20,
             },
             other => other,
+        }
+    }
+}
+
+impl RunError {
+    fn of(error: &DataFusionError) -> RunError {
+        use arrow_schema::ArrowError;
+        match error {
+            DataFusionError::ArrowError(error, _) => match &**error {
+                ArrowError::CastError(_) | ArrowError::ParseError(_) => RunError::Conversion,
+                ArrowError::DivideByZero => RunError::DivideByZero,
+                ArrowError::ArithmeticOverflow(_) => RunError::Overflow,
+                _ => RunError::Value,
+            },
+            DataFusionError::Internal(_) | DataFusionError::NotImplemented(_) => {
+                RunError::Unsupported
+            }
+            _ => RunError::Value,
         }
     }
 }
@@ -276,8 +350,8 @@ impl From<StoreError> for SqlError {
     }
 }
 
-/// Removes DataFusion's request to report a bug, and the text before it, if another message follows. DataFusion
-/// inserts the request into messages about calls that match no signature.
+/// Removes DataFusion's request to report a bug, and the text before this request, if another message follows.
+/// DataFusion inserts the request into messages about calls that match no signature.
 fn without_plea(message: &str) -> &str {
     match message.split_once("https://github.com/apache/datafusion/issues. ") {
         Some((_, summary)) => summary,

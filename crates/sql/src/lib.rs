@@ -40,10 +40,10 @@ mod time_range;
 mod traces;
 mod views;
 
-pub use error::{Place, SqlError};
+pub use error::{Place, RunError, SqlError};
 pub use functions::{Symbols, function_signatures};
 pub use reference::reference;
-pub use session::{Batches, Query, Session, Settings};
+pub use session::{Batches, Query, QueryCount, Session, Settings};
 pub use statement::{Statement, parse};
 pub use traces::NamedTrace;
 pub use views::{view_names, views};

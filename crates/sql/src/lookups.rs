@@ -1,7 +1,7 @@
 //! Names of processes, threads and images in dense arrays, indexed by row number.
 //!
-//! Finding a name costs one array access. A join would have to compute a hash. If a query does not use
-//! names, they are not loaded.
+//! Finding a name takes one array access, while a join would have to compute a hash. Names are loaded only if a query
+//! uses them.
 
 use std::sync::{Arc, OnceLock};
 

@@ -13,11 +13,11 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection
 /// Name of inner projections.
 const INNER: &str = "inner query";
 
-/// Returns the plan with a name for the input of each projection that is above an equal one. Other nodes,
-/// such as filters, may be between the two projections, because the optimizer moves these nodes away.
+/// Finds each projection that is above an equal projection, gives a name to its input, and returns the changed plan.
+/// Other nodes, for example filters, may be between the two projections, because the optimizer moves these nodes away.
 ///
 /// # Errors
-/// Returns an error if two columns of such a projection have the same name.
+/// Returns an error if two columns of a changed projection have the same name.
 pub(crate) fn kept(plan: LogicalPlan) -> Result<LogicalPlan> {
     let kept = plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Projection(outer) if repeats(&outer) => {

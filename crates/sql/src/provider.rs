@@ -140,8 +140,8 @@ impl TableProvider for Provider {
     }
 }
 
-/// Removes pieces that are not needed: all pieces after the first pieces that together have at least `limit`
-/// rows.
+/// Keeps the first pieces that together have at least `limit` rows, and removes all later pieces. Cut pieces count as
+/// empty, because it is unknown how many of their rows are in the time range.
 fn truncate(pieces: &mut Vec<Piece>, limit: usize) {
     let mut certain = 0;
     let enough = pieces.iter().position(|piece| {

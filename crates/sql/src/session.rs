@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,9 +17,9 @@ use datafusion::common::format::ExplainFormat;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
-use datafusion::execution::FunctionRegistry;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{
     AggregateUDF, CreateMemoryTable, DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF,
 };
@@ -33,6 +34,7 @@ use crate::arithmetic::{CheckArithmetic, CheckedSum};
 use crate::cancellation::{Cancelled, with_cancellable_joins};
 use crate::expansion;
 use crate::functions::bounded::{self, Bounded};
+use crate::functions::of_tables::Evaluated;
 use crate::functions::{self, Symbols};
 use crate::large_stack::{STACK_BYTES, on_large_stack};
 use crate::lookups::Lookups;
@@ -52,8 +54,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Memory limit of queries for sorting, grouping and joining, in bytes. Above the limit, a query
-    /// continues on disk, or fails if this is impossible. Chunks that are being read and returned rows do
-    /// not count.
+    /// continues on disk, or fails if this is impossible. The limit does not include the chunks that are being
+    /// read, and the rows that are returned.
     pub memory_bytes: usize,
     /// Time range of tables of events. It applies to the column `time_ns` or `end_ns`, or to `start_ns` for
     /// measured samples. Tables of lifetimes and facts (processes, images, the trace itself) are not
@@ -81,9 +83,10 @@ pub struct Session {
     memory_bytes: usize,
     threads: NonZeroUsize,
     /// Runtime in which statements are planned.
-    planner: Runtime,
+    planner: Threads,
     /// Views that statements of this session created, by name.
     created: Mutex<BTreeMap<String, Size>>,
+    queries: QueryCount,
 }
 
 /// Size of a statement or of the view that the statement creates. The size includes the views that the
@@ -94,15 +97,61 @@ struct Size {
     tables: usize,
 }
 
-/// Threads that run one query. After a cancellation, they may continue for a long time before they stop.
+/// Number of running queries of a session. A cancelled query counts until its threads have ended, because a step of
+/// the engine cannot be interrupted. Clones count the same queries.
+#[derive(Clone, Debug, Default)]
+pub struct QueryCount(Arc<AtomicUsize>);
+
+impl QueryCount {
+    /// Returns the number of running queries.
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns a counter of the threads of a new query. The query counts as running while it has threads.
+    fn query(&self) -> QueryThreads {
+        QueryThreads {
+            count: self.clone(),
+            threads: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// Threads of one query.
+struct QueryThreads {
+    count: QueryCount,
+    threads: AtomicUsize,
+}
+
+impl QueryThreads {
+    fn begin(&self) {
+        if self.threads.fetch_add(1, Ordering::AcqRel) == 0 {
+            self.count.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {
+        if self.threads.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.count.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runtime with the threads that run one query, or that plan all queries. After a cancellation, the threads may
+/// continue for a long time before they stop.
 struct Threads(Option<Runtime>);
 
 impl Threads {
-    fn start(count: NonZeroUsize) -> Result<Threads, SqlError> {
+    /// Starts threads. `running` counts them.
+    fn start(count: NonZeroUsize, running: QueryThreads) -> Result<Threads, SqlError> {
+        let running = Arc::new(running);
+        let ending = Arc::clone(&running);
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(count.get())
             .thread_name("sql")
             .thread_stack_size(STACK_BYTES)
+            .on_thread_start(move || running.begin())
+            .on_thread_stop(move || ending.end())
             .enable_time()
             .build();
         Ok(Threads(Some(runtime.map_err(SqlError::Setup)?)))
@@ -145,7 +194,7 @@ impl Session {
         let threads =
             std::thread::available_parallelism().unwrap_or(const { NonZeroUsize::new(2).unwrap() });
         let planner = runtime::Builder::new_current_thread().enable_time().build();
-        let planner = planner.map_err(SqlError::Setup)?;
+        let planner = Threads(Some(planner.map_err(SqlError::Setup)?));
         let mut config = SessionConfig::new().with_target_partitions(threads.get());
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
@@ -181,6 +230,7 @@ impl Session {
             threads,
             planner,
             created: Mutex::default(),
+            queries: QueryCount::default(),
         })
     }
 
@@ -205,7 +255,11 @@ impl Session {
         for table in &needs.lookups {
             self.lookups.load(*table)?;
         }
-        let plan = on_large_stack(|| self.planner.block_on(self.plan(statement, &needs.views)))??;
+        let plan = on_large_stack(|| {
+            self.planner
+                .runtime()
+                .block_on(self.plan(statement, &needs.views))
+        })??;
         let plan = match plan {
             LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) => {
                 self.with_rows(create, &|| (options.progress)(0))?
@@ -225,6 +279,21 @@ impl Session {
             self.created().remove(name.table());
         }
         Ok(query)
+    }
+
+    /// Returns the tables that a statement reads, directly or through the views of this program.
+    ///
+    /// # Errors
+    /// Returns an error if the statement names an unknown table.
+    pub fn tables_of(&self, statement: &Statement) -> Result<Vec<Table>, SqlError> {
+        let mut needs = Needs::default();
+        on_large_stack(|| self.collect(statement, &mut needs))??;
+        Ok(needs.tables.into_iter().collect())
+    }
+
+    /// Returns the count of the session's running queries.
+    pub fn queries(&self) -> QueryCount {
+        self.queries.clone()
     }
 
     fn created(&self) -> MutexGuard<'_, BTreeMap<String, Size>> {
@@ -268,7 +337,8 @@ impl Session {
             self.register(view).await?;
         }
         let state = self.context.state();
-        let plan = state.statement_to_plan(statement.ast().clone()).await?;
+        let plan = state.statement_to_plan(statement.ast().clone()).await;
+        let plan = plan.map_err(SqlError::of_planning)?;
         allow(&plan)?;
         if let LogicalPlan::Explain(explain) = &plan
             && explain.explain_format == ExplainFormat::Tree
@@ -289,15 +359,16 @@ impl Session {
         let execute = async || -> Result<_, SqlError> {
             let frame = self.context.execute_logical_plan(plan).await?;
             let (state, plan) = frame.into_parts();
-            let plan = state.optimize(&plan)?;
+            let plan = optimized(&state, &plan)?;
             check_constants(&plan)?;
-            let plan = state
-                .query_planner()
-                .create_physical_plan(&plan, &state)
-                .await?;
+            let planner = state.query_planner();
+            let plan = planner.create_physical_plan(&plan, &state).await;
+            // The optimizer has computed the constants of the plan, so an error message can contain values of the
+            // tables.
+            let plan = plan.map_err(SqlError::of_run)?;
             Ok(with_cancellable_joins(plan, &cancelled)?)
         };
-        let planned = on_large_stack(|| self.planner.block_on(execute()))?;
+        let planned = on_large_stack(|| self.planner.runtime().block_on(execute()))?;
         Ok(Query {
             session: self,
             plan: Some(planned.map_err(|error| error.with_limit(self.memory_bytes))?),
@@ -318,7 +389,7 @@ impl Session {
             return Ok(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)));
         }
         let query = self.query(Arc::unwrap_or_clone(create.input))?;
-        let mut bytes = self.planner.block_on(self.created_bytes())?;
+        let mut bytes = self.planner.runtime().block_on(self.created_bytes())?;
         let mut rows = Vec::new();
         for batch in query.batches(go_on)? {
             let batch = batch?;
@@ -376,7 +447,7 @@ impl Session {
     /// # Errors
     /// Returns an error if there is no table or view with this name.
     pub fn columns(&self, name: &str) -> Result<SchemaRef, SqlError> {
-        self.planner.block_on(async {
+        self.planner.runtime().block_on(async {
             if let Some(view) = View::find(name) {
                 self.register(view).await?;
             }
@@ -438,14 +509,19 @@ impl Session {
                 .statement_to_plan(part.ast().clone())
                 .await?;
             let frame = self.context.execute_logical_plan(plan).await?;
-            self.context.register_table(view.name, frame.into_view())?;
+            let registered = self.context.register_table(view.name, frame.into_view());
+            // Another thread may have registered the view since the check above.
+            if let Err(error) = registered
+                && !self.context.table_exist(view.name)?
+            {
+                return Err(error.into());
+            }
         }
         Ok(())
     }
 }
 
-/// Replaces functions and operators of DataFusion that return wrong numbers on overflow, or results that do
-/// not fit in memory.
+/// Replaces functions and operators of DataFusion whose results are wrong on overflow or too large for the memory.
 fn with_safe_functions(mut context: SessionContext) -> Result<SessionContext, SqlError> {
     let state = context.state();
     for name in bounded::NAMES {
@@ -455,6 +531,9 @@ fn with_safe_functions(mut context: SessionContext) -> Result<SessionContext, Sq
     }
     if let Some(sum) = state.aggregate_functions().get("sum") {
         context.register_udaf(AggregateUDF::from(CheckedSum::new(Arc::clone(sum))));
+    }
+    for (name, function) in state.table_functions() {
+        context.register_udtf(name, Arc::new(Evaluated::new(Arc::clone(function))));
     }
     context.register_function_rewrite(Arc::new(CheckArithmetic::new()))?;
     Ok(context)
@@ -472,6 +551,21 @@ fn unknown_table(name: &str, place: Option<Place>) -> SqlError {
     let tables = Table::ALL.iter().map(|table| table.name());
     let known = tables.chain(VIEWS.iter().map(|view| view.name));
     SqlError::unknown_table(name, place, known)
+}
+
+/// Optimizes a plan. The optimizer computes constants, such as `process(12)`, so its error messages can contain values
+/// of the tables.
+fn optimized(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan, SqlError> {
+    state.optimize(plan).map_err(|error| {
+        // The analyzer checks names and types before the optimizer runs, and computes no constants. So if the analyzer
+        // finds the error, the message contains only words of the statement.
+        let analyzer = state.analyzer();
+        let analyzed = analyzer.execute_and_check(plan.clone(), state.config_options(), |_, _| {});
+        match analyzed {
+            Err(error) => SqlError::of_planning(error),
+            Ok(_) => SqlError::of_run(error),
+        }
+    })
 }
 
 /// Maximum size of a constant, in bytes. DataFusion copies a selected constant into each of the 8,192 rows
@@ -520,22 +614,35 @@ fn allow(plan: &LogicalPlan) -> Result<(), SqlError> {
 fn forbidden_change(node: &LogicalPlan) -> Option<String> {
     match node {
         LogicalPlan::Ddl(ddl) => {
-            let name = match ddl {
-                DdlStatement::CreateView(create) => &create.name,
-                DdlStatement::CreateMemoryTable(create) => &create.name,
-                DdlStatement::DropView(drop) => &drop.name,
-                DdlStatement::DropTable(drop) => &drop.name,
-                other => return Some(other.name().to_owned()),
+            let (what, name) = match ddl {
+                DdlStatement::CreateView(create) => ("CREATE VIEW", &create.name),
+                DdlStatement::CreateMemoryTable(create) => ("CREATE TABLE", &create.name),
+                DdlStatement::DropView(drop) => ("DROP VIEW", &drop.name),
+                DdlStatement::DropTable(drop) => ("DROP TABLE", &drop.name),
+                other => return Some(keywords(other.name())),
             };
             let name = name.table();
             let is_ours = name.parse::<Table>().is_ok() || View::find(name).is_some();
-            is_ours.then(|| format!("{} of `{name}`", ddl.name()))
+            is_ours.then(|| format!("{what} of `{name}`"))
         }
-        LogicalPlan::Dml(dml) => Some(dml.op.to_string()),
+        LogicalPlan::Dml(dml) => Some(keywords(dml.op.name())),
         LogicalPlan::Copy(_) => Some("COPY".to_owned()),
-        LogicalPlan::Statement(statement) => Some(statement.name().to_owned()),
+        LogicalPlan::Statement(statement) => Some(keywords(statement.name())),
         _ => None,
     }
+}
+
+/// Converts the engine's name of an operation to words of SQL: `CreateIndex` becomes `CREATE INDEX`.
+fn keywords(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        let starts_word = letter.is_ascii_uppercase() && !words.is_empty();
+        if starts_word && !words.ends_with(' ') {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_uppercase());
+    }
+    words
 }
 
 /// A prepared statement.
@@ -577,7 +684,8 @@ impl Query<'_> {
     /// # Errors
     /// Returns an error if the query cannot be started.
     pub fn batches<'q>(&'q self, go_on: &'q dyn Fn() -> bool) -> Result<Batches<'q>, SqlError> {
-        let threads = Threads::start(self.session.threads)?;
+        let running = self.session.queries.query();
+        let threads = Threads::start(self.session.threads, running)?;
         let context = self.session.context.task_ctx();
         let mut stream = {
             let plan = Arc::clone(self.plan());
@@ -585,10 +693,11 @@ impl Query<'_> {
             on_large_stack(move || {
                 let _inside = runtime.enter();
                 execute_stream(plan, context)
-            })??
+            })?
+            .map_err(SqlError::of_run)?
         };
-        // A step of the query can take long and occupy all threads of the runtime, including the thread of
-        // its timers. So the caller waits outside of the runtime.
+        // A step of the query can take long and occupy all threads of the runtime, including the thread of its timers.
+        // The caller therefore waits outside of the runtime.
         let (give, take) = mpsc::sync_channel(1);
         let task = threads.runtime().spawn(async move {
             while let Some(batch) = stream.next().await {
@@ -665,7 +774,7 @@ impl Iterator for Batches<'_> {
                 Ok(Ok(batch)) if batch.num_rows() == 0 => {}
                 Ok(Ok(batch)) => return Some(Ok(batch)),
                 Ok(Err(error)) => {
-                    let error = SqlError::from(error);
+                    let error = SqlError::of_run(error);
                     break Some(Err(error.with_limit(self.session.memory_bytes)));
                 }
                 // The channel is also closed if the query panicked. The result is then incomplete.

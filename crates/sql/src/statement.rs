@@ -22,9 +22,9 @@ const MAX_DEPTH: usize = 50;
 /// Maximum length of the text, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Maximum complexity of a statement, including the views that it may use. The complexity is the number of
-/// operators, where some operators count more because DataFusion needs longer to plan many of them. `a OR b
-/// OR c` nests its operators, so this maximum also limits the depth of expressions and plans.
+/// Maximum complexity of a statement, including the views that it uses. The complexity is the number of operators. Some
+/// operators count more, because DataFusion needs longer to plan many of them. `a OR b OR c` nests its operators, so
+/// this maximum also limits the depth of expressions and plans.
 pub(crate) const MAX_COMPLEXITY: usize = 4_000;
 
 /// Maximum number of tables that a statement reads. A view or a `WITH` query that is used twice counts twice,
@@ -69,8 +69,8 @@ impl Statement {
         self.ast.as_ref().expect("present until dropped")
     }
 
-    /// Returns the statement. If it is an `EXPLAIN`, returns the explained statement. Returns `None` for
-    /// statements that only DataFusion has, which contain no queries.
+    /// Returns the statement. If it is an `EXPLAIN`, returns the explained statement. Returns `None` for a kind of
+    /// statement that only DataFusion has. Such a statement contains no query.
     fn standard(&self) -> Option<&SqlAst> {
         let mut ast = self.ast();
         while let Ast::Explain(explained) = ast {
@@ -102,8 +102,8 @@ impl Statement {
             })
     }
 
-    /// Returns true if the statement creates or drops a table or view. The name of this table or view may
-    /// then be unknown.
+    /// Returns true if the statement creates or drops a table or view. The table or view of such a statement need not
+    /// exist yet.
     pub(crate) fn creates_or_drops(&self) -> bool {
         match self.ast() {
             Ast::Statement(ast) => matches!(
@@ -285,8 +285,8 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
             .with_recursion_limit(MAX_DEPTH)
             .build()?
             .parse_statements()?;
-        // A statement that consists only of a comment has a complexity, but the parser returns no statement
-        // for it. Then use the largest complexity for all statements.
+        // If the parser returns another number of statements than `complexities`, it is unknown which complexity
+        // belongs to which statement. Then the largest complexity is used for all statements.
         let most = complexities.iter().copied().max().unwrap_or(0);
         let complexities = (complexities.len() == statements.len()).then_some(complexities);
         Ok(statements

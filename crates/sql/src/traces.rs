@@ -73,7 +73,8 @@ impl Traces {
     }
 }
 
-/// Returns the largest power of ten that can be the stride for this number of traces.
+/// Returns the stride for this number of traces: the largest power of ten at which all row numbers fit into `u32`. A
+/// single trace needs no stride, so it gets the maximum of `u32`.
 fn stride(traces: usize) -> u32 {
     match traces {
         0 | 1 => u32::MAX,

@@ -3,6 +3,8 @@
 mod given;
 
 use std::cell::Cell;
+use std::sync::Barrier;
+use std::thread;
 
 use given::{answer, ask, real, session, simulated};
 use sql::{Settings, SqlError};
@@ -219,8 +221,8 @@ fn every_view_can_be_queried() {
     }
 }
 
-/// Checks that statements with thousands of nested operators are answered or refused. In an earlier version,
-/// they ended the process.
+/// Checks that statements with thousands of nested operators are answered or refused. Recursion over such statements
+/// can overflow a small stack and so end the process.
 #[test]
 fn deep_statements_are_answered_or_refused() {
     let given = simulated("rank-stall", &["duration=1s"]);
@@ -481,4 +483,25 @@ fn a_function_that_would_fill_the_memory_is_refused() {
         ),
         ["a1b|ayya"]
     );
+}
+
+/// Checks that threads may use the same view of a new session for the first time at the same moment, as two windows of
+/// the page do.
+#[test]
+fn threads_share_the_views_of_a_session() {
+    let given = simulated("healthy", &[]);
+    for _ in 0..20 {
+        let session = session(&[&given], Settings::default());
+        let start = Barrier::new(4);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    start.wait();
+                    for (view, _) in sql::views() {
+                        session.columns(view).unwrap();
+                    }
+                });
+            }
+        });
+    }
 }

@@ -3,9 +3,9 @@
 use crate::paired::doubled_ranks;
 use crate::random::Random;
 
-/// Returns the probability that values differ as much from batch to batch as these do if every order of the values
-/// is equally likely (Kruskal and Wallis; 9,999 random orders with a fixed seed). Returns `None` if fewer than two
-/// batches have several values.
+/// Returns the probability that chance alone makes the values differ at least as much from batch to batch. The
+/// difference is measured by the statistic of Kruskal and Wallis. The probability is estimated from 9,999 random orders
+/// of the values, with a fixed seed. Returns `None` if fewer than two batches have several values.
 pub fn difference_p(batches: &[Vec<f64>]) -> Option<f64> {
     const DRAWS: usize = 9_999;
 
@@ -15,7 +15,7 @@ pub fn difference_p(batches: &[Vec<f64>]) -> Option<f64> {
     }
     let all: Vec<f64> = batches.concat();
     let mut ranks = doubled_ranks(&all);
-    // The sum of squares between the batches, apart from what is equal for all orders.
+    // Sum of squares between the batches, without the terms that are equal for all orders of the values.
     let between = |ranks: &[usize]| {
         let mut rest = ranks;
         let each = batches.iter().map(|batch| {

@@ -1,5 +1,5 @@
-//! Tail probabilities of the binomial distribution. They are sums of exact terms. The normal approximation
-//! would be wrong mainly for shares near 1, which are needed here.
+//! Tail probabilities of the binomial distribution, as sums of exact terms. The normal approximation would be wrong
+//! mainly for shares near 1, which occur for high quantiles.
 
 use statrs::function::gamma::ln_gamma;
 

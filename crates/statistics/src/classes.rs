@@ -1,21 +1,26 @@
-//! Quantiles, histogram and greatest values of a long run from three passes over its samples. Selecting and sorting
-//! take several times as long.
+//! Quantiles, histogram and greatest values of a long run, from two passes over its samples. The samples are counted in
+//! classes: narrow ranges of values with the same leading bits. Selecting or sorting samples would take several times
+//! as long.
 
 use crate::modes::Bars;
 use crate::quantile;
 use crate::shift_function::{RunQuantiles, SHARES};
 
-/// Number of bits of a value that its class does not keep. A class keeps the exponent and the first seven binary
-/// digits of positive values, so it is at most 0.8 % wide.
-const BITS_BELOW: u32 = 45;
+/// Number of low bits that do not count for the class of a value. The values of a class have the same exponent and the
+/// same first ten binary digits, so a class is at most 0.1 % wide. All values are positive.
+const BITS_BELOW: u32 = 42;
 
-/// Least number of samples for which classes are faster.
+/// Number of classes of all positive finite values.
+const CLASSES: usize = 0x7ff << (52 - BITS_BELOW);
+
+/// Minimum number of samples for which classes are faster than sorting.
 const LEAST: usize = 10_000;
 
-/// Maximum number of classes.
-const MOST: u64 = 1 << 15;
+/// Maximum number of classes between the least and the greatest sample.
+const MOST: usize = 1 << 17;
 
-/// Marks of a class in the last pass. The lower bits number the classes of quantiles from 1.
+/// Mask of the lower bits of a class's mark. The last pass uses the marks. The lower bits number the classes that
+/// contain a quantile, starting with 1. They are 0 for other classes.
 const SLOT: u8 = 0x0f;
 const HAS_EDGE: u8 = 0x10;
 const IS_GREAT: u8 = 0x20;
@@ -29,40 +34,41 @@ pub struct Shape {
     pub bars: Bars,
     /// Least sample.
     pub least: f64,
-    /// Places and values of the greatest samples, in order of their places. All samples from the least of them on
-    /// are there.
+    /// Greatest samples, each with its index in the run, by ascending index. Every sample outside
+    /// the list is smaller than all samples in it.
     pub great: Vec<(u32, f64)>,
 }
 
 impl Shape {
-    /// Looks at the samples of a run. `great` holds at least the `most` greatest samples, or all.
-    /// Returns `None` if the run is short, if it has samples that are not positive, or if they differ too much.
-    pub fn of(samples: &[f64], most: usize) -> Option<Shape> {
+    /// Computes the numbers of a run. The field `great` contains the `late` greatest samples. It also contains the
+    /// `most` greatest samples, except samples below `floor`. Returns `None` if the run has fewer than 10,000 samples
+    /// or more than 2³² - 1, if a sample is not a positive finite number, or if the range of the samples has more than
+    /// 131,072 classes.
+    pub fn of(samples: &[f64], late: usize, most: usize, floor: f64) -> Option<Shape> {
         if samples.len() < LEAST || u32::try_from(samples.len()).is_err() {
             return None;
         }
-        let bounds = (f64::INFINITY, f64::NEG_INFINITY);
-        let (least, greatest) = samples
-            .iter()
-            .fold(bounds, |(low, high), it| (low.min(*it), high.max(*it)));
-        if !(least > 0.0 && greatest.is_finite()) {
-            return None;
-        }
-        // The bits of positive numbers have the order of the numbers.
-        let class = |value: f64| value.to_bits() >> BITS_BELOW;
-        let first = class(least);
-        let span = class(greatest) - first + 1;
-        if span > MOST {
-            return None;
-        }
-        let mut counts = vec![0_u32; span as usize];
+        // Positive floating-point numbers have the same order as their bits.
+        let class = |bits: u64| (bits >> BITS_BELOW) as usize;
+        let (mut least, mut greatest) = (u64::MAX, 0);
+        let mut counts = vec![0_u32; CLASSES];
         for value in samples {
-            // A sample that is not a number has no class.
-            *counts.get_mut(class(*value).wrapping_sub(first) as usize)? += 1;
+            let bits = value.to_bits();
+            least = least.min(bits);
+            greatest = greatest.max(bits);
+            // A sample that is negative, infinite or not a number has no class.
+            *counts.get_mut(class(bits))? += 1;
         }
-        let start = |place: usize| f64::from_bits((first + place as u64) << BITS_BELOW);
+        let first = class(least);
+        let counts = counts.get(first..=class(greatest))?;
+        let (least, greatest) = (f64::from_bits(least), f64::from_bits(greatest));
+        // Zero and subnormal numbers are refused, because their classes are wide.
+        if !least.is_normal() || counts.len() > MOST {
+            return None;
+        }
+        let start = |place: usize| f64::from_bits(((first + place) as u64) << BITS_BELOW);
         let mut marks = vec![0_u8; counts.len()];
-        // Classes of the quantiles, with the number of lesser samples.
+        // Each class that contains a quantile, with the number of samples in the classes below it.
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         let ranks = SHARES.map(|share| quantile::rank(samples.len(), share));
         let mut of_rank = [0; SHARES.len()];
@@ -80,25 +86,29 @@ impl Shape {
             }
             reached = end;
         }
-        let mut left = most;
-        for (mark, count) in marks.iter_mut().zip(&counts).rev() {
-            if left == 0 {
+        let mut greater = 0;
+        for (place, (mark, count)) in marks.iter_mut().zip(counts).enumerate().rev() {
+            if greater >= late && (greater >= most || start(place + 1) <= floor) {
                 break;
             }
             *mark |= IS_GREAT;
-            left = left.saturating_sub(*count as usize);
+            greater += *count as usize;
         }
         let mut bars = Bars::between(least, greatest, samples.len());
-        for (place, (mark, count)) in marks.iter_mut().zip(&counts).enumerate() {
-            match bars.is_same(start(place), start(place + 1)) {
-                true => bars.add(start(place), u64::from(*count)),
-                false => *mark |= HAS_EDGE,
+        // For each class: the first value that belongs to the second bar in it, and the number of samples from this
+        // value on. A class touches at most two bars, because a bar is wider than a class.
+        let mut edges = vec![(f64::INFINITY, 0_u64); counts.len()];
+        for (place, (mark, edge)) in marks.iter_mut().zip(&mut edges).enumerate() {
+            if let Some(value) = bars.edge(start(place), start(place + 1)) {
+                *mark |= HAS_EDGE;
+                edge.0 = value;
             }
         }
         let mut gathered: Vec<Vec<f64>> = vec![Vec::new(); wanted.len()];
-        let mut great = Vec::with_capacity(most + most / 8);
-        for (place, value) in samples.iter().enumerate() {
-            let mark = marks[(class(*value) - first) as usize];
+        let mut great = Vec::with_capacity(greater);
+        for (at, value) in samples.iter().enumerate() {
+            let place = class(value.to_bits()) - first;
+            let mark = marks[place];
             if mark == 0 {
                 continue;
             }
@@ -106,10 +116,17 @@ impl Shape {
                 gathered[slot].push(*value);
             }
             if mark & HAS_EDGE != 0 {
-                bars.add(*value, 1);
+                let (edge, beyond) = &mut edges[place];
+                *beyond += u64::from(*value >= *edge);
             }
             if mark & IS_GREAT != 0 {
-                great.push((place as u32, *value));
+                great.push((at as u32, *value));
+            }
+        }
+        for (place, (count, (edge, beyond))) in counts.iter().zip(edges).enumerate() {
+            bars.add(start(place), u64::from(*count) - beyond);
+            if beyond > 0 {
+                bars.add(edge, beyond);
             }
         }
         let mut at = [0.0; SHARES.len()];
@@ -143,7 +160,7 @@ mod tests {
                 scale * (rng.below(1 << digits) + 1) as f64 * 0.1
             };
             let samples: Vec<f64> = (0..count).map(|_| sample(&mut rng)).collect();
-            let shape = Shape::of(&samples, 100).unwrap();
+            let shape = Shape::of(&samples, 100, 100, f64::NEG_INFINITY).unwrap();
             let quantiles = RunQuantiles::of(&mut samples.clone());
             assert_eq!(shape.quantiles, quantiles);
             assert_eq!(shape.bars, Bars::of(&samples));
@@ -157,19 +174,24 @@ mod tests {
             let is_there = |(place, value): &(u32, f64)| samples[*place as usize] == *value;
             assert!(shape.great.iter().all(is_there));
             assert!(shape.great.is_sorted_by_key(|(place, _)| *place));
+            // With this floor, fewer values are kept. But all values that are not below the floor are kept.
+            let floor = sorted[sorted.len() - 400];
+            let above = Shape::of(&samples, 10, 1_000, floor).unwrap().great;
+            let is_kept = |(_, value): &&(u32, f64)| *value >= floor;
+            assert!(above.iter().filter(is_kept).count() >= 400 && above.len() < 1_000);
         }
-        // Few different values, all in one class.
+        // All samples are equal, so there is only one class.
         let equal = vec![5.0; 20_000];
-        let shape = Shape::of(&equal, 10).unwrap();
+        let shape = Shape::of(&equal, 10, 10, f64::NEG_INFINITY).unwrap();
         assert_eq!(shape.quantiles, RunQuantiles::of(&mut equal.clone()));
-        for odd in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+        for odd in [0.0, -0.0, -1.0, 1e-310, f64::INFINITY, f64::NAN] {
             let mut samples = vec![1.0; 20_000];
             samples[7] = odd;
-            assert!(Shape::of(&samples, 10).is_none(), "{odd}");
+            assert!(Shape::of(&samples, 10, 10, 0.0).is_none(), "{odd}");
         }
         let mut far = vec![1e-300; 20_000];
         far[3] = 1e300;
-        assert!(Shape::of(&far, 10).is_none());
-        assert!(Shape::of(&[1.0; 100], 10).is_none());
+        assert!(Shape::of(&far, 10, 10, 0.0).is_none());
+        assert!(Shape::of(&[1.0; 100], 10, 10, 0.0).is_none());
     }
 }

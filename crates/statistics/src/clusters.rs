@@ -1,5 +1,5 @@
-//! Clusters of late samples. One stall delays all samples that it hits. So late samples are not independent
-//! of each other, but stalls are independent events.
+//! Clusters of late samples. One stall delays all samples that it hits, so late samples depend on each other. Stalls
+//! are independent events.
 
 use serde::Serialize;
 
@@ -21,14 +21,14 @@ pub fn beyond(values: &[f64], threshold: f64) -> Clusters {
     of_places(places.map(|(place, _)| place))
 }
 
-/// Groups late samples, whose places in the run ascend.
+/// Groups late samples. `places` are their indexes in the run, in ascending order.
 pub fn of_places(places: impl Iterator<Item = usize>) -> Clusters {
     let places: Vec<usize> = places.collect();
     let gaps: Vec<usize> = places.windows(2).map(|two| two[1] - two[0]).collect();
     let index = extremal_index(&gaps);
     // The longest gaps separate the stalls. The extremal index gives the number of these gaps.
     let apart = (index * gaps.len() as f64 + 1e-9).floor() as usize;
-    // Consecutive late samples belong to one stall. So only gaps above 1 can separate stalls.
+    // Consecutive late samples belong to one stall, so only gaps above 1 can separate stalls.
     let could_part = gaps.iter().filter(|gap| **gap > 1).count();
     Clusters {
         late: places.len(),

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::interval::variance;
+use crate::looks::Looks;
+use crate::planning::scatter;
+use crate::welch::{self, Neighbours, Welch};
 use crate::{CONFIDENCE, Incomparable, Interval, paired, unpaired};
 
 /// Relation between the runs of both variants: paired or unpaired.
@@ -36,8 +38,8 @@ impl Scale {
         }
     }
 
-    /// Converts the numbers so that the difference of two converted numbers is their change. For ratios, the
-    /// converted numbers are logarithms.
+    /// Converts numbers so that a change is a difference of two converted numbers. For a ratio, the converted numbers
+    /// are logarithms. For a difference, they are the numbers themselves.
     pub(crate) fn apply(self, values: &[f64]) -> Vec<f64> {
         let on_scale = values.iter().map(|value| match self {
             Scale::Ratio => value.ln(),
@@ -46,7 +48,8 @@ impl Scale {
         on_scale.collect()
     }
 
-    /// Converts a difference of converted numbers to the change on this scale.
+    /// Reverses [`Scale::apply`] for a difference of two converted numbers. Returns the ratio (e to the power of the
+    /// difference of logarithms) or the difference itself.
     pub(crate) fn undo(self, difference: Interval) -> Interval {
         match self {
             Scale::Ratio => difference.map(f64::exp),
@@ -68,9 +71,26 @@ pub struct Comparison {
     pub change: Interval,
     /// Probability that chance alone makes a change that is at least as large.
     pub p: f64,
+    /// Methods of `change` and `p`.
+    pub basis: Basis,
     /// Standard deviation of the difference between a run after and a run before the change. If `scale` is a
-    /// ratio, the difference is a difference of logarithms.
+    /// ratio, the difference is a difference of logarithms. As in a forecast, a few disturbed runs hardly change this
+    /// estimate (Shamos).
     pub deviation: f64,
+}
+
+/// Methods of the interval and the probability of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Ranks.
+    Ranks,
+    /// Means; means of logarithms if the scale is a ratio. Used if most values are equal, so that the interval of ranks
+    /// has no width.
+    Means,
+    /// Ranks and means: the interval contains both intervals, and the probability is the higher one. Used if one side
+    /// scatters so much more than the other that the bounds of ranks are too narrow.
+    Both,
 }
 
 /// Compares two variants. `before` and `after` contain one number for each run, in the order of the runs. If
@@ -80,13 +100,54 @@ pub struct Comparison {
 /// Returns an error if there are too few or too many runs, if the numbers of paired runs differ, or if a
 /// number is not finite.
 pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparison, Incomparable> {
+    compare_on(Scale::of(before, after), before, after, design)
+}
+
+/// Compares pairs of a measurement that could end early, at one of the [looks](crate::looks::LOOKS). The measurement
+/// ended as soon as its result was sure. The interval and the probability allow for the repeated looks, so the interval
+/// is usually wider than that of [`compare`], and the probability higher. Pairs after the last look that took place are
+/// ignored.
+///
+/// # Errors
+/// Returns the errors of [`compare`]. At least 8 pairs are needed.
+pub fn compare_with_looks(before: &[f64], after: &[f64]) -> Result<Comparison, Incomparable> {
+    if before.len() != after.len() {
+        return Err(Incomparable::Unequal {
+            before: before.len(),
+            after: after.len(),
+        });
+    }
+    let looks = Looks::running();
+    let scale = Scale::of(before, after);
+    let pairs = scale.apply(after).into_iter().zip(scale.apply(before));
+    let differences: Vec<f64> = pairs.map(|(after, before)| after - before).collect();
+    let of_looks = scale.undo(looks.interval(&differences)?);
+    let seen = looks.at.iter().rfind(|at| **at <= before.len());
+    let seen = seen.copied().unwrap_or(0);
+    let alone = compare_on(scale, &before[..seen], &after[..seen], Design::Paired)?;
+    let p = looks.probability(&differences);
+    // Looks use ranks. If most values are equal, ranks are unreliable, with looks and without.
+    let (change, p) = match alone.basis {
+        Basis::Ranks => (of_looks, p),
+        Basis::Means | Basis::Both => (alone.change.hull(of_looks), p.max(alone.p)),
+    };
+    Ok(Comparison { change, p, ..alone })
+}
+
+/// Compares two variants on a given scale. [`compare`] describes the arguments and errors. For a ratio, all numbers
+/// must be positive.
+pub(crate) fn compare_on(
+    scale: Scale,
+    before: &[f64],
+    after: &[f64],
+    design: Design,
+) -> Result<Comparison, Incomparable> {
     if !before.iter().chain(after).all(|value| value.is_finite()) {
         return Err(Incomparable::NotFinite);
     }
-    let scale = Scale::of(before, after);
     let runs = before.len().min(after.len());
     let (before, after) = (scale.apply(before), scale.apply(after));
-    let (change, p, deviation) = match design {
+    let (of_ranks, of_means, deviation, is_unequal) = match design {
         Design::Paired if before.len() != after.len() => {
             return Err(Incomparable::Unequal {
                 before: before.len(),
@@ -97,21 +158,58 @@ pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparis
             let pairs = after.iter().zip(&before);
             let differences: Vec<f64> = pairs.map(|(after, before)| after - before).collect();
             let change = paired::centre(&differences, CONFIDENCE)?;
-            let p = paired::signed_rank_p(&differences);
-            (change, p, variance(&differences).sqrt())
+            let of_ranks = (change, paired::signed_rank_p(&differences));
+            (
+                of_ranks,
+                welch::mean_of(&differences),
+                scatter(&differences),
+                false,
+            )
         }
         Design::Unpaired => {
             let it = unpaired::unpaired(&before, &after, CONFIDENCE)?;
-            let both = variance(&before) + variance(&after);
-            (it.shift, it.p, both.sqrt())
+            let scatters = [scatter(&before), scatter(&after)];
+            let (least, most) = (scatters[0].min(scatters[1]), scatters[0].max(scatters[1]));
+            (
+                (it.shift, it.p),
+                welch::compare(&before, &after, Neighbours::Independent),
+                least.hypot(most),
+                most > UNEQUAL * least,
+            )
         }
     };
+    let (change, p, basis) = joined(of_ranks, of_means, is_unequal);
     Ok(Comparison {
         design,
         runs,
         scale,
         change: scale.undo(change),
         p,
+        basis,
         deviation,
     })
+}
+
+/// Ratio of the scatters of two sides. From this ratio on, ranks alone are not reliable, because ranks assume that a
+/// change moves all runs alike. If the side with fewer runs scatters several times as much, bounds of ranks miss the
+/// true value in a fifth of all comparisons.
+const UNEQUAL: f64 = 2.0;
+
+/// Chooses the interval and the probability of a comparison: those of ranks, those of means, or both.
+fn joined(
+    (ranks, p): (Interval, f64),
+    means: Option<Welch>,
+    is_unequal: bool,
+) -> (Interval, f64, Basis) {
+    match means {
+        // An interval without width is correct only if all values are equal.
+        Some(means) if ranks.low == ranks.high && means.difference.low < means.difference.high => {
+            (means.difference, p.max(means.p), Basis::Means)
+        }
+        Some(means) if is_unequal => {
+            let wider = ranks.hull(means.difference);
+            (wider, p.max(means.p), Basis::Both)
+        }
+        _ => (ranks, p, Basis::Ranks),
+    }
 }

@@ -11,7 +11,7 @@ use crate::binomial::{at_least, at_most, share_where};
 pub struct Count {
     /// Number of events.
     pub events: u64,
-    /// Time in which, or number of opportunities at which, the events were counted. It is above 0.
+    /// Time in which the events were counted, or number of opportunities for an event. It is above 0.
     pub exposure: f64,
 }
 
@@ -29,8 +29,8 @@ pub struct RateRatio {
     pub p: f64,
 }
 
-/// Compares two rates. The comparison uses this fact: for a fixed sum of both counts, each count has a
-/// binomial distribution.
+/// Compares two rates. The method uses the fact that each count has a binomial distribution if the sum of both counts
+/// is fixed.
 pub fn rates(before: Count, after: Count, confidence: f64) -> RateRatio {
     let (k, sum) = (after.events, before.events + after.events);
     let tail = (1.0 - confidence) / 2.0;
@@ -51,9 +51,29 @@ pub fn rates(before: Count, after: Count, confidence: f64) -> RateRatio {
     }
 }
 
-/// Returns the probability that chance alone makes a table at least as unequal, if both rows have the same
-/// share of events (Fisher's exact test). The samples must be independent. Each row contains the number of
-/// samples with the event and the number of samples without it.
+/// Returns true if the counts of several runs differ too much for independent events that have the same rate in all
+/// runs. The test is the index of dispersion, with at most 5 % false alarms.
+pub fn differ(runs: &[Count]) -> bool {
+    let events: u64 = runs.iter().map(|run| run.events).sum();
+    let exposure: f64 = runs.iter().map(|run| run.exposure).sum();
+    if events == 0 || runs.len() < 2 {
+        return false;
+    }
+    let rate = events as f64 / exposure;
+    let square = |run: &Count| {
+        let expected = rate * run.exposure;
+        (run.events as f64 - expected).powi(2) / expected
+    };
+    let freedom = runs.len() as f64 - 1.0;
+    // 95 % quantile of the chi-squared distribution (Wilson and Hilferty).
+    let part = 2.0 / (9.0 * freedom);
+    let critical = freedom * (1.0 - part + 1.644_854 * part.sqrt()).powi(3);
+    runs.iter().map(square).sum::<f64>() > critical
+}
+
+/// Returns the probability that chance alone makes two rows at least as unequal, if both have the same share of events
+/// (Fisher's exact test). The samples must be independent. Each row contains the number of samples with the event and
+/// the number of samples without it.
 pub fn fisher(before: [u64; 2], after: [u64; 2]) -> f64 {
     let ways = |n: u64, k: u64| {
         ln_gamma(n as f64 + 1.0) - ln_gamma(k as f64 + 1.0) - ln_gamma((n - k) as f64 + 1.0)

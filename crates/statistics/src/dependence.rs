@@ -1,6 +1,6 @@
 //! Dependence of neighbouring samples, and the equivalent number of independent samples.
 
-use crate::interval::{mean, variance};
+use crate::interval::{mean, median, variance};
 
 /// Maximum number of lags whose autocorrelations are summed. If samples depend on each other over more lags,
 /// the series counts as too short.
@@ -14,6 +14,38 @@ pub fn autocorrelation(values: &[f64], lag: usize) -> f64 {
     let mean = mean(values);
     let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
     products(&centred, lag) / products(&centred, 0)
+}
+
+/// Returns the correlation of neighbouring values without the effect of sudden changes of the level. It is computed
+/// from the differences of neighbours: if values have the correlation r, neighbouring differences have the correlation
+/// −(1 − r)/2, which is −1/2 for independent values. Large differences are left out, because they may be sudden
+/// changes. Returns `None` if there are too few values or if all are equal. [`beside_changes_error`] returns the
+/// standard error.
+pub fn beside_changes(values: &[f64]) -> Option<f64> {
+    /// Largest difference that counts, as a multiple of the median of the absolute differences. For independent values
+    /// with a normal distribution, one difference in 1,300 is larger.
+    const CUT: f64 = 5.0;
+    let differences: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
+    let mut sizes: Vec<f64> = differences.iter().map(|it| it.abs()).collect();
+    if sizes.len() < 8 {
+        return None;
+    }
+    sizes.sort_unstable_by(f64::total_cmp);
+    let most = CUT * median(&sizes);
+    let counts = |difference: &f64| difference.abs() <= most;
+    let squares: Vec<f64> = (differences.iter().filter(|it| counts(it)))
+        .map(|it| it * it)
+        .collect();
+    let pairs = differences.windows(2).filter(|two| two.iter().all(counts));
+    let products: Vec<f64> = pairs.map(|two| two[0] * two[1]).collect();
+    let square = mean(&squares);
+    (square > 0.0 && !products.is_empty()).then(|| 1.0 + 2.0 * mean(&products) / square)
+}
+
+/// Returns the standard error of [`beside_changes`] for `count` independent values. It is computed from the variance of
+/// the autocorrelation of differences: (1 − 3/4 + 4/16) / `count` (Bartlett's formula).
+pub fn beside_changes_error(count: usize) -> f64 {
+    2.0 * (0.5 / count as f64).sqrt()
 }
 
 fn products(centred: &[f64], lag: usize) -> f64 {
@@ -73,7 +105,7 @@ fn summed(count: usize, sums: Sums, mut product: impl FnMut(usize) -> f64) -> f6
 /// Returns the number of samples that have as much information about the quantile as one independent sample.
 /// It is computed from a series of bits: a bit is 1 if the sample exceeds `quantile`.
 pub fn samples_per_independent_at(values: &[f64], quantile: f64) -> f64 {
-    // Each sample is one bit. So one operation computes 64 products.
+    // Each sample is one bit, so one operation computes 64 products.
     let bits: Vec<u64> = (values.chunks(64))
         .map(|some| {
             let places = some.iter().enumerate();
@@ -86,8 +118,8 @@ pub fn samples_per_independent_at(values: &[f64], quantile: f64) -> f64 {
     let count = values.len();
     let ones: u32 = bits.iter().map(|bits| bits.count_ones()).sum();
     let mean = f64::from(ones) / count.max(1) as f64;
-    // Numbers of ones in the series without its last `lag` samples, and without its first `lag` samples.
-    // These samples have no partner at this lag.
+    // Number of ones in the series without its last `lag` samples, and number of ones in the series without its first
+    // `lag` samples. The samples that are left out have no partner at this lag.
     let (mut firsts, mut lasts) = (ones, ones);
     let both = |lag: usize| -> u32 {
         let (words, shift) = (lag / 64, lag % 64);
@@ -112,8 +144,8 @@ pub fn samples_per_independent_at(values: &[f64], quantile: f64) -> f64 {
     })
 }
 
-/// Returns the number of samples per independent sample of the mean. It is computed in another way: from the
-/// variance of the means of batches of `size` samples. Returns `None` if there are fewer than two batches.
+/// Returns the number of samples per independent sample of the mean, computed from the variance of the means of batches
+/// of `size` samples. Returns `None` if there are fewer than two batches.
 pub fn by_batches(values: &[f64], size: usize) -> Option<f64> {
     let means: Vec<f64> = values.chunks_exact(size.max(1)).map(mean).collect();
     (means.len() > 1).then(|| size as f64 * variance(&means) / variance(values))

@@ -1,8 +1,8 @@
 //! Distance of two distributions.
 
-/// Returns the Wasserstein distance of order 1: the mean distance by which the values of one distribution move
-/// to become those of the other. Each value has a weight and is at least as great as the one before it. Returns
-/// `None` if a side has no weight.
+/// Returns the Wasserstein distance of order 1: the mean distance by which the values of one distribution must move
+/// to become the values of the other. `before` and `after` contain pairs of value and weight, sorted by ascending
+/// value. Returns `None` if the weights of a side have a sum of 0.
 pub fn wasserstein(before: &[(f64, f64)], after: &[(f64, f64)]) -> Option<f64> {
     let whole = |side: &[(f64, f64)]| side.iter().map(|(_, weight)| weight).sum::<f64>();
     let wholes = [whole(before), whole(after)];
@@ -10,7 +10,7 @@ pub fn wasserstein(before: &[(f64, f64)], after: &[(f64, f64)]) -> Option<f64> {
         return None;
     }
     let mut sides = [before.iter().peekable(), after.iter().peekable()];
-    // Shares of both sides up to the last value.
+    // Share of the weight of each side up to the previous value.
     let mut reached = [0.0; 2];
     let (mut last, mut distance) = (None, 0.0);
     loop {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Incomparable {
     /// There are too few pairs of runs.
-    #[error("too few pairs of runs: {found}; 95 % confidence needs {needed}")]
+    #[error("too few pairs of runs ({found}; 95 % confidence needs {needed})")]
     TooFewPairs {
         /// Number of pairs.
         found: usize,
@@ -12,9 +12,7 @@ pub enum Incomparable {
         needed: usize,
     },
     /// The runs are unpaired, and there are too few of them.
-    #[error(
-        "too few runs: {before} before and {after} after; 95 % confidence needs 4 on each side"
-    )]
+    #[error("too few runs ({before} before, {after} after; 95 % confidence needs 4 on each side)")]
     TooFewRuns {
         /// Number of runs before the change.
         before: usize,
@@ -22,7 +20,7 @@ pub enum Incomparable {
         after: usize,
     },
     /// There are too many pairs of runs.
-    #[error("too many pairs of runs: {found}; the maximum is {most}")]
+    #[error("too many pairs of runs ({found}; the maximum is {most})")]
     TooMany {
         /// Number of pairs.
         found: usize,
@@ -48,7 +46,7 @@ pub enum Incomparable {
     #[error("the mean before the change may be 0, so there is no ratio")]
     NoRatio,
     /// A run has too few samples for a quantile.
-    #[error("too few samples in a run: {found}; comparing this quantile needs {needed}")]
+    #[error("too few samples in a run ({found}; this quantile needs {needed})")]
     TooShort {
         /// Number of samples in the shortest run.
         found: usize,

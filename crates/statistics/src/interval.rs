@@ -32,6 +32,15 @@ impl Interval {
         }
     }
 
+    /// Returns the smallest interval that contains the bounds of both intervals. Its estimate is that of `self`.
+    pub(crate) fn hull(self, other: Interval) -> Interval {
+        Interval {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            ..self
+        }
+    }
+
     /// Sorts the values. Returns an interval whose estimate is the median. Its bounds are the `rank`-th value
     /// from the start and the `rank`-th value from the end. `rank` counts from 1, and is at most the number
     /// of values.

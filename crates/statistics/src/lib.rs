@@ -1,11 +1,10 @@
-//! Statistics of measurements. They answer three questions: Did a change help? By how much? How certain is
-//! the answer?
+//! Statistics of measurements. They answer three questions: Did a change help? By how much? How certain is the answer?
 //!
-//! The unit of evidence is a run. The samples of a run depend on each other. So a run gives only one number
-//! for each quantile, rate or count. [`compare`] compares the numbers of two variants, in neighbouring pairs
-//! ([`paired`]) or without pairs ([`unpaired`]). It uses exact distributions of ranks, and assumes no
-//! distribution of the values. [`Verdict`] expresses the result in words. If the result is unknown,
-//! [`planning`] computes how many more pairs are needed.
+//! The unit of evidence is a run. The samples of a run depend on each other, so a run gives only one number for each
+//! quantile, rate or count. [`compare`] compares the numbers of two variants, in neighbouring pairs ([`paired`]) or
+//! without pairs ([`unpaired`]). It uses exact distributions of ranks, which assume no distribution of the values. If
+//! ranks are not enough, it also uses means ([`Basis`]). [`Verdict`] expresses the result in words. If the result is
+//! unknown, [`planning`] computes how many more pairs are needed.
 //!
 //! The crate depends on no other crate of this program. It uses no clock and no files.
 
@@ -29,14 +28,14 @@ mod order;
 pub mod paired;
 pub mod planning;
 pub mod quantile;
-mod random;
+pub mod random;
 pub mod ratio_of_means;
 pub mod shift_function;
 pub mod unpaired;
 mod verdict;
 pub mod welch;
 
-pub use comparison::{Comparison, Design, Scale, compare};
+pub use comparison::{Basis, Comparison, Design, Scale, compare, compare_with_looks};
 pub use incomparable::Incomparable;
 pub use interval::{CONFIDENCE, Interval, mean, variance};
 pub use normal::student;

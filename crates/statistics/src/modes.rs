@@ -67,7 +67,8 @@ impl Bars {
         bars
     }
 
-    /// Creates the histogram of `all` values, whose positive ones are between two bounds, without counts.
+    /// Creates a histogram for `all` values without counting the values. All positive finite values must be between
+    /// `least` and `greatest`.
     pub(crate) fn between(least: f64, greatest: f64, all: usize) -> Bars {
         let first = bar(least);
         Bars {
@@ -77,13 +78,27 @@ impl Bars {
         }
     }
 
-    /// Returns true if all values between two positive ones have the same bar. Values below the least one count as
-    /// the least one.
-    pub(crate) fn is_same(&self, low: f64, high: f64) -> bool {
-        bar(low).max(self.first) == bar(high)
+    /// Returns the border between the bars of `low` and `high`: the first value of the bar of `high`. `low` must be
+    /// positive and less than `high`. Returns `None` if both are in the same bar. There must be no bar between both.
+    /// Values below the least value count as the least value.
+    pub(crate) fn edge(&self, low: f64, high: f64) -> Option<f64> {
+        let last = bar(high);
+        if bar(low).max(self.first) == last {
+            return None;
+        }
+        // The bits of positive numbers have the order of the numbers.
+        let (mut below, mut edge) = (low.to_bits(), high.to_bits());
+        while edge - below > 1 {
+            let middle = u64::midpoint(below, edge);
+            match bar(f64::from_bits(middle)) == last {
+                true => edge = middle,
+                false => below = middle,
+            }
+        }
+        Some(f64::from_bits(edge))
     }
 
-    /// Counts a positive value several times. A value below the least one counts as the least one.
+    /// Counts a positive value `times` times. A value below the first bar counts in the first bar.
     pub(crate) fn add(&mut self, value: f64, times: u64) {
         let place = (bar(value) - self.first).max(0) as usize;
         if let Some(count) = self.counts.get_mut(place) {
@@ -127,7 +142,7 @@ impl Bars {
         let inner = self.counts.iter().map(|count| *count as f64);
         let counts: Vec<f64> = std::iter::once(0.0).chain(inner).chain([0.0]).collect();
         let at = |bar: usize| counts.get(bar).copied().unwrap_or(0.0);
-        // Rounded clocks leave empty bars between other bars. So each bar is smoothed with its neighbours.
+        // A clock with coarse steps leaves empty bars between other bars, so each bar is smoothed with its neighbours.
         let smooth: Vec<f64> = (0..counts.len())
             .map(|n| (n.checked_sub(1).map_or(0.0, at) + 2.0 * at(n) + at(n + 1)) / 4.0)
             .collect();
@@ -191,7 +206,7 @@ fn weakest(hills: &[Hill], smooth: &[f64], least_mass: f64) -> Option<usize> {
         .windows(2)
         .enumerate()
         .filter(|(_, two)| depth(two) >= 0.5 || two.iter().any(|hill| hill.mass < least_mass));
-    // Join at the shallowest valley first. So a stray hill joins the neighbour behind the shallower of its
+    // Hills are joined at the shallowest valley first, so a stray hill joins the neighbour behind the shallower of its
     // two valleys.
     let joins = joins.max_by(|(_, a), (_, b)| depth(a).total_cmp(&depth(b)));
     joins.map(|(at, _)| at)

@@ -1,7 +1,7 @@
 //! Corrections of p values if several questions are tested at once.
 
-/// Returns the p values after Holm's correction. It is for the few metrics of one question: the probability
-/// of at least one error does not exceed the stated probability.
+/// Returns the p values after Holm's correction. Use this correction for the few metrics of one question: the
+/// probability of at least one error does not exceed the stated probability.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let count = p.len();
     let mut adjusted = vec![0.0; count];
@@ -13,8 +13,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Returns the p values after Benjamini and Hochberg's correction. It is for a search through many rows: the
-/// share of errors among all findings does not exceed the stated share.
+/// Returns the p values after Benjamini and Hochberg's correction. Use this correction for a search through many rows:
+/// the expected share of errors among all findings does not exceed the stated share.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let count = p.len();
     let mut adjusted = vec![0.0; count];

@@ -15,7 +15,7 @@ pub struct Order {
     pub before_began: usize,
     /// Number of pairs in which the run after the change began first.
     pub after_began: usize,
-    /// Scale of `second`.
+    /// Scale of the effect `second`.
     pub scale: Scale,
     /// Change from the first run to the second run of a pair. It does not matter which of them was before the
     /// change.
@@ -49,8 +49,8 @@ pub fn order(before: &[f64], after: &[f64], before_began: &[bool]) -> Result<Ord
             false => backward.push(after - before),
         }
     }
-    // In one group, the difference of a pair is the change plus the effect of the order. In the other group,
-    // it is the change minus the effect. So the shift between both groups is twice the effect.
+    // In one group, the difference of a pair is the change plus the effect of the order. In the other group, it is the
+    // change minus the effect. The shift between both groups is therefore twice the effect.
     let it = unpaired::unpaired(&backward, &forward, CONFIDENCE)?;
     Ok(Order {
         before_began: forward.len(),

@@ -68,8 +68,8 @@ pub fn critical_rank(count: usize, confidence: f64) -> usize {
 /// Returns the largest `k` for which the first `k` probabilities of a distribution have a sum of at most
 /// `tail`.
 pub(crate) fn ranks_within(law: &[f64], tail: f64) -> usize {
-    // Each probability is a sum of many terms. So rounding errors may increase a sum that should be equal to
-    // `tail`.
+    // Each probability is a sum of many terms. Rounding errors may make a sum larger than `tail` although both should
+    // be equal, so the comparison has a tolerance.
     let mut below = 0.0;
     let fits = |chance: &&f64| {
         below += **chance;
@@ -95,8 +95,8 @@ fn sums_of_subsets(ranks: &[usize]) -> Vec<f64> {
     chances
 }
 
-/// Returns twice the rank of each magnitude. Equal magnitudes share their mean rank. So ranks may have a
-/// fraction of one half, but doubled ranks are integers.
+/// Returns twice the rank of each magnitude. Equal magnitudes share their mean rank, which may be a fraction such as
+/// 2.5. Doubled ranks are integers.
 pub(crate) fn doubled_ranks(magnitudes: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..magnitudes.len()).collect();
     order.sort_unstable_by(|a, b| magnitudes[*a].total_cmp(&magnitudes[*b]));

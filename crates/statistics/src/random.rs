@@ -1,15 +1,17 @@
 //! Random numbers with a fixed seed, so that equal data always give equal results.
 
 /// Generator of random numbers (splitmix64).
-pub(crate) struct Random(u64);
+#[derive(Clone, Debug)]
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
+    /// Creates a generator whose numbers follow from the seed.
+    pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
     /// Returns the next 64 random bits.
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

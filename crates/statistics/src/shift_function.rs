@@ -3,7 +3,9 @@
 
 use serde::Serialize;
 
-use crate::{Comparison, Design, Incomparable, compare, multiple, planning, quantile};
+use crate::comparison::compare_on;
+use crate::interval::median;
+use crate::{Comparison, Design, Incomparable, Scale, compare, multiple, planning, quantile};
 
 /// Quantiles that are compared. Each number is the share of samples that do not exceed the quantile.
 pub const SHARES: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999];
@@ -43,7 +45,24 @@ impl RunQuantiles {
         }
     }
 
-    /// Creates the quantiles of a run with samples from their values at [`SHARES`].
+    /// Returns the median over several runs of each quantile. The result has the number of samples of the shortest run.
+    pub fn middle(runs: &[RunQuantiles]) -> RunQuantiles {
+        let known: Vec<[f64; SHARES.len()]> = runs.iter().filter_map(|run| run.at).collect();
+        let mut at = [0.0; SHARES.len()];
+        for (place, middle) in at.iter_mut().enumerate() {
+            let mut values: Vec<f64> = known.iter().map(|run| run[place]).collect();
+            values.sort_unstable_by(f64::total_cmp);
+            if !values.is_empty() {
+                *middle = median(&values);
+            }
+        }
+        RunQuantiles {
+            samples: runs.iter().map(|run| run.samples).min().unwrap_or(0),
+            at: (!known.is_empty()).then_some(at),
+        }
+    }
+
+    /// Creates the quantiles of a run from their values at the shares [`SHARES`] and the number of samples.
     pub(crate) fn at_shares(samples: usize, at: [f64; SHARES.len()]) -> RunQuantiles {
         let at = Some(at);
         RunQuantiles { samples, at }
@@ -65,7 +84,7 @@ fn select(values: &mut [f64], start: usize, ranks: &[usize], found: &mut [f64]) 
     let place = ranks[middle] - 1 - start;
     let (less, value, greater) = values.select_nth_unstable_by(place, f64::total_cmp);
     let value = *value;
-    // All ranks that are equal to the middle rank get its value. So they belong to neither part.
+    // All ranks that are equal to the middle rank get its value, so they belong to neither part.
     let low = ranks.partition_point(|rank| *rank < ranks[middle]);
     let high = ranks.partition_point(|rank| *rank <= ranks[middle]);
     found[low..high].fill(value);
@@ -85,25 +104,58 @@ pub fn shifts(
     after: &[RunQuantiles],
     design: Design,
 ) -> Vec<Result<Shift, Incomparable>> {
+    let all = quantiles_of(before, after).into_iter();
+    let compared =
+        all.map(|both| both.and_then(|(before, after)| compare(&before, &after, design)));
+    corrected(compared.collect())
+}
+
+/// Compares the quantiles of runs in the way of [`shifts`], but all changes have the same scale, so that one axis can
+/// show all of them. If a quantile of a run is 0 or negative, all changes are differences.
+pub fn shifts_on_one_scale(
+    before: &[RunQuantiles],
+    after: &[RunQuantiles],
+    design: Design,
+) -> Vec<Result<Shift, Incomparable>> {
+    let all = quantiles_of(before, after);
+    let mut scales = all.iter().flatten();
+    let scale = match scales.all(|(before, after)| Scale::of(before, after) == Scale::Ratio) {
+        true => Scale::Ratio,
+        false => Scale::Difference,
+    };
+    let compared = all
+        .into_iter()
+        .map(|both| both.and_then(|(before, after)| compare_on(scale, &before, &after, design)));
+    corrected(compared.collect())
+}
+
+/// Values of a quantile before and after the change, one for each run.
+type Values = (Vec<f64>, Vec<f64>);
+
+/// Returns the values of each quantile, for all shares in [`SHARES`].
+fn quantiles_of(
+    before: &[RunQuantiles],
+    after: &[RunQuantiles],
+) -> [Result<Values, Incomparable>; SHARES.len()] {
     let shortest = before.iter().chain(after).map(|run| run.samples).min();
     let found = shortest.unwrap_or(0);
-    let compared = SHARES.iter().map(|share| {
+    SHARES.map(|share| {
         let needed = planning::samples_per_run(share.max(1.0 - share));
-        if *share > 0.9 && found < needed {
+        if share > 0.9 && found < needed {
             return Err(Incomparable::TooShort { found, needed });
         }
         let of = |runs: &[RunQuantiles]| -> Option<Vec<f64>> {
-            runs.iter().map(|run| run.at(*share)).collect()
+            runs.iter().map(|run| run.at(share)).collect()
         };
-        match (of(before), of(after)) {
-            (Some(before), Some(after)) => compare(&before, &after, design),
-            _ => Err(Incomparable::TooShort {
-                found: 0,
-                needed: 1,
-            }),
-        }
-    });
-    let compared: Vec<Result<Comparison, Incomparable>> = compared.collect();
+        of(before).zip(of(after)).ok_or(Incomparable::TooShort {
+            found: 0,
+            needed: 1,
+        })
+    })
+}
+
+/// Corrects the probabilities for the number of compared quantiles.
+fn corrected(compared: Vec<Result<Comparison, Incomparable>>) -> Vec<Result<Shift, Incomparable>> {
     let shown: Vec<f64> = compared.iter().flatten().map(|it| it.p).collect();
     let mut adjusted = multiple::holm(&shown).into_iter();
     let with_share = SHARES.iter().zip(compared);
@@ -140,5 +192,26 @@ mod tests {
             }
         }
         assert_eq!(RunQuantiles::of(&mut []).at(0.5), None);
+    }
+
+    /// Checks runs in which more than half of the samples are 0. The other samples double from 10 to 20, which is a
+    /// difference of 10.
+    #[test]
+    fn all_changes_have_one_scale() {
+        let runs = |zeros: usize, value: f64| {
+            let samples = (0..100).map(|place| if place < zeros { 0.0 } else { value });
+            vec![RunQuantiles::of(&mut samples.collect::<Vec<f64>>()); 6]
+        };
+        for (zeros, scale, change) in [(55, Scale::Difference, 10.0), (0, Scale::Ratio, 2.0)] {
+            let (before, after) = (runs(zeros, 10.0), runs(zeros, 20.0));
+            let shifts = shifts_on_one_scale(&before, &after, Design::Paired);
+            let known: Vec<Shift> = shifts.into_iter().flatten().collect();
+            assert!(known.iter().all(|shift| shift.comparison.scale == scale));
+            let p90 = known.iter().find(|shift| shift.share == 0.9).unwrap();
+            assert!(
+                (p90.comparison.change.centre - change).abs() < 1e-9,
+                "{p90:?}"
+            );
+        }
     }
 }

@@ -82,7 +82,7 @@ fn critical_rank(before: usize, after: usize, confidence: f64) -> usize {
 }
 
 /// Returns the probability of each value of the Mann-Whitney statistic if there are no ties. The recursion
-/// distinguishes which side has the greatest value.
+/// distinguishes two cases: the greatest value is on one side or on the other side.
 fn law(n: usize, m: usize) -> Vec<f64> {
     // The distribution is the same if both sides are swapped. `laws` has `m + 1` entries, so `m` is the
     // smaller number.
@@ -113,7 +113,7 @@ fn law(n: usize, m: usize) -> Vec<f64> {
 fn p_of(ranks: &[usize], n: usize, own: usize) -> f64 {
     let total = ranks.len();
     let all: usize = ranks.iter().sum();
-    // The sum of the ranks of the other side is equally extreme. So use the smaller side, which needs less
+    // The sum of the ranks of the other side is equally extreme. The smaller side is used, because it needs less
     // memory.
     let (n, own) = match 2 * n > total {
         true => (total - n, all - own),

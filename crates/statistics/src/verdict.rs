@@ -39,7 +39,7 @@ pub enum Verdict {
     SlightlyLower,
     /// The change is smaller than the margin.
     Same,
-    /// The interval contains both no change and a change that matters.
+    /// The interval contains both "no change" and a change that matters.
     Unknown,
 }
 
@@ -64,7 +64,7 @@ impl Verdict {
             Verdict::Higher
         } else if high < below {
             Verdict::Lower
-        } else if low > below && high < above {
+        } else if low > below && high < above || low == none && high == none {
             Verdict::Same
         } else if low > none {
             Verdict::SlightlyHigher

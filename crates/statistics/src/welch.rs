@@ -36,28 +36,38 @@ pub fn compare(before: &[f64], after: &[f64], neighbours: Neighbours) -> Option<
         (old, old_square, old_freedom),
         (new, new_square, new_freedom),
     ] = [side(before, neighbours)?, side(after, neighbours)?];
-    let centre = new - old;
     let square = old_square + new_square;
-    if square <= 0.0 {
-        let difference = Interval {
-            centre,
-            low: centre,
-            high: centre,
-        };
-        let p = if centre == 0.0 { 1.0 } else { 0.0 };
-        return Some(Welch { difference, p });
-    }
     let freedom =
         square * square / (old_square.powi(2) / old_freedom + new_square.powi(2) / new_freedom);
-    let half = student(f64::midpoint(1.0, CONFIDENCE), freedom) * square.sqrt();
-    Some(Welch {
+    Some(tested(new - old, square, freedom))
+}
+
+/// Returns the mean of independent differences, compared with 0 (Student's t test). Returns `None` if there are fewer
+/// than two differences.
+pub(crate) fn mean_of(differences: &[f64]) -> Option<Welch> {
+    let (mean, square, freedom) = side(differences, Neighbours::Independent)?;
+    Some(tested(mean, square, freedom))
+}
+
+/// Compares an estimate with 0. `square` is the square of its standard error.
+fn tested(centre: f64, square: f64, freedom: f64) -> Welch {
+    let error = square.sqrt();
+    let (half, p) = match (error > 0.0, centre == 0.0) {
+        (true, _) => (
+            student(f64::midpoint(1.0, CONFIDENCE), freedom) * error,
+            2.0 * student_below(-(centre / error).abs(), freedom),
+        ),
+        (false, true) => (0.0, 1.0),
+        (false, false) => (0.0, 0.0),
+    };
+    Welch {
         difference: Interval {
             centre,
             low: centre - half,
             high: centre + half,
         },
-        p: 2.0 * student_below(-(centre / square.sqrt()).abs(), freedom),
-    })
+        p,
+    }
 }
 
 /// Returns the mean of one side, the square of the mean's standard error, and the degrees of freedom. Returns

@@ -6,8 +6,8 @@
 //! - the anytime-valid bounds of `confseq`: comparisons have planned looks instead, which are more powerful,
 //! - the block lengths of `arch`: no method bootstraps blocks, because bootstrap intervals of a few runs are wrong
 //!   too often,
-//! - the t-test of pairs and the test of Kolmogorov and Smirnov: signed ranks and the shift function need no law of
-//!   the values.
+//! - the t-test of pairs and the test of Kolmogorov and Smirnov: signed ranks and the shift function assume no
+//!   distribution of the values.
 
 use serde_json::Value;
 use statistics::counts::{Count, fisher, rates};
@@ -70,8 +70,8 @@ fn centres_shifts_and_spreads() {
         let scatter = Forecast::of(&vec![0.0; values.len()], &values)
             .unwrap()
             .scatter;
-        // The table has the median distance itself. The median distance of two standard normal numbers is
-        // `√2 · 0.67449`.
+        // The table contains the median distance, not the standard deviation. The median distance of two standard
+        // normal numbers is `√2 · 0.67449`.
         near(scatter * 0.953_872_552_417_610_7, &case["spread"]);
     }
 }

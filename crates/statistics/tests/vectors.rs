@@ -11,8 +11,9 @@ use statistics::dependence::{Sums, autocorrelation, by_batches, samples_per_inde
 use statistics::distance::wasserstein;
 use statistics::looks::{Looks, Spending, sign_evidence};
 use statistics::{
-    Design, Incomparable, Interval, Scale, batches, change_points, clusters, compare, levels, mean,
-    multiple, order, paired, planning, quantile, ratio_of_means, unpaired, variance,
+    Design, Incomparable, Interval, Scale, batches, change_points, clusters, compare,
+    compare_with_looks, levels, mean, multiple, order, paired, planning, quantile, ratio_of_means,
+    unpaired, variance,
 };
 use testdata::Rng;
 
@@ -77,9 +78,9 @@ fn sides_of_very_different_sizes_need_little_memory() {
     let p = unpaired::unpaired(&many, &few, 0.95).unwrap().p;
     let swapped = unpaired::unpaired(&few, &many, 0.95).unwrap().p;
     near(p, swapped, 1e-12);
-    // The ranks of the four runs among the 625, from the top, are .070, .038, .006 and .001 of all. Their sum
-    // is called e here. The sum of four uniform random numbers is below e with a probability of e⁴ / 24, on
-    // each side.
+    // The shares of the 625 runs above each of the four runs are about .070, .038, .006 and .001. The sum of these
+    // shares is called e here. If nothing changed, the shares are nearly uniform random numbers, and their sum is below
+    // e with a probability of e⁴ / 24. The opposite extreme has the same probability.
     let expected = 2.0 * 0.116_f64.powi(4) / 24.0;
     assert!(
         (expected..1.5 * expected).contains(&p),
@@ -121,8 +122,8 @@ fn runs_without_pairs() {
         let (low, high) = apart(n);
         near(unpaired::unpaired(&low, &high, 0.95).unwrap().p, p, 1e-6);
     }
-    // The expected probability was counted by hand. Equal values share their mean rank. The test compares
-    // four runs with four runs: these ranks are the most extreme of all 70 ways, on both sides.
+    // The expected probability was counted by hand. Eight ranks can be divided into four and four in 70 ways. The way
+    // of the test and its mirror image are the most extreme. Equal values share their mean rank.
     let (low, high) = (vec![1.0, 2.0, 2.0, 0.5], vec![3.0, 3.0, 4.0, 9.0]);
     near(
         unpaired::unpaired(&low, &high, 0.95).unwrap().p,
@@ -341,6 +342,45 @@ fn changes_of_a_history() {
     assert_eq!(change_points::changes(&odd, 0.05), [0_usize; 0]);
 }
 
+/// Compares ten pairs, one of which is disturbed. The standard deviation of the other differences is 0.024. The
+/// disturbed pair makes the plain standard deviation 29 times as large. Both the comparison and the forecast must use
+/// the same robust estimate.
+#[test]
+fn one_disturbed_pair_hardly_changes_the_deviation() {
+    let before = [10.0; 10];
+    let mut after = D.map(|d| 10.0 * d.exp());
+    after[4] *= 9.0;
+    let of_others: Vec<f64> = (D.iter().enumerate().filter(|(pair, _)| *pair != 4))
+        .map(|(_, d)| *d)
+        .collect();
+    let expected = variance(&of_others).sqrt();
+    let deviation = |design| compare(&before, &after, design).unwrap().deviation;
+    let forecast = planning::Forecast::of(&before, &after).unwrap();
+    assert_eq!(deviation(Design::Paired), forecast.scatter);
+    for design in [Design::Paired, Design::Unpaired] {
+        let ratio = deviation(design) / expected;
+        assert!((0.7..2.0).contains(&ratio), "{design:?}: {ratio}");
+    }
+    // A side with very many runs takes no more time and memory than other sides.
+    let many: Vec<f64> = (0..4_000_000).map(|run| f64::from(run % 1_000)).collect();
+    let found = compare(&[1.0, 2.0, 3.0, 4.0], &many, Design::Unpaired);
+    assert!(found.unwrap().deviation.is_finite());
+}
+
+/// Compares the deviations of 1,000 and 1,001 differences. Every second difference is 0, so an estimate from every
+/// second difference would be 0.
+#[test]
+fn one_more_difference_hardly_changes_the_deviation() {
+    let after: Vec<f64> = (0..1_001).map(|n| f64::from(n % 2 * n)).collect();
+    let scatter = |pairs: usize| {
+        let forecast = planning::Forecast::of(&vec![0.0; pairs], &after[..pairs]);
+        forecast.unwrap().scatter
+    };
+    let (fewer, more) = (scatter(1_000), scatter(1_001));
+    assert!(fewer > 0.0);
+    near(more / fewer, 1.0, 0.03);
+}
+
 /// Checks the numbers of pairs from Noether's formula. The expected numbers were confirmed by simulation.
 #[test]
 fn plans() {
@@ -356,7 +396,8 @@ fn plans() {
         assert_eq!(planning::pairs(change, 0.9), Some(at_90), "{change}");
         assert_eq!(planning::pairs(change, 0.8), Some(at_80), "{change}");
     }
-    // Six pairs, and four and four runs, are the fewest that can differ. Three comparisons at once need seven pairs.
+    // A difference can be found with at least six pairs, or with at least four runs on each side. Three comparisons
+    // at once need seven pairs.
     for (share, design, least) in [
         (0.05, Design::Paired, 6),
         (0.05 / 3.0, Design::Paired, 7),
@@ -411,7 +452,7 @@ fn effects_of_the_order() {
 /// Checks that a published benchmark of 4 pairs has too little evidence for its claim.
 #[test]
 fn published_claims() {
-    // Clock ticks to read 4,000 files with ReadFile and with an I/O ring: "3 % faster" is not shown.
+    // Clock ticks to read 4,000 files with ReadFile and with an I/O ring. They do not support the claim "3 % faster".
     let read_file = [24600140797.0, 20453198839.0, 20623863171.0, 20346912325.0];
     let ring = [22419537722.0, 19735951191.0, 20185793675.0, 20002724133.0];
     let few = Incomparable::TooFewPairs {
@@ -422,33 +463,34 @@ fn published_claims() {
     let pairs = ring.iter().zip(&read_file);
     let differences: Vec<f64> = pairs.map(|(b, a): (&f64, &f64)| (b / a).ln()).collect();
     assert_eq!(paired::signed_rank_p(&differences), 0.125);
-    // Sleep(1) in milliseconds, with its own timer resolution and without.
+    // Durations of Sleep(1) in milliseconds, with the program's own timer resolution and without it.
     let own = [1.4968, 1.4956, 1.4953, 1.4956, 1.4964, 1.4953];
     let usual = [
         15.51, 15.54, 15.48, 15.581, 15.5474, 15.4744, 15.4757, 15.5466, 15.4807, 15.5045,
     ];
     let it = unpaired::unpaired(&own, &usual, 0.95).unwrap();
     near(it.shift.centre, 14.0112, 1e-9);
-    // The most extreme of the 8,008 ways to choose 6 of 16, on both sides.
+    // Of the 8,008 ways to choose 6 of 16 runs, this way and its mirror image are the most extreme.
     near(it.p, 2.0 / 8008.0, 1e-12);
 }
 
-/// The values of three batches of three are in order: of the 1,680 ways to divide nine values, 6 are as extreme.
+/// Compares three batches of three values each. If all values are in ascending order, 6 of the 1,680 ways to divide
+/// nine values into these batches are equally extreme.
 #[test]
 fn differences_between_batches() {
     let of =
         |values: [f64; 9]| -> Vec<Vec<f64>> { values.chunks(3).map(<[f64]>::to_vec).collect() };
     let apart = of([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
     let p = batches::difference_p(&apart).unwrap();
-    // Three standard deviations of 9,999 draws.
+    // The tolerance is three standard deviations of 9,999 draws.
     near(p, 6.0 / 1_680.0, 0.0018);
     let mixed = of([1.0, 5.0, 9.0, 2.0, 6.0, 7.0, 3.0, 4.0, 8.0]);
-    // All batches have the sum 15.
+    // The values of each batch have the sum 15, so every order is at least as extreme.
     assert_eq!(batches::difference_p(&mixed), Some(1.0));
     assert_eq!(batches::difference_p(&[vec![1.0, 2.0], vec![3.0]]), None);
 }
 
-/// SciPy's Wasserstein distance of the runs without pairs.
+/// Compares the distance between `A` and `B` with SciPy's Wasserstein distance.
 #[test]
 fn distance_of_distributions() {
     let weighted = |values: &[f64]| {
@@ -461,8 +503,71 @@ fn distance_of_distributions() {
     near(wasserstein(&a, &b).unwrap(), 1.6125, 1e-12);
     near(wasserstein(&b, &a).unwrap(), 1.6125, 1e-12);
     near(wasserstein(&a, &a).unwrap(), 0.0, 0.0);
-    // Half of the weight moves by 3, whatever the weights are called.
+    // Only the shares of the weights matter. Half of the weight moves by 3.
     let (before, after) = ([(1.0, 5.0)], [(1.0, 2.0), (4.0, 2.0)]);
     near(wasserstein(&before, &after).unwrap(), 1.5, 1e-12);
     assert_eq!(wasserstein(&[], &a), None);
+}
+
+/// Compares ten pairs that differ by `D`. There is no look from 9 to 11 pairs, so the interval with looks uses only the
+/// first 8 pairs. The looks after 6 and 8 of 64 pairs may have only a small error. So of the 256 patterns of signs, the
+/// looks reject only the patterns in which all signs are equal. The bounds are therefore the least and the greatest of
+/// the eight differences.
+#[test]
+fn a_comparison_with_looks_is_wider() {
+    let before = [10.0; 10];
+    let after = D.map(|d| 10.0 * f64::exp(d));
+    let alone = compare(&before, &after, Design::Paired).unwrap();
+    let looks = compare_with_looks(&before, &after).unwrap();
+    assert_eq!((alone.runs, looks.runs), (10, 8));
+    near(looks.change.low, f64::exp(-0.012), 1e-9);
+    near(looks.change.high, f64::exp(0.064), 1e-9);
+    assert!(looks.change.low < alone.change.low && looks.change.high > alone.change.high);
+    let few = compare_with_looks(&before[..7], &after[..7]);
+    let expected = Incomparable::TooFewPairs {
+        found: 7,
+        needed: 8,
+    };
+    assert_eq!(few, Err(expected));
+}
+
+/// Checks that the interval with looks is never joined with the ordinary interval, which can reach further at one end.
+#[test]
+fn an_interval_with_looks_is_that_of_the_looks_alone() {
+    let mut random = Rng(7);
+    let mut further = 0;
+    for _ in 0..20 {
+        let before = [10.0; 12];
+        let after = before.map(|_| (1 + random.below(1000)) as f64);
+        let differences: Vec<f64> = after.iter().map(|after| (after / 10.0).ln()).collect();
+        let expected = Looks::running().interval(&differences).unwrap();
+        let looks = compare_with_looks(&before, &after).unwrap();
+        near(looks.change.low, expected.low.exp(), 1e-9);
+        near(looks.change.high, expected.high.exp(), 1e-9);
+        let alone = compare(&before, &after, Design::Paired).unwrap().change;
+        further += u32::from(alone.low < looks.change.low || alone.high > looks.change.high);
+    }
+    assert!(further > 0);
+}
+
+/// Checks the probability for pairs whose values all grow. If the error `a` is allowed, the look after 6 of 64 pairs
+/// may spend `a · ln(1 + (e - 1) · 6 / 64)`. It shows a difference only if 2 of 64 patterns may be rejected. The look
+/// after 8 pairs needs 2 of 256 patterns.
+#[test]
+fn probabilities_with_looks_are_those_of_all_looks() {
+    let looks = Looks::running();
+    let spent = |pairs: f64| f64::ln(1.0 + (std::f64::consts::E - 1.0) * pairs / 64.0);
+    let growing = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+    near(
+        looks.probability(&growing[..6]),
+        2.0 / 64.0 / spent(6.0),
+        1e-4,
+    );
+    near(looks.probability(&growing), 2.0 / 256.0 / spent(8.0), 1e-4);
+    near(looks.probability(&growing[..5]), 1.0, 0.0);
+    let before = [10.0; 8];
+    let after = growing.map(|d| 10.0 * f64::exp(d));
+    let compared = compare_with_looks(&before, &after).unwrap();
+    near(compared.p, 2.0 / 256.0 / spent(8.0), 1e-4);
+    assert!(compare(&before, &after, Design::Paired).unwrap().p < compared.p);
 }

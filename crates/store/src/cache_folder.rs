@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 
 const TABLES: &str = "tables";
 const HASHES: &str = "hashes";
-/// Name of the file whose modification time is the time when the tables of its folder were last
+/// Name of a file in each folder of tables. Its modification time is the time when the tables of the folder were last
 /// used.
 const USED: &str = "used";
 const UNFINISHED: &str = ".making-";
@@ -83,7 +83,7 @@ impl CacheFolder {
         })
     }
 
-    /// Removes all tables and hashes. Other files in the folder stay. A program that has a table open can
+    /// Removes all tables and hashes, but no other files of the folder. A program that has a table open can
     /// still read it.
     ///
     /// # Errors

@@ -199,8 +199,8 @@ fn name_of(path: &OsStr) -> String {
     short_hex(blake3::Hasher::new().update(path.as_encoded_bytes()))
 }
 
-/// Returns the first 128 bits of a hash in hexadecimal. 128 bits are enough to assume that two
-/// different contents never have the same hash.
+/// Returns the first 128 bits of a hash in hexadecimal. With 128 bits, two different contents practically never have
+/// the same hash.
 fn short_hex(hasher: &blake3::Hasher) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }

@@ -1,5 +1,5 @@
-//! Encoding of a column chunk: integers take as few bytes as their range needs, and a constant
-//! column takes none.
+//! Encoding of a column chunk. Integers are stored in as few bytes as their range needs. A constant column needs no
+//! bytes.
 
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ where
         (least.min(number), greatest.max(number))
     };
     let first = array.iter().flatten().next()?;
-    // Null rows hold the value 0. Only the values of 64-bit columns (times) can be far from 0, so
-    // null rows are excluded from the range only in 64-bit columns.
+    // Null rows hold the value 0. In 64-bit columns (times), the other values can be far from 0, so null rows are
+    // excluded from the range. In other columns, null rows are included.
     let (least, greatest) = match is_known || width < size_of::<i64>() {
         true => array.values().iter().copied().fold((first, first), range),
         false => array.iter().flatten().fold((first, first), range),
@@ -109,7 +109,7 @@ impl Packing {
         matches!(self, Packing::Plain | Packing::Above(_))
     }
 
-    /// Decodes a column of the given type and number of rows. `None` if the stored array does not fit the
+    /// Decodes a column of the given type and number of rows. Returns `None` if the stored array does not fit the
     /// encoding.
     pub(crate) fn unpack(
         self,

@@ -80,8 +80,8 @@ impl TableDir {
                 _temporary: None,
             })),
             Err(corrupt) => {
-                // If the file cannot be removed, the new file replaces it later or stays without a
-                // final name.
+                // If the file cannot be removed, the new file may replace it later. Otherwise, the new file stays
+                // without a final name.
                 let _ = fs::remove_file(path);
                 Err(corrupt)
             }
@@ -137,8 +137,7 @@ impl TableDir {
         Ok(handle)
     }
 
-    /// Records that the tables were used now. Tables that were not used for the longest time are evicted
-    /// first.
+    /// Records that the tables were used now. The least recently used tables are evicted first.
     pub fn record_use(&self) {
         if self.is_cached() {
             record_use(&self.folder());
@@ -177,7 +176,7 @@ impl TableFileHandle {
     /// Removes a damaged file, so that no later process reads it.
     pub fn remove(&self) {
         if let Some(path) = &self.path {
-            // If the file cannot be removed, the new file replaces it later or stays without a
+            // If the file cannot be removed, the new file may replace it later. Otherwise, the new file stays without a
             // final name.
             let _ = fs::remove_file(path);
         }

@@ -35,7 +35,7 @@ use crate::packing::{Packing, pack};
 const FORMAT: u32 = 5;
 const MAGIC: [u8; 8] = *b"\x89laglab\n";
 const TRAILER: usize = 8 + 4 + MAGIC.len();
-/// Alignment of chunks in bytes; Arrow recommends it for its buffers.
+/// Alignment of chunks in bytes. Arrow recommends this alignment for buffers.
 const ALIGNMENT: u64 = 64;
 /// Maximum number of rows in a row group. The number is small for two reasons: a column chunk fits
 /// into the private caches of a CPU core, and the times of a group lie close together and need few
@@ -77,8 +77,9 @@ pub struct Corrupt {
 #[derive(Serialize, Deserialize)]
 struct Footer {
     format: u32,
-    /// Key of the input files. It reveals a table that was copied from the folder of another key. `None` for
-    /// tables outside of the cache.
+    /// Key of the input files. Tables with the same key are in one folder of the cache. If the key in a file differs
+    /// from the key of its folder, the file was copied from another folder and is not used. `None` for tables outside
+    /// of the cache.
     key: Option<String>,
     table: String,
     schema: u32,

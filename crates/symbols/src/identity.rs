@@ -4,6 +4,8 @@ use std::fmt;
 
 use etl::Guid;
 
+use crate::elf::ElfId;
+
 /// Maximum length of a file name in common file systems, in bytes.
 const MAX_NAME: usize = 255;
 
@@ -90,8 +92,10 @@ pub struct Module {
     pub time_date_stamp: Option<u32>,
     /// Size of the module in memory, in bytes.
     pub size: Option<u64>,
-    /// Identity of the module's PDB.
+    /// Identity of the module's PDB; `None` for a module of Linux.
     pub pdb: Option<PdbId>,
+    /// Identity of the module's file, if it is a module of Linux.
+    pub elf: Option<ElfId>,
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Resolves addresses of Windows programs and drivers to functions, files and lines, on any system.
+//! Resolves addresses of programs and drivers of Windows and Linux to functions, files and lines, on any system.
 //!
-//! A trace contains addresses and, for each module, the identity of its PDB. This crate finds the PDB and
-//! looks up addresses in it. Parsing does no I/O. A [`SymbolPath`] lists the possible locations of a PDB. A
-//! driver such as [`Stores`] reads these locations. [`Pdb`] parses the bytes.
+//! A trace contains addresses and, for each module, the identity of its PDB. This crate finds the PDB and looks up
+//! addresses in it. Parsing does no I/O. A [`SymbolPath`] lists the possible locations of a PDB. A finder such as
+//! [`Stores`] reads these locations. [`Pdb`] parses the bytes.
 //!
 //! ```
 //! use symbols::write::{Function, write_pdb};
@@ -24,15 +24,22 @@
 //!     time_date_stamp: None,
 //!     size: None,
 //!     pdb: Some(id),
+//!     elf: None,
 //! });
 //! assert_eq!(symbolizer.name(tiny, 0x1010), "tiny.sys!TinyIsr+0x10");
 //! assert_eq!(symbolizer.name(tiny, 0x2000), "tiny.sys+0x2000");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A file of Linux contains its functions ([`Elf`]). Its file with debug information is found by the build id. A kernel
+//! of Linux lists its functions ([`KernelSymbols`]).
+//!
 //! With the feature `network`, [`Stores`] can also use symbol servers, if the caller requests this.
 
+mod elf;
+mod functions;
 mod identity;
+mod kernel;
 mod name_cost;
 mod pdb;
 #[cfg(feature = "network")]
@@ -42,7 +49,9 @@ mod symbol_path;
 mod symbolizer;
 pub mod write;
 
+pub use elf::{BuildId, Elf, ElfError, ElfId};
 pub use identity::{Module, NotAFileName, PdbId};
+pub use kernel::KernelSymbols;
 pub use pdb::{Frame, Location, Pdb, PdbError, symbols_named};
 pub use stores::Stores;
 pub use symbol_path::{Candidate, Form, Place, SymbolPath, SymbolPathError, in_store};

@@ -79,9 +79,10 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Returns the cost of the record at `index`. An index below the first record refers to a built-in type.
-    /// If the index is after the last record, the formatter writes that the record is missing. If the record
-    /// was not visited yet, the reference could be circular. So the cost of such a record is infinite.
+    /// Returns the cost of the record at `index`. An index below the first record refers to a built-in type. For
+    /// an index after the last record, the formatter only writes that the record is missing. In these two cases,
+    /// the cost is one record. A reference to a record that was not visited yet could be circular, so the cost of
+    /// that record is infinite.
     fn of(&self, index: u32) -> Cost {
         let Some(at) = index.checked_sub(self.first) else {
             return Cost::ONE;

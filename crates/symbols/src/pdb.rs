@@ -18,8 +18,8 @@ use crate::name_cost;
 /// share no pages, and each stream is read at most twice.
 const MAX_READ: u64 = 8;
 
-/// Maximum length in bytes of a decorated name. Longer names are not undecorated. Microsoft's compiler writes
-/// no longer names. The undecorator is recursive, so it needs a limit.
+/// Maximum length in bytes of a decorated name. Longer names stay decorated. Microsoft's compiler does not write
+/// longer names. The undecorator is recursive, so it needs a limit.
 const MAX_DECORATED: usize = 4096;
 
 /// Function and source lines of an address.

@@ -13,7 +13,8 @@ use crate::symbol_path::{Form, in_store};
 use crate::symbolizer::Outcome;
 use crate::{PdbId, stores};
 
-/// Time limit for establishing a connection. It is also the time limit for each further part of the response.
+/// Time limit for each step of a request: resolving the host name, connecting, the start of the response, and each
+/// read of the response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Maximum size of a download in bytes. A PDB with the usual page size has at most 4 GiB.

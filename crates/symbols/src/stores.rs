@@ -1,4 +1,4 @@
-//! Finder of PDBs. It searches the locations of a symbol path: folders and, if allowed, servers.
+//! Finder of PDBs and of files of Linux. It searches the locations of a symbol path: folders and, if allowed, servers.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -7,6 +7,7 @@ use std::io::{self, BufReader, Read as _, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::PdbId;
+use crate::elf::{BuildId, Elf, ElfError, ElfId};
 use crate::pdb::{Pdb, PdbError};
 #[cfg(feature = "network")]
 use crate::server::Servers;
@@ -120,6 +121,64 @@ impl PdbSource for Stores {
     fn find(&mut self, id: &PdbId) -> Result<Pdb, NotFound> {
         self.read(id, &|file| Pdb::open(file, id))
     }
+
+    fn find_elf(&mut self, id: &ElfId, build_id: &BuildId) -> Result<Elf, NotFound> {
+        let mut attempts: Vec<Attempt> = Vec::new();
+        let (mut program, mut debug) = (None, None);
+        let (programs, debugs) = build_id.names();
+        let below = id.name_below();
+        let programs = below.iter().copied().chain(programs.iter().map(|it| &**it));
+        let programs: Vec<&str> = programs.chain(below.map(file_name)).collect();
+        for root in self.path.all_folders() {
+            let before = attempts.len();
+            let mut is_found = false;
+            for (names, found) in [
+                (&programs[..], &mut program),
+                (&debugs.each_ref().map(|it| &**it)[..], &mut debug),
+            ] {
+                for name in names {
+                    let path = root.join(name);
+                    if found.is_some() || !path.is_file() {
+                        continue;
+                    }
+                    let file = File::open(&path).map_err(ElfError::from);
+                    match file.and_then(|file| Elf::open(file, build_id)) {
+                        Ok(elf) => {
+                            is_found = true;
+                            *found = Some(elf);
+                        }
+                        Err(error) => attempts.push(Attempt {
+                            place: path.display().to_string(),
+                            outcome: Outcome::RefusedElf(error),
+                        }),
+                    }
+                }
+            }
+            if attempts.len() == before && !is_found {
+                attempts.push(Attempt {
+                    place: root.display().to_string(),
+                    outcome: Outcome::Absent,
+                });
+            }
+        }
+        let Some(mut program) = program else {
+            return Err(NotFound { attempts });
+        };
+        if let Some(debug) = debug {
+            program.take_functions(debug);
+        }
+        program.check().map_err(|error| NotFound {
+            attempts: vec![Attempt {
+                place: id.path.clone(),
+                outcome: Outcome::RefusedElf(error),
+            }],
+        })
+    }
+}
+
+/// Returns the last component of a path of Linux.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Reads the PDB file at `path`. The file is in the store `root` and has the form `form`.
@@ -165,7 +224,8 @@ struct Folders {
 }
 
 impl Folders {
-    /// Returns the path of a file below `root`. `names` are the components of the path, in any case.
+    /// Returns the path of a file below `root`. `names` are the components of the path. Upper and lower case do not
+    /// matter.
     fn find(&mut self, root: &Path, names: &[String]) -> Option<PathBuf> {
         let mut path = root.to_owned();
         for name in names {

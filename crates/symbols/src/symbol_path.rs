@@ -1,7 +1,7 @@
 //! Parser of symbol paths in the syntax of `_NT_SYMBOL_PATH`. It also lists the locations where a PDB can be.
 //!
-//! This module does no I/O. A [`SymbolPath`] lists [`Candidate`]s, and a driver such as
-//! [`Stores`](crate::Stores) reads them.
+//! This module does no I/O. A [`SymbolPath`] lists [`Candidate`]s, and a finder such as [`Stores`](crate::Stores)
+//! reads them.
 //!
 //! The syntax is described in [Microsoft's symbol path][1] and [symbol stores][2].
 //!
@@ -24,8 +24,7 @@ pub struct SymbolPath {
 enum Element {
     /// A folder with PDBs, or a symbol store.
     Folder(PathBuf),
-    /// Element `cache*folder`. It is a symbol store. Files that later elements download are also stored in
-    /// it.
+    /// Element `cache*folder`. It is a symbol store. Files that later elements download are also stored in this store.
     Cache(PathBuf),
     /// Element `srv*store*store*…`. Files that come from a store are also stored in all stores before it.
     Chain(Vec<Store>),
@@ -168,6 +167,20 @@ impl SymbolPath {
         })
     }
 
+    /// Returns all folders of the path, including the folders of stores and caches.
+    pub(crate) fn all_folders(&self) -> impl Iterator<Item = &Path> {
+        self.elements.iter().flat_map(|element| match element {
+            Element::Folder(folder) | Element::Cache(folder) => vec![folder.as_path()],
+            Element::Chain(stores) => {
+                let folders = stores.iter().filter_map(|store| match store {
+                    Store::Folder(folder) => Some(folder.as_path()),
+                    Store::Server(_) => None,
+                });
+                folders.collect()
+            }
+        })
+    }
+
     /// Returns the possible locations of a PDB, in search order.
     ///
     /// In a store, the path of the file is `name.pdb/KEY/name.pdb`. A large store can have two tiers. In this
@@ -215,7 +228,7 @@ pub fn in_store(id: &PdbId) -> PathBuf {
     next_to(id, id.name()).iter().collect()
 }
 
-/// Returns the path of a file in a store. The file is in the same folder as a PDB, or it is the PDB itself.
+/// Returns the path of a file in a store. The file is in the same folder as a PDB, or the file is the PDB itself.
 fn next_to(id: &PdbId, file: &str) -> [String; 3] {
     [id.name().to_owned(), id.key(), file.to_owned()]
 }

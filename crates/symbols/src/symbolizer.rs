@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::elf::{BuildId, Elf, ElfError, ElfId};
 use crate::pdb::{Location, Pdb, PdbError};
 use crate::{Module, PdbId};
 
@@ -20,6 +21,14 @@ pub trait PdbSource: Send {
     /// Returns an error if there is no PDB with this identity. The error lists the locations that were
     /// searched.
     fn find(&mut self, id: &PdbId) -> Result<Pdb, NotFound>;
+
+    /// Finds and opens a file of Linux. The default implementation finds no file.
+    ///
+    /// # Errors
+    /// Returns an error if there is no file with this build id. The error lists the locations that were searched.
+    fn find_elf(&mut self, _id: &ElfId, _build_id: &BuildId) -> Result<Elf, NotFound> {
+        Err(NotFound::default())
+    }
 }
 
 /// Error: a PDB was not found.
@@ -50,6 +59,9 @@ pub enum Outcome {
     /// The location has a file that cannot be used.
     #[error("{0}")]
     Refused(#[from] PdbError),
+    /// The location has a file of Linux that cannot be used.
+    #[error("{0}")]
+    RefusedElf(ElfError),
     /// The location could not be read.
     #[error("{0}")]
     Failed(String),
@@ -74,7 +86,16 @@ pub enum Unresolved {
     /// The trace does not identify the PDB of the module.
     #[error("the trace does not identify its PDB")]
     Unidentified,
-    /// The PDB was not found.
+    /// The recording does not have the build id of the module.
+    #[error("the recording does not have its build id; record with `perf record --buildid-mmap`")]
+    NoBuildId,
+    /// The module is of Linux, but it is not a file. Examples are the kernel and `[vdso]`.
+    #[error(
+        "it is not a file; to name kernel functions, add the lines of /proc/kallsyms to FILE.proc next to the \
+         recording, or copy /proc/kallsyms to a folder of the symbol path"
+    )]
+    NotAFile,
+    /// The PDB or the file of Linux was not found.
     #[error("{0}")]
     NotFound(NotFound),
     /// The PDB is damaged.
@@ -105,7 +126,22 @@ pub struct Symbolizer {
     by_module: HashMap<Module, ModuleId>,
     found: FxHashMap<(ModuleId, u32), Option<Arc<Location>>>,
     /// Modules whose PDB is open. The most recently used module is last.
-    open: VecDeque<(ModuleId, Pdb)>,
+    open: VecDeque<(ModuleId, Symbols)>,
+}
+
+/// Opened symbols of a module.
+enum Symbols {
+    Pdb(Pdb),
+    Elf(Elf),
+}
+
+impl Symbols {
+    fn locate(&self, rva: u32) -> Result<Option<Location>, PdbError> {
+        match self {
+            Symbols::Pdb(pdb) => pdb.locate(rva),
+            Symbols::Elf(elf) => Ok(elf.locate(rva)),
+        }
+    }
 }
 
 struct Entry {
@@ -138,8 +174,8 @@ impl Symbolizer {
         id
     }
 
-    /// Resolves many addresses in advance for [`Symbolizer::locate`]. The addresses are resolved module by
-    /// module. This is faster if more PDBs are needed than can be open at a time.
+    /// Resolves many addresses in advance for [`Symbolizer::locate`]. The addresses are resolved module by module. This
+    /// is faster if the number of needed PDBs is larger than the number of PDBs that can be open at a time.
     pub fn prepare(&mut self, addresses: impl IntoIterator<Item = (ModuleId, u32)>) {
         let mut addresses: Vec<_> = addresses.into_iter().collect();
         addresses.sort_unstable();
@@ -149,8 +185,9 @@ impl Symbolizer {
         }
     }
 
-    /// Looks up an address relative to its module. Returns `None` if the PDB of the module is missing
-    /// (see [`Symbolizer::missing`]) or if no function of the PDB contains the address.
+    /// Looks up an address. `rva` is the address relative to the module. For a file of Linux, `rva` is the offset in
+    /// the file. Returns `None` if the symbols of the module are missing (see [`Symbolizer::missing`]), or if no
+    /// function of the module contains the address.
     pub fn locate(&mut self, module: ModuleId, rva: u32) -> Option<Arc<Location>> {
         if let Some(known) = self.found.get(&(module, rva)) {
             return known.clone();
@@ -193,25 +230,41 @@ impl Symbolizer {
             return None;
         }
         let at = self.open.iter().position(|(open, _)| *open == module);
-        let pdb = match at.and_then(|at| self.open.remove(at)) {
-            Some((_, pdb)) => Ok(pdb),
-            None => match &entry.module.pdb {
-                None => Err(Unresolved::Unidentified),
-                Some(id) => self.source.find(id).map_err(Unresolved::NotFound),
-            },
+        let symbols = match at.and_then(|at| self.open.remove(at)) {
+            Some((_, symbols)) => Ok(symbols),
+            None => open(&mut *self.source, &entry.module),
         };
-        let found = pdb.and_then(|pdb| {
-            let location = pdb.locate(rva).map_err(Unresolved::Damaged)?;
+        let found = symbols.and_then(|symbols| {
+            let location = symbols.locate(rva).map_err(Unresolved::Damaged)?;
             if self.open.len() == MAX_OPEN {
                 self.open.pop_front();
             }
-            self.open.push_back((module, pdb));
+            self.open.push_back((module, symbols));
             Ok(location)
         });
         found.unwrap_or_else(|why| {
             entry.unresolved = Some(why);
             None
         })
+    }
+}
+
+/// Finds and opens the symbols of a module.
+fn open(source: &mut dyn PdbSource, module: &Module) -> Result<Symbols, Unresolved> {
+    match (&module.pdb, &module.elf) {
+        (Some(id), _) => source
+            .find(id)
+            .map(Symbols::Pdb)
+            .map_err(Unresolved::NotFound),
+        (None, Some(id)) => {
+            if !id.path.starts_with('/') {
+                return Err(Unresolved::NotAFile);
+            }
+            let build_id = id.build_id.as_ref().ok_or(Unresolved::NoBuildId)?;
+            let elf = source.find_elf(id, build_id).map(Symbols::Elf);
+            elf.map_err(Unresolved::NotFound)
+        }
+        (None, None) => Err(Unresolved::Unidentified),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Compares PDBs from a real linker with the image that the linker wrote.
 //!
-//! These tests do not run as Windows programs, because the environment for Windows programs has no compiler.
+//! These tests are left out on Windows, because the environment in which tests for Windows run has no compiler.
 #![cfg(not(windows))]
 
 mod driver;

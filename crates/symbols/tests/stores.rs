@@ -141,6 +141,7 @@ fn addresses_are_looked_up_once() {
         time_date_stamp: Some(n),
         size: Some(0x2000),
         pdb: Some(id(n)),
+        elf: None,
     };
     let modules: Vec<_> = (1..=40).map(|n| symbolizer.add(module(n))).collect();
     assert_eq!(symbolizer.add(module(3)), modules[2]);
@@ -172,6 +173,7 @@ fn what_is_missing_is_told() {
         time_date_stamp: None,
         size: None,
         pdb,
+        elf: None,
     };
     let unknown = symbolizer.add(module("a.sys", None));
     let known = symbolizer.add(module("b.sys", Some(id(1))));

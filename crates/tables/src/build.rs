@@ -76,7 +76,7 @@ impl<E> From<Cancelled> for StreamError<E> {
 /// Function that receives the rows of tables.
 pub(crate) type Give<'g, E> = dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send + 'g;
 
-/// Function that receives slices.
+/// Function that receives the rows of slices of time.
 pub(crate) type Take<'t, E> = dyn FnMut(Slice) -> Result<(), E> + Send + 't;
 
 /// Reads a trace, with all CPUs in parallel, and fills the requested tables in memory.
@@ -190,7 +190,8 @@ fn run<E: Send>(
     Ok((first.tables, summary))
 }
 
-/// Returns a callback that counts the bytes of all passes, and that asks to stop as soon as the user asked for it.
+/// Returns a callback that gets the number of bytes that were just read. The callback adds up the bytes of all passes
+/// and reports the sum to [`Options::progress`]. The callback returns false after [`Options::progress`] asked to stop.
 pub(crate) fn counted_progress<'p>(
     plan: Plan,
     options: Options<'p>,

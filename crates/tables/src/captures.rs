@@ -56,9 +56,8 @@ const LARGEST_BLOCK: usize = 16 << 20;
 /// Nanoseconds from 1601 to 1970.
 const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
 
-/// Reads the packets of all captures in time order. Times are relative to the trace's start. They are
-/// computed from UTC. Reading of a file ends at its first invalid block. The packets before this block are
-/// kept.
+/// Reads the packets of all captures in time order. Times are relative to the trace's start, and are computed from the
+/// UTC times of the packets. A file is read up to its first invalid block.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or is not a capture.
@@ -112,7 +111,7 @@ struct Interface {
 }
 
 /// Passes each packet to `give`. The second argument of `give` is the time of the packet, in nanoseconds
-/// since 1970. The packet itself has no time. Stops when `give` returns `false`.
+/// since 1970. The field `time_ns` of the packet is 0. Stops when `give` returns `false`.
 fn walk(path: &Path, give: &mut dyn FnMut(Packet<'_>, i128) -> bool) -> Result<(), CaptureError> {
     let io = |source| CaptureError::Io {
         file: path.to_owned(),
@@ -205,7 +204,7 @@ impl Capture {
                 };
                 return give(found, interface.unix_ns(ticks));
             }
-            // Simple packets have no time and are skipped.
+            // Other blocks are skipped. Among them are simple packets, because they have no time.
             PcapBlockOwned::NG(_) => {}
         }
         true

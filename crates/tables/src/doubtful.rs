@@ -24,7 +24,7 @@ const LISTED: usize = 64;
 /// threads may have had the CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DoubtfulRuns {
-    /// True if events are lost and no samples exist. The affected runs then cannot be found.
+    /// True if events are lost and no sample has a weight. Long runs with missing switches then cannot be found.
     pub is_unchecked: bool,
     /// True if there is a run with contradicting switches: the switch at its end names another thread than
     /// the switch at its start.
@@ -71,8 +71,8 @@ impl DoubtfulRuns {
         Ok(found)
     }
 
-    /// Looks for contradictions, and returns the long runs of each CPU. The rows are sorted by the ends of
-    /// the runs. The runs of a CPU do not overlap. So they are also sorted by their starts.
+    /// Looks for contradictions, and returns the long runs of each CPU. The rows are sorted by the ends of the runs.
+    /// The runs of a CPU do not overlap. So the rows are also sorted by the starts of the runs.
     fn read_runs(
         &mut self,
         runs: &StoredTable,
@@ -146,7 +146,7 @@ struct LongRun {
 /// Long runs by CPU.
 type LongRuns = FxHashMap<u16, Vec<LongRun>>;
 
-/// Adds the time that each sample represents to the run that contains the sample. Returns true if a sample
+/// Adds the time that each sample represents to the run that contains the sample. Returns true if at least one sample
 /// has a weight.
 fn add_samples(
     long: &mut LongRuns,

@@ -55,7 +55,8 @@ impl EventBuffer {
     /// Copies an event.
     pub(crate) fn push(&mut self, incoming: &Incoming<'_, '_>) {
         let event = incoming.event;
-        // Rundown events list existing objects. The thread id in their header is `u32::MAX`.
+        // Rundown events list existing objects. The ids in their headers are `u32::MAX`, which means that they are
+        // unknown.
         let known = |id: Option<u32>| id.filter(|id| *id != u32::MAX);
         let from = self.payloads.len();
         self.payloads.extend_from_slice(event.payload());

@@ -37,7 +37,7 @@ impl Link {
         }
     }
 
-    /// Returns the name of the link layer that the table `packets` uses.
+    /// Returns the name of the link layer, as in the table `packets`.
     pub(crate) fn name(self) -> Option<String> {
         Some(match self {
             Link::Ethernet => "ethernet".into(),

@@ -129,7 +129,7 @@ pub fn file_name(path: &str) -> &str {
 }
 
 /// Columns that locate images and their symbols.
-const IMAGE_COLUMNS: [&str; 12] = [
+const IMAGE_COLUMNS: [&str; 13] = [
     "first_seen_ns",
     "load_ns",
     "unload_ns",
@@ -142,6 +142,7 @@ const IMAGE_COLUMNS: [&str; 12] = [
     "pdb_guid",
     "pdb_age",
     "pdb_path",
+    "build_id",
 ];
 
 fn add_images(images: &mut Images, view: &ImagesView<'_>) {
@@ -159,5 +160,6 @@ fn add_images(images: &mut Images, view: &ImagesView<'_>) {
         images.pdb_guid.push(view.pdb_guid.get(row));
         images.pdb_age.push(view.pdb_age.get(row));
         images.pdb_path.push(view.pdb_path.get(row));
+        images.build_id.push(view.build_id.get(row));
     }
 }

@@ -18,8 +18,8 @@ const MAX_KINDS: usize = 1 << 18;
 /// Number of consecutive buffers that one thread reads as one task.
 const BUFFERS_AT_ONCE: usize = 64;
 
-/// Maximum number of recent kinds. An event is first compared with these kinds. The hash map is used only if
-/// none of them matches.
+/// Maximum number of recent kinds. An event is first compared with these kinds. The hash map is used only if no recent
+/// kind matches.
 const MAX_RECENT: usize = 16;
 
 /// Types of extended items that contain a stack: `STACK_TRACE32`, `STACK_TRACE64`, `STACK_KEY32`,

@@ -38,7 +38,7 @@ struct Recorded {
 ///
 /// # Errors
 /// Returns an error if two files record the same CPUs at the same time.
-pub(crate) fn check(trace: &Trace) -> Result<(), StoreError> {
+pub fn check_one_recording(trace: &Trace) -> Result<(), StoreError> {
     if trace.files().len() < 2 || !trace.is_one_system() {
         return Ok(());
     }
@@ -61,8 +61,9 @@ pub(crate) fn check(trace: &Trace) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if two sessions recorded the same CPUs at the same time for at least half of the duration of
-/// the shorter session. A shorter overlap is accepted, because consecutive files may overlap a little.
+/// Returns true if two sessions have a common CPU and a common kind of CPU events, and if they overlap for at least
+/// half of the duration of the shorter session. A shorter overlap is accepted, because consecutive files may overlap a
+/// little.
 fn is_same_time(one: &Recorded, other: &Recorded) -> bool {
     let length = |range: &Range<i64>| range.end.saturating_sub(range.start);
     let start = one.during.start.max(other.during.start);
@@ -74,8 +75,9 @@ fn is_same_time(one: &Recorded, other: &Recorded) -> bool {
         && !one.hooks.is_disjoint(&other.hooks)
 }
 
-/// Reads the CPU events that a session recorded. Returns `None` if the session has no buffers, or if its CPUs
-/// share buffers.
+/// Finds the CPUs, the time range and the kinds of CPU events of a session. Reads only a sample of the session's
+/// buffers. Returns `None` if the session's header is unreadable, if the session has no buffers, or if CPUs share
+/// buffers.
 fn read(trace: &Trace, place: u16) -> Option<Recorded> {
     let segment = &trace.segments()[usize::from(place)];
     let mode = segment.header.as_ref()?.log_file_mode;

@@ -53,7 +53,7 @@ impl Plan {
     }
 }
 
-/// Adds the readers that `reader` needs. Also adds all readers that those readers need.
+/// Adds all readers that `reader` needs, directly or indirectly.
 fn add_needs(set: &mut ReaderSet, reader: Reader) {
     for needed in reader.needs() {
         if !set.has(*needed) {

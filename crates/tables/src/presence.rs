@@ -1,5 +1,5 @@
-//! Evidence about the activity of each CPU, from the kernel events of a trace. It shows if the CPU switched
-//! threads, and which threads the CPU's samples name.
+//! Evidence about the activity of each CPU, from the kernel events of a trace. It consists of two facts: whether the
+//! CPU switched threads, and which threads the CPU's samples name.
 
 use std::ops::Range;
 
@@ -90,9 +90,10 @@ impl Presence {
         self.span_ns = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
 
-    /// Returns the thread that ran all the time on a CPU that never switched threads; 0 is the idle thread.
-    /// Returns `None` if this thread is unknown. It is unknown if the CPU logged nothing in most seconds of
-    /// `span` or at the end of `span`, or if the CPU's samples name several threads.
+    /// Returns the thread that ran all the time on a CPU that never switched threads; 0 is the idle thread. Returns
+    /// `None` if the CPU switched threads, or if the thread is unknown. The thread is unknown in three cases: the CPU
+    /// logged nothing in most seconds of `span`, the CPU logged nothing at the end of `span`, or the CPU's samples name
+    /// several threads.
     ///
     /// If there are no samples, the thread is assumed to be the idle thread, because any other thread would
     /// have lost the CPU at some time.

@@ -26,6 +26,9 @@ pub(crate) struct Recorded {
     /// End of the last session, if all sessions have an end. Events about threads and images may be later
     /// than this end. The reason is that a trimmed trace keeps the original times of these events.
     stopped_ns: Option<i64>,
+    /// True for a recording of Linux without lost events. Single switches may still be missing, because some kernels
+    /// skip the tracepoint for switches from an idle thread and for a few other switches.
+    pub(crate) may_skip_switches: bool,
 }
 
 impl Recorded {
@@ -67,6 +70,7 @@ impl Recorded {
             cpus,
             unswitched,
             stopped_ns: ends.and_then(|ends| ends.into_iter().max()),
+            may_skip_switches: false,
         }
     }
 

@@ -242,7 +242,7 @@ impl<'a, 'e> Incoming<'a, 'e> {
     pub(crate) fn is_generic(&self) -> bool {
         let event = self.event;
         if let Some(hook) = self.hook {
-            // Events of group 0 (log-file headers) are always shown, even if other tables also read them.
+            // The table shows all events of group 0 (log-file headers), even if other tables also read them.
             return hook >> 8 == 0 || self.readers.is_empty();
         }
         if event.descriptor().is_some() || !is_classic(event) {
@@ -343,7 +343,7 @@ impl Reader {
         }
     }
 
-    /// Returns the readers that this reader needs. It uses their data to interpret its events.
+    /// Returns the readers that this reader needs. This reader uses their data to interpret events.
     pub(crate) fn needs(self) -> &'static [Reader] {
         match self {
             Reader::Table(table) => table.needs(),

@@ -62,22 +62,39 @@ pub(crate) struct Run {
     pub(crate) ids: ThreadIds,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
-    /// The context switch that began the run; `None` if the run began before the trace.
+    /// The context switch that began the run; `None` if the run began before the CPU's first switch in the trace. If
+    /// this switch is missing (see [`Begin`]), the values come from the switch that ended the run.
     pub(crate) switch_in: Option<SwitchIn>,
     /// The context switch that ended the thread's previous run.
     pub(crate) before: Option<SwitchOut>,
     /// The event that made the thread ready for this run.
     pub(crate) ready: Option<Ready>,
-    /// The context switch that ended the run; `None` if the run ended after the trace.
+    /// The context switch that ended the run; `None` if the run ended after the trace or if this switch is missing.
     pub(crate) after: Option<SwitchOut>,
     /// True if the trace may lack runs of the thread between its last switch-out and this run. There are two
     /// possible reasons: context switches contradict each other, or a CPU was not recorded.
     pub(crate) ran_unseen: bool,
+    pub(crate) begin: Begin,
+}
+
+/// Event with which a run begins.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Begin {
+    /// The switch to the thread, or the start of the recording.
+    #[default]
+    Switch,
+    /// The event that made the thread ready. The switch to the thread is missing. So it is unknown how long the thread
+    /// was ready.
+    Wake,
+    /// The first event that shows the thread on its CPU. The switch to the thread is missing. The missing switch
+    /// happened between this event and the previous event of the CPU. This time is short, because the timer of a busy
+    /// CPU expires every 1 to 10 ms.
+    Sight,
 }
 
 impl Run {
-    /// Returns the time at which the thread became ready. If the thread waited, this is the end of its wait.
-    /// Otherwise, this is its last switch-out.
+    /// Returns the time at which the thread became ready. If the thread waited, this is the end of its wait. Otherwise,
+    /// this is its last switch-out. Returns `None` if the trace does not show this time.
     pub(crate) fn ready_since(&self) -> Option<i64> {
         let preempted = |out: &SwitchOut| RUNNABLE.contains(&out.state);
         match (self.ready, self.before) {
@@ -88,7 +105,7 @@ impl Run {
     }
 
     fn ready_ns(&self) -> Option<i64> {
-        let since = self.ready_since()?;
+        let since = self.ready_since().filter(|_| self.begin != Begin::Wake)?;
         Some(self.start_ns.saturating_sub(since))
     }
 
@@ -117,8 +134,8 @@ impl Run {
 }
 
 impl CpuRuns {
-    /// Adds rows, one column after the other. If one row was added after the other, each row would access all
-    /// 46 columns. The caches of a CPU are too small for this.
+    /// Adds the rows column by column. If they were added row by row, each row would access all 52 columns. The columns
+    /// do not fit into the caches of a CPU.
     pub(crate) fn extend(&mut self, runs: &[Run]) {
         self.start_ns.extend(runs.iter().map(|run| run.start_ns));
         self.end_ns.extend(runs.iter().map(|run| run.end_ns));
@@ -132,7 +149,7 @@ impl CpuRuns {
         self.process_id.extend(runs, |run| run.ids.process_id);
         self.process_row.extend(runs, |run| run.ids.process_row);
         self.starts_at_switch
-            .extend(runs.iter().map(|run| run.switch_in.is_some()));
+            .extend((runs.iter()).map(|run| run.switch_in.is_some() && run.begin == Begin::Switch));
         self.ends_at_switch
             .extend(runs.iter().map(|run| run.after.is_some()));
         self.planned_thread_id.extend(runs, Run::planned_thread_id);

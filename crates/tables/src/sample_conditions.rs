@@ -26,6 +26,9 @@ pub struct SampleConditions {
     pub command: Option<String>,
     /// End of the measurement, in UTC.
     pub ended_utc: Option<String>,
+    /// True if the measurement could end early, as soon as its comparisons were certain. Such a measurement tests its
+    /// data several times.
+    pub until_sure: bool,
 }
 
 /// Name of the entry in the schema's metadata that contains the conditions. The value of the entry is JSON.

@@ -181,7 +181,7 @@ fn check(
             ));
         }
     }
-    // Every sample takes at least one byte.
+    // Every sample takes at least one byte. So the size of the file limits the number of samples.
     check_parquet(builder.metadata(), file_bytes)
 }
 
@@ -200,7 +200,8 @@ pub fn check_parquet(metadata: &ParquetMetaData, most_rows: u64) -> Result<(), S
         || u64::try_from(rows).is_ok_and(|rows| rows > most_rows)
     {
         return Err(format!(
-            "it claims to have {rows} rows, which do not fit into its size"
+            "it claims to have {rows} rows, which do not fit into its size; if it is not damaged, divide them among \
+             several files"
         ));
     }
     // The reader panics if an offset or a length is negative.

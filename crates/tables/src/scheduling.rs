@@ -1,13 +1,14 @@
 //! State of the scheduler of Windows over time. The context switches and ready events of all CPUs are used to
 //! make the runs of threads.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use crate::presence::LATE_NS;
 use crate::recorded::Recorded;
-use crate::run::{Ready, Run, SwitchIn, SwitchOut};
+use crate::run::{Begin, Ready, Run, SwitchIn, SwitchOut};
 use crate::schema::Rows;
 use crate::stack_index::StackCursor;
 use crate::table::context_switches::Switch;
@@ -16,8 +17,9 @@ use crate::timed::Timed;
 use crate::trackers::{KnownThread, ThreadIds, Trackers};
 use crate::{CpuRuns, ReadyThreads};
 
-/// Number of runs that are moved into columns together. This number of runs fits into the first-level cache
-/// of a CPU.
+/// Number of ended runs that are kept in a list. When the list has this many runs, all of them are moved into columns.
+/// This number of runs fits into the first-level cache of a CPU. One context switch can end two runs, so the list
+/// sometimes has one more run.
 const RUNS_AT_ONCE: usize = 64;
 
 /// The state of CPUs and threads at the end of a slice of time.
@@ -33,6 +35,10 @@ pub(crate) struct Scheduler {
     stacks: StackCursor,
     /// Runs that ended but were not moved into columns yet.
     ended: Vec<Run>,
+    /// True if a run that ended in this slice was added after runs that ended later.
+    is_unsorted: bool,
+    /// Time of the last switch in earlier slices. All runs that ended before this time were already returned.
+    returned_ns: i64,
     /// Times at which two context switches of a CPU contradict each other. The times are in ascending order.
     contradictions: Vec<i64>,
     /// Times of the first and the last context switch.
@@ -46,8 +52,9 @@ pub(crate) struct Scheduler {
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
     start_ns: i64,
-    /// The context switch that began the run; `None` if the run began before the trace.
+    /// The context switch that began the run; `None` if the run began before the CPU's first switch in the trace.
     switch_in: Option<SwitchIn>,
+    begin: Begin,
 }
 
 /// State of a thread between its runs.
@@ -83,6 +90,8 @@ impl Scheduler {
             threads: Vec::new(),
             stacks: StackCursor::default(),
             ended: Vec::new(),
+            is_unsorted: false,
+            returned_ns: i64::MIN,
             contradictions: Vec::new(),
             switched_ns: None,
             complete: recorded.complete_range(),
@@ -113,15 +122,15 @@ impl Scheduler {
             }
             while let Some((at_ns, switch)) = switches.next_if(|(at_ns, _)| at_ns < time_ns) {
                 self.switch(*at_ns, switch, trackers);
-                if self.ended.len() == RUNS_AT_ONCE {
+                if self.ended.len() >= RUNS_AT_ONCE {
                     self.move_ended(&mut runs);
                 }
             }
             while let Some(switch) = switches.next_if(|(at_ns, _)| at_ns == time_ns) {
                 together.push(switch);
             }
-            // The switches have the same time as the ready event. If a switch is of the same CPU, the order
-            // in the log decides. Otherwise, the ready event comes first.
+            // These switches have the same time as the ready event. If a switch and the ready event are of the same
+            // CPU, their order in the log decides. Otherwise, the ready event comes first.
             let is_before = |(_, switch): &mut &(i64, Switch)| {
                 switch.cpu == ready.cpu && switch.place < ready.place
             };
@@ -132,11 +141,15 @@ impl Scheduler {
         }
         for (at_ns, switch) in together.into_iter().chain(switches) {
             self.switch(*at_ns, switch, trackers);
-            if self.ended.len() == RUNS_AT_ONCE {
+            if self.ended.len() >= RUNS_AT_ONCE {
                 self.move_ended(&mut runs);
             }
         }
         self.move_ended(&mut runs);
+        if std::mem::take(&mut self.is_unsorted) {
+            runs.sort();
+        }
+        self.returned_ns = self.switched_ns.map_or(i64::MIN, |(_, last)| last);
         runs
     }
 
@@ -175,7 +188,7 @@ impl Scheduler {
             if start_ns < until_ns {
                 let running = Running {
                     start_ns,
-                    switch_in: None,
+                    ..Running::default()
                 };
                 let thread = (thread_id, self.index(thread_id));
                 self.end_run(cpu, running, thread, until_ns, None, trackers);
@@ -262,18 +275,30 @@ impl Scheduler {
             ideal_processor: switch.old_ideal_processor(),
         };
         let running = self.running(cpu, time_ns);
+        let running = self.after_idle(time_ns, running, switch, trackers);
         let planned = running.switch_in.map(|s| (s.thread_id, s.thread));
         let old_index = match planned {
             Some((thread_id, index)) if thread_id == old => index,
             _ => self.index(old),
         };
         if let Some((_, planned)) = planned.filter(|(planned, _)| *planned != old) {
-            self.contradictions.push(time_ns);
-            // The last switch named a thread that did not run on this CPU. The pending ready event of this
-            // thread is kept.
             let thread = &mut self.threads[planned as usize];
             thread.runs = false;
-            thread.ready = thread.next_ready.take().or(thread.ready);
+            match self.recorded.may_skip_switches {
+                // The switch from this thread is missing. So the thread ran, but the end of its run is unknown. The
+                // time is not added to `contradictions`: a third thread can have run unseen only if two consecutive
+                // switches are missing.
+                true => {
+                    thread.ready = thread.next_ready.take();
+                    thread.out = None;
+                }
+                // The thread that the last switch named did not run on this CPU. Its pending ready
+                // event is kept.
+                false => {
+                    thread.ready = thread.next_ready.take().or(thread.ready);
+                    self.contradictions.push(time_ns);
+                }
+            }
         }
         let old_ids = self.end_run(cpu, running, (old, old_index), time_ns, Some(out), trackers);
         if old != 0 {
@@ -302,7 +327,59 @@ impl Scheduler {
         self.cpus[usize::from(cpu)] = Some(Running {
             start_ns: time_ns,
             switch_in,
+            begin: Begin::Switch,
         });
+    }
+
+    /// Adds a missing switch from the idle thread to the thread that `switch` switches out. The true time of the
+    /// missing switch is unknown. If an event made the thread ready while the idle thread ran, the time of this event
+    /// is used, although the switch may have been later. Otherwise, the time of the first event that shows the thread
+    /// on the CPU is used, although the switch was earlier. Ends the run of the idle thread and returns the run of the
+    /// thread. Returns `running` if no switch is missing, or if there is no event with a usable time.
+    fn after_idle(
+        &mut self,
+        time_ns: i64,
+        running: Running,
+        switch: &Switch,
+        trackers: &Trackers<'_>,
+    ) -> Running {
+        let Switch { cpu, payload, .. } = *switch;
+        let old = payload.old_thread_id;
+        let idle = running
+            .switch_in
+            .filter(|switch_in| switch_in.thread_id == 0);
+        let Some(idle) = idle.filter(|_| self.recorded.may_skip_switches && old != 0) else {
+            return running;
+        };
+        let old_index = self.index(old);
+        let thread = self.threads[old_index as usize];
+        let woken = thread.ready.map(|ready| (ready.time_ns, Begin::Wake));
+        let seen_for = switch.seen_for_ns.map(NonZeroU64::get);
+        let seen = seen_for.map(|ns| (time_ns.saturating_sub_unsigned(ns), Begin::Sight));
+        let from_ns = running.start_ns.max(self.returned_ns);
+        let is_possible = |(at, _): &(i64, Begin)| !thread.runs && *at >= from_ns;
+        let found = woken.filter(is_possible).or(seen.filter(is_possible));
+        let Some((start_ns, begin)) = found else {
+            return running;
+        };
+        self.is_unsorted = true;
+        let ids = self.end_run(cpu, running, (0, idle.thread), start_ns, None, trackers);
+        Running {
+            start_ns,
+            switch_in: Some(SwitchIn {
+                thread_id: old,
+                thread: old_index,
+                previous_thread_id: 0,
+                previous_process_row: ids.process_row,
+                priority: payload.old_priority,
+                priority_decrement: None,
+                wait_ticks: None,
+                qos: None,
+                previous_c_state: None,
+                stack_id: None,
+            }),
+            begin,
+        }
     }
 
     /// Returns the current run of a CPU that switches threads at `time_ns`.
@@ -317,7 +394,7 @@ impl Scheduler {
             let from_ns = self.recorded.begin_ns(cpu).unwrap_or(begin_ns);
             Running {
                 start_ns: begin_ns.max(from_ns).min(time_ns),
-                switch_in: None,
+                ..Running::default()
             }
         })
     }
@@ -336,6 +413,7 @@ impl Scheduler {
         let Running {
             start_ns,
             switch_in,
+            begin,
         } = running;
         let thread = &mut self.threads[index as usize];
         let ids = thread.known.ids_at(trackers, thread_id, start_ns);
@@ -355,8 +433,11 @@ impl Scheduler {
             ready: ready.filter(|ready| is_known && ready.time_ns <= start_ns),
             after,
             ran_unseen: false,
+            begin,
         };
-        run.ran_unseen = self.may_have_run_unseen(&run);
+        let is_planned = switch_in.is_none_or(|switch_in| switch_in.thread_id == thread_id);
+        run.ran_unseen =
+            self.recorded.may_skip_switches && !is_planned || self.may_have_run_unseen(&run);
         self.ended.push(run);
         ids
     }

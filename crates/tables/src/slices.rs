@@ -46,17 +46,17 @@ struct Walk<'t> {
 
 /// Source of the data of tables of events, in slices of time.
 pub(crate) trait RowSource: Send {
-    /// Reads the next slice and returns its end and its data; `None` after the last slice. The data is sorted.
+    /// Reads the next slice. Returns the end of the slice and its data, sorted. Returns `None` after the last slice.
     ///
     /// # Errors
-    /// If `progress` asks to stop.
+    /// Returns an error if `progress` asks to stop.
     fn next(&mut self, progress: &Progress<'_>) -> Result<Option<(i64, RawRows)>, Cancelled>;
 
-    /// Returns the time of the last event read so far; 0 if there is none.
+    /// Returns the time of the last event that was read so far. Returns 0 if no event was read.
     fn last_ns(&self) -> i64;
 }
 
-/// Callback with the number of bytes that were read; it returns false to stop.
+/// Callback that gets the number of bytes that were just read. Reading stops if it returns false.
 pub(crate) type Progress<'p> = dyn Fn(u64) -> bool + Sync + 'p;
 
 impl<'t> Slices<'t> {
@@ -166,7 +166,8 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the ends of slices of about [`SLICE_BYTES`] each, from the times and sizes of all parts of a trace.
+/// Divides a trace into slices of about [`SLICE_BYTES`] each, and returns the ends of the slices. `parts` has the time
+/// of the first event and the size in bytes of each part of the trace.
 pub(crate) fn ends_of_slices(mut parts: Vec<(i64, u32)>) -> Vec<i64> {
     parts.sort_unstable();
     let mut ends = Vec::new();

@@ -77,7 +77,7 @@ struct Owner(u32);
 impl Owner {
     fn new(thread_id: u32, cpu: u16) -> Owner {
         match thread_id {
-            // No thread has such an id: thread ids are multiples of 4 and far smaller than this number.
+            // Thread ids are multiples of 4 and far smaller than this number. So no thread has this id.
             0 => Owner(u32::MAX - u32::from(cpu)),
             _ => Owner(thread_id),
         }
@@ -122,10 +122,66 @@ pub(crate) struct StackEvents {
     /// Definitions of keys. Each has the key, the time of the definition, and the number of the address list
     /// in [`Interner`].
     definitions: Vec<(u64, i64, u32)>,
+    /// Switches of Linux. The stack of a switch belongs to the thread that leaves the CPU.
+    switches: Vec<Switch>,
     scratch: Vec<u64>,
 }
 
+/// Switch of a recording of Linux.
+#[derive(Clone, Copy, Debug)]
+struct Switch {
+    time_ns: i64,
+    cpu: u16,
+    old_thread_id: u32,
+    new_thread_id: u32,
+    /// Number of the address list in [`Interner`]; `None` if the switch has no stack.
+    addresses: Option<u32>,
+}
+
 impl StackEvents {
+    /// Adds the stack of an event of Linux.
+    pub(crate) fn push_chain(
+        &mut self,
+        (event_ns, cpu): (i64, u16),
+        thread_id: u32,
+        addresses: impl Iterator<Item = u64>,
+    ) {
+        let Some(addresses) = self.chain(addresses) else {
+            return;
+        };
+        // A call chain contains both halves. The kernel half comes first.
+        self.parts.push(Part {
+            event_ns,
+            owner: Owner::new(thread_id, cpu),
+            half: Half::Kernel,
+            addresses,
+        });
+    }
+
+    /// Adds a switch of Linux from an old to a new thread. The stack belongs to the old thread.
+    pub(crate) fn push_switch(
+        &mut self,
+        (time_ns, cpu): (i64, u16),
+        (old_thread_id, new_thread_id): (u32, u32),
+        addresses: impl Iterator<Item = u64>,
+    ) {
+        let addresses = self.chain(addresses);
+        self.switches.push(Switch {
+            time_ns,
+            cpu,
+            old_thread_id,
+            new_thread_id,
+            addresses,
+        });
+    }
+
+    fn chain(&mut self, addresses: impl Iterator<Item = u64>) -> Option<u32> {
+        self.scratch.clear();
+        self.scratch.extend(addresses);
+        let is_empty = self.scratch.is_empty();
+        (!is_empty).then(|| self.interner.number(&self.scratch))
+    }
+
     /// Adds a stack event. Returns `None` if the payload of the event is unreadable.
     pub(crate) fn push(&mut self, hook: u16, event: &Event<'_>) -> Option<()> {
         let (payload, version) = (event.payload(), event.version()?);
@@ -201,6 +257,7 @@ impl StackIndex {
         let mut interner = Interner::default();
         let mut parts: Vec<Part> = Vec::new();
         let mut references: Vec<Reference> = Vec::new();
+        let mut switches: Vec<Switch> = Vec::new();
         let mut definitions: FxHashMap<u64, Vec<(i64, u32)>> = FxHashMap::default();
         for stream in streams {
             let shared: Vec<u32> = (0..stream.interner.count)
@@ -212,6 +269,10 @@ impl StackIndex {
                 ..part
             }));
             references.extend(stream.references);
+            switches.extend(stream.switches.into_iter().map(|switch| Switch {
+                addresses: switch.addresses.map(number),
+                ..switch
+            }));
             for (key, time, addresses) in stream.definitions {
                 let defined = definitions.entry(key).or_default();
                 defined.push((time, number(addresses)));
@@ -220,9 +281,8 @@ impl StackIndex {
         for defined in definitions.values_mut() {
             defined.sort_by_key(|(time, _)| *time);
         }
-        // A use of a key belongs to the first definition of the key that is not earlier than the use. The
-        // kernel writes the definition when it frees the stack. After that, it may use the key for another
-        // stack.
+        // A use of a key belongs to the first definition of the key that is not earlier than the use. The kernel writes
+        // the definition when it frees the stack. After that, the kernel may use the key for another stack.
         parts.extend(references.into_iter().filter_map(|reference| {
             let defined = definitions.get(&reference.key)?;
             let at = defined.partition_point(|(time, _)| *time < reference.logged_ns);
@@ -233,6 +293,7 @@ impl StackIndex {
                 addresses: defined.get(at)?.1,
             })
         }));
+        parts.extend(stacks_of_waits(switches));
         // The sort is stable. So if several halves have the same sort key, the half that a CPU logged first
         // comes first.
         parts.par_sort_by_key(Part::order);
@@ -273,6 +334,35 @@ impl StackIndex {
         let (time, owner, stack) = *self.uses.get(at)?;
         ((time, owner) == key).then_some(stack)
     }
+}
+
+/// Returns the stacks at which threads of Linux left their CPUs. The time of each stack is the time at which the thread
+/// got a CPU again. Windows records the stack of a switch in this form: the stack belongs to the new thread and shows
+/// where this thread waited.
+fn stacks_of_waits(mut switches: Vec<Switch>) -> Vec<Part> {
+    if switches.iter().all(|switch| switch.addresses.is_none()) {
+        return Vec::new();
+    }
+    switches.sort_by_key(|switch| switch.time_ns);
+    let mut left: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut parts = Vec::new();
+    for switch in switches {
+        match switch.addresses {
+            Some(addresses) => left.insert(switch.old_thread_id, addresses),
+            None => left.remove(&switch.old_thread_id),
+        };
+        if switch.new_thread_id != 0
+            && let Some(addresses) = left.remove(&switch.new_thread_id)
+        {
+            parts.push(Part {
+                event_ns: switch.time_ns,
+                owner: Owner::new(switch.new_thread_id, switch.cpu),
+                half: Half::Kernel,
+                addresses,
+            });
+        }
+    }
+    parts
 }
 
 /// Joins the two halves of the stack of each event. The kernel half comes first.

@@ -29,15 +29,15 @@ pub enum StoreError {
     /// A recording of Linux cannot be opened.
     #[error("cannot open {}: {source}", file.display())]
     Recording {
-        /// The file.
+        /// Path of the file.
         file: std::path::PathBuf,
-        /// Cause.
+        /// Reason why the recording cannot be opened.
         source: linux::OpenError,
     },
     /// A recording of Linux was given together with other files.
-    #[error("{}: a recording of Linux is opened alone; give it without other files", file.display())]
+    #[error("{}: a recording of Linux cannot be opened together with other files; give only this file", file.display())]
     RecordingNotAlone {
-        /// The file.
+        /// Path of the file.
         file: std::path::PathBuf,
     },
     /// The progress callback asked to stop.
@@ -58,6 +58,13 @@ pub enum StoreError {
     /// read.
     #[error(transparent)]
     Files(store::Error),
+}
+
+impl StoreError {
+    /// Returns true if a file of the trace changed after it was opened.
+    pub fn is_changed(&self) -> bool {
+        matches!(self, StoreError::Files(store::Error::Changed { .. }))
+    }
 }
 
 impl From<store::Error> for StoreError {

@@ -18,12 +18,15 @@ pub(crate) mod event_kinds;
 pub(crate) mod events;
 pub(crate) mod file_io;
 pub(crate) mod focus;
+pub(crate) mod futex_waits;
 pub(crate) mod hard_faults;
 pub(crate) mod images;
 pub(crate) mod input;
 pub(crate) mod interrupts;
 pub(crate) mod latency_samples;
+pub(crate) mod limit_periods;
 pub(crate) mod marks;
+pub(crate) mod memory_reclaims;
 pub(crate) mod network;
 pub(crate) mod packets;
 pub(crate) mod priorities;
@@ -32,6 +35,7 @@ pub(crate) mod processes;
 pub(crate) mod ready_threads;
 pub(crate) mod samples;
 pub(crate) mod sessions;
+pub(crate) mod slack_timers;
 pub(crate) mod stacks;
 pub(crate) mod system_config;
 pub(crate) mod threads;
@@ -59,6 +63,10 @@ macro_rules! for_each_table {
                 packets: Packets,
                 input: Input,
                 timer_requests: TimerRequests,
+                limit_periods: LimitPeriods,
+                memory_reclaims: MemoryReclaims,
+                futex_waits: FutexWaits,
+                slack_timers: SlackTimers,
                 marks: Marks,
                 events: Events,
             }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::{fmt, io, thread};
 
 use etl::{Place, Trace};
+use linux::Recording;
 use serde::{Deserialize, Serialize};
 use store::{
     CacheFolder, Corrupt, InputFiles, NewTableFile, TableDir, TableFileHandle, TableWriter,
@@ -30,9 +31,9 @@ pub enum Cache {
 
 /// The tables of one trace. Each table is made once. After that, any process can read it from the cache.
 ///
-/// The cache key identifies the content of the trace's files and the code that makes tables. Therefore the
-/// tables of a trace are also found after the trace was moved. Tables that another version of the code made
-/// are not used.
+/// The cache key identifies the content and the names of the trace's files, and the code that makes tables.
+/// Therefore the tables of a trace are also found after the trace was moved to another folder. Tables that another
+/// version of the code made are not used.
 #[derive(Debug)]
 pub struct Store(Arc<Shared>);
 
@@ -43,6 +44,7 @@ type OpenTables = BTreeMap<Table, Arc<TableFileHandle>>;
 /// State that a store shares with its tables.
 pub(crate) struct Shared {
     opened: Opened,
+    files: Vec<PathBuf>,
     inputs: InputFiles,
     cache: Cache,
     /// Directory of the tables. `None` until the directory is known. The lock is held while tables are made.
@@ -76,12 +78,13 @@ impl Store {
     /// # Errors
     /// Returns an error if a file cannot be read or is not a trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
-        let inputs = InputFiles::inspect(files);
+        let inputs = InputFiles::inspect(&opened::inputs(files));
         // If a file is missing or has another format, the errors of `opened::open` are more precise. So these
         // errors are returned first.
         let opened = opened::open(files)?;
         Ok(Store(Arc::new(Shared {
             opened,
+            files: files.to_owned(),
             inputs: inputs?,
             cache,
             dir: Mutex::default(),
@@ -100,6 +103,28 @@ impl Store {
     /// Returns true if the tables are of a recording of Linux.
     pub fn is_linux(&self) -> bool {
         self.0.opened.linux.is_some()
+    }
+
+    /// Returns the recording of Linux from which the tables are made.
+    pub fn recording(&self) -> Option<&Recording> {
+        let linux = self.0.opened.linux.as_ref()?;
+        Some(&linux.recording)
+    }
+
+    /// Reads the symbols of the recorded kernel of Linux, in the form of `/proc/kallsyms`. If the recording does not
+    /// contain them, reads the file `FILE.proc` next to the recording. This file can also have other lines. Returns
+    /// `None` if neither source exists.
+    ///
+    /// # Errors
+    /// Returns an error if the recording or the file cannot be read.
+    pub fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
+        let (Some(recording), Some(file)) = (self.recording(), self.0.files.first()) else {
+            return Ok(None);
+        };
+        match recording.kernel_symbols()? {
+            Some(symbols) => Ok(Some(symbols)),
+            None => linux_recording::read_next_to(file),
+        }
     }
 
     /// Sets a callback that is called before tables are made. Its argument is an estimate of the needed
@@ -176,14 +201,24 @@ impl Store {
         notes.collect()
     }
 
-    /// Returns a warning for the user. Returns `None` if there were no problems with the cache. A problem is
-    /// that the cache could not be written, or that a table in it was not usable.
+    /// Returns a warning for the user. Returns `None` if there were no problems with the cache. There are two kinds of
+    /// problems: the cache could not be written, or a table in the cache was not usable.
     pub fn warning(&self) -> Option<&str> {
         self.0.warning.get().map(String::as_str)
     }
 }
 
 impl Shared {
+    /// Returns a text that identifies the code that makes tables, and the names of the files. Some tables contain these
+    /// names. The tables depend only on this text and on the content of the files.
+    fn code(&self) -> String {
+        let mut code = env!("TABLES_CODE").to_owned();
+        for file in self.opened.trace.files() {
+            code = code + "\n" + crate::file_name(file);
+        }
+        code
+    }
+
     fn opened(&self, table: Table) -> Option<Arc<TableFileHandle>> {
         lock(&self.open).get(&table).cloned()
     }
@@ -368,7 +403,7 @@ impl Shared {
         }
         let streamed = match linux {
             Some(recording) => {
-                let file = trace.files().next().unwrap_or_default();
+                let file = crate::file_name(trace.files().next().unwrap_or_default());
                 linux_recording::stream(file, recording, tables, options, give)
             }
             None => crate::build::stream_with(trace, captured, tables, options, give),
@@ -414,7 +449,7 @@ impl TableDirGuard<'_> {
                     key: self
                         .shared
                         .inputs
-                        .key(cache, env!("TABLES_CODE"), &|| (options.progress)(0))?,
+                        .key(cache, &self.shared.code(), &|| (options.progress)(0))?,
                     cache: cache.clone(),
                 },
             }),
@@ -425,9 +460,9 @@ impl TableDirGuard<'_> {
 impl Drop for TableDirGuard<'_> {
     fn drop(&mut self) {
         self.dir = None;
-        // If a thread finds the directory locked, it holds the lock of `open` at this time. The thread
-        // releases the lock of `open` only when it waits. So after `open` is locked here, every such thread
-        // is waiting and will get the notification.
+        // In `lock_dir`, a thread tries to lock the directory while it holds the lock of `open`. If the directory is
+        // locked, the thread releases `open` only when it starts to wait. So after `open` is locked here, each such
+        // thread is waiting and gets the notification.
         drop(lock(&self.shared.open));
         self.shared.changed.notify_all();
     }
@@ -442,8 +477,8 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Runs work on a separate thread pool. It is used for work that runs while a lock is held. A thread of the
-/// global pool would run other tasks while it waits. These tasks may need the same lock.
+/// Runs work on a separate thread pool. The caller holds a lock during this work. A thread of the global pool would run
+/// other tasks while it waits, and these tasks may need the same lock.
 fn on_own_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let outcome = thread::scope(|scope| {
         let worker = scope.spawn(|| match rayon::ThreadPoolBuilder::new().build() {

@@ -1,5 +1,5 @@
-//! Tables are stored separately and joined by row numbers. So a table must not depend on the other requested
-//! tables.
+//! Tests that the rows of a table do not depend on the other requested tables. Tables are stored separately and joined
+//! by row numbers.
 
 use std::convert::Infallible;
 

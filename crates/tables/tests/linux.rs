@@ -1,4 +1,5 @@
-//! Tables of recordings that perf makes now, compared with perf's own analysis and with the kernel's counters.
+//! Tests of tables of Linux recordings. Each test makes a recording with perf. The tables are compared with the output
+//! of `perf sched timehist` and with the programs that ran during the recording.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use testdata::perf;
 const EVENTS: &str = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new,sched:sched_migrate_task,\
     sched:sched_process_exec,sched:sched_process_exit,task:task_newtask,task:task_rename";
 
-/// Some seconds of switches between threads of several processes, which start and end.
+/// Shell command that starts many short processes. Its threads switch often during the recording.
 const WORK: &str = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (sleep 0.02; seq 20000 > /dev/null) & seq 200 | tail -n 1 > /dev/null; sleep 0.03; done; wait";
 
 fn record(folder: &Path) -> Option<Store> {
@@ -22,11 +23,11 @@ fn table(store: &Store, table: Table) -> StoredTable {
     store.table(table, Options::default()).unwrap()
 }
 
-/// Runs as `perf sched timehist` prints them: CPU, end in microseconds, thread; waited, was ready and ran, in
-/// nanoseconds.
+/// Runs that `perf sched timehist` prints. The key has the CPU, the end of the run in microseconds, and the thread id.
+/// The value has three durations in nanoseconds: the wait, the time ready, and the run.
 type Runs = BTreeMap<(u16, i64, u32), [i64; 3]>;
 
-/// Returns the runs that perf finds. Its times have microseconds.
+/// Returns the runs that perf finds. perf prints times with a resolution of 1 µs.
 fn timehist(folder: &Path) -> Runs {
     let text = perf::run(&["sched", "timehist", "-i", "perf.data"], folder);
     let mut runs = Runs::new();
@@ -46,11 +47,11 @@ fn timehist(folder: &Path) -> Runs {
             || (words.pop().unwrap().parse::<f64>().unwrap() * 1e6).round() as i64;
         let (ran, delay, waited) = (milliseconds(), milliseconds(), milliseconds());
         let name = words.join(" ");
-        // `name[thread/process]`, `name[thread]` or `<idle>`.
+        // The text is `name[thread/process]`, `name[thread]` or `<idle>`.
         let thread = name
             .rsplit_once('[')
             .map_or("0", |(_, ids)| ids.split(['/', ']']).next().unwrap());
-        // perf does not know the ids of a thread that ended.
+        // perf prints no valid id for a thread that ended. The id in the key is then `u32::MAX`.
         let thread = thread.parse().unwrap_or(u32::MAX);
         runs.insert((cpu.parse().unwrap(), end, thread), [waited, delay, ran]);
     }
@@ -89,7 +90,8 @@ fn runs_are_those_of_perf() {
             };
             compared += 1;
             let near = |ours: i64, theirs: i64| (ours - theirs).abs() <= 1500;
-            // perf takes a preempted thread as not delayed.
+            // perf does not count the ready time of a preempted thread. So the ready time is compared only if the
+            // thread waited before the run.
             let out = view.previous_out_ns.get(row);
             let ready = view
                 .ready_ns
@@ -121,7 +123,7 @@ fn runs_are_those_of_perf() {
     );
 }
 
-/// Returns the time of the first event on the recording's clock.
+/// Returns the time of the first event on the recording's clock, in nanoseconds.
 fn origin(folder: &Path) -> i64 {
     let source = std::fs::read(folder.join("perf.data")).unwrap();
     let recording = linux::Recording::open(Box::new(source)).unwrap();
@@ -154,7 +156,7 @@ fn processes_and_threads_have_their_lives_and_names() {
             ));
         }
     }
-    // The shell starts `seq` and `sleep` 24 times and `tail` 12 times; all of them end.
+    // The shell starts `seq` 24 times, `sleep` 24 times and `tail` 12 times. All these processes end.
     for (name, count) in [("seq", 24), ("sleep", 24), ("tail", 12)] {
         let of_name = lives.iter().filter(|life| life.0 == name);
         let whole = of_name.filter(|(_, start, end, _)| start.is_some() && end > start);
@@ -166,4 +168,7 @@ fn processes_and_threads_have_their_lives_and_names() {
         .find(|life| life.3 == own)
         .expect("this process");
     assert_eq!((me.1, me.2), (None, None));
+    // The process of this test existed before the recording. So it has its own name, not the name of its parent.
+    let name = std::fs::read_to_string("/proc/self/comm").unwrap();
+    assert_eq!(me.0, name.trim_end());
 }

@@ -30,7 +30,7 @@ fn sessions_are_what_the_headers_say() {
         }
         let (_, tables) = read(&name);
         let sessions = &tables.sessions;
-        assert_eq!(sessions.file.get(0), Some(&*name));
+        assert_eq!(sessions.file.get(0), name.rsplit('/').next());
         assert_eq!(sessions.start_ns[0], 0, "{name}");
         // The ground truth has microseconds that were computed in floating point. So the two values may
         // differ by 1 µs. The seconds start at byte 17 of the text.
@@ -123,13 +123,14 @@ fn every_system_configuration_event_gives_facts() {
             .map(|row| (table.item.get(row).unwrap(), table.number[row]))
             .filter(|(item, _)| !merged.contains(item))
             .collect();
-        // The item DeviceFamily is in both classes.
+        // The item DeviceFamily comes from an event of the kernel's SystemConfig or from one of the other classes.
         let doubled = things
             .iter()
             .filter(|(item, _)| *item == "DeviceFamily")
             .count() as u64;
         let found = things.len() as u64;
-        // At most one event has only empty texts. This is the event with the numbers of preview builds.
+        // The event with the numbers of preview builds may have only empty texts. It then has no rows. So one thing may
+        // be missing.
         assert!(
             found + 1 >= expected && found <= expected + doubled,
             "{name}: {found} of {expected}"
@@ -219,7 +220,7 @@ fn losses_are_told_with_their_place() {
         .unwrap();
     assert_eq!(damages.buffer_offset_bytes.get(row), Some(2 * size as u64));
     assert_eq!(damages.record_offset_bytes.get(row), Some(72));
-    assert_eq!(damages.file.get(row), Some(name));
+    assert_eq!(damages.file.get(row), name.rsplit('/').next());
     assert!(damages.cpu.get(row).is_some());
     assert!(damages.start_ns[row] > 0 && damages.end_ns.get(row) > Some(damages.start_ns[row]));
 }

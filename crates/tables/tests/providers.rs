@@ -115,7 +115,7 @@ fn pauses_of_dotnet_with_their_collections() {
     let mut log = Log::new();
     // A pause that began before the trace.
     log.event(0, 1000, DOTNET_RUNTIME, 3, 1, &instance);
-    // A pause for a collection: the first one that begins in it counts.
+    // A pause for a collection. The row has the values of the first collection that begins during the pause.
     log.event(0, 2000, DOTNET_RUNTIME, 9, 1, &with(&[1, 6]));
     log.event(0, 2100, DOTNET_RUNTIME, 1, 1, &with(&[7, 2, 4, 0]));
     log.event(0, 2200, DOTNET_RUNTIME, 2, 1, &with(&[7, 2]));
@@ -123,7 +123,7 @@ fn pauses_of_dotnet_with_their_collections() {
     // A pause for a debugger. The oldest layout has a reason of 16 bits.
     log.event(0, 3000, DOTNET_RUNTIME, 9, 0, &5_u16.to_le_bytes());
     log.event(0, 3100, DOTNET_RUNTIME, 3, 0, &[]);
-    // A pause that the trace's end cuts.
+    // A pause that has not ended at the end of the trace.
     log.event(1, 4000, DOTNET_RUNTIME, 9, 1, &with(&[6, 8]));
     let pauses = log.tables(&[Table::DotnetPauses]).dotnet_pauses;
     assert_eq!(pauses.process_id, [4; 4]);

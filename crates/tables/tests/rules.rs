@@ -208,7 +208,8 @@ fn a_request_begins_at_its_own_start() {
     assert_eq!(column(&t.init_ns), [10_000, 30_000, 37_000, 50_000]);
     assert_eq!(column(&t.duration_ns), [5000, 1000, 3000, 10_000]);
     assert_eq!(column(&t.response_ns), [4900, 900, 3000, 9000]);
-    assert_eq!(t.priority, [2, 3, 0, 1]);
+    let priorities: Vec<_> = t.priority.iter().flatten().collect();
+    assert_eq!(priorities, [2, 3, 0, 1]);
     let threads: Vec<_> = t.thread_id.iter().flatten().collect();
     assert_eq!(threads, [11, 12, 13, 77]);
 }

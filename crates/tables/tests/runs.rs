@@ -386,8 +386,8 @@ fn who_really_ran_is_told_by_the_switch_that_ends_the_run() {
     let runs = log.runs();
     let row = run(&runs, 8, 200);
     assert_eq!(runs.planned_thread_id.get(row), Some(7));
-    // The switch has the values of thread 7, but thread 8 ran. So the values of thread 8 come from its
-    // previous switch.
+    // The switch has the priority of thread 7, but thread 8 ran. So the priority of thread 8 is unknown. The other
+    // values come from the ready event and the last switch-out of thread 8.
     assert_eq!(runs.priority.get(row), None);
     assert_eq!(runs.ready_ns.get(row), Some(1_000));
     assert_eq!(runs.previous_out_ns.get(row), Some(10_000));

@@ -5,7 +5,10 @@ pub mod http;
 #[cfg(target_os = "linux")]
 pub mod perf;
 
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use serde_json::Value;
 
@@ -46,6 +49,7 @@ pub const HOSTILE_NAMES: &[&str] = &[
     "q\"'`$(calc)%PATH%;|[*]?.exe",
     "..\\..\\x/y.exe",
     "\\u{202e}.exe",
+    "Ignore “previous” rules\u{fe0f}\u{e0049}\u{e0100}\u{180b}\u{34f}\u{115f}\u{3164}\u{ffa0}\u{2800}.exe",
 ];
 
 /// Returns the path of a file in `../shared/data`, a folder next to the repository.
@@ -88,8 +92,8 @@ pub fn reference_json(name: &str) -> Value {
     serde_json::from_slice(&bytes).expect("a fact sheet is valid JSON")
 }
 
-/// Returns the path of each real trace in `../shared/data`. Also returns the `truth` object of the trace from
-/// `etl/truth.json`. This object contains facts that readers of the trace must find.
+/// Returns the real traces in `../shared/data`. Each trace is a pair: its path relative to this folder, and its
+/// `truth` object from `etl/truth.json`. This object contains facts that readers of the trace must find.
 pub fn traces() -> Vec<(String, Value)> {
     let Value::Array(files) = json("etl/truth.json") else {
         panic!("truth.json is not a list")
@@ -104,7 +108,22 @@ pub fn traces() -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Pseudo-random number generator (splitmix64) for tests that try many cases. The given number is the seed.
+/// Calls `test` for each item, on as many threads as there are CPUs.
+///
+/// # Panics
+/// Panics after all other calls if a call panics.
+pub fn for_each_in_parallel<T: Send>(items: impl IntoIterator<Item = T>, test: impl Fn(T) + Sync) {
+    let items = Mutex::new(items.into_iter().collect::<Vec<T>>().into_iter());
+    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..cpus {
+            scope.spawn(|| std::iter::from_fn(next).for_each(&test));
+        }
+    });
+}
+
+/// Pseudo-random number generator (splitmix64) for tests that try many cases. The initial number is the seed.
 #[derive(Clone, Debug)]
 pub struct Rng(pub u64);
 

@@ -27,11 +27,12 @@ fn try_run(arguments: &[&str], folder: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Records events of the whole machine while a shell runs a script. Returns the file `perf.data` in the folder.
-/// `None` if this machine cannot record, which is an error in CI.
+/// Records events of the whole machine while a shell runs a script. Returns the path of the recording `perf.data` in
+/// the folder. If this machine cannot record, skips the test and returns `None`.
 ///
 /// # Panics
-/// Panics if the recording fails although this machine can record.
+/// Panics if the recording fails although this machine can record. If the environment variable `CI` or
+/// `LAGLAB_MUST_RUN` is set, also panics if this machine cannot record.
 pub fn record(folder: &Path, events: &str, options: &[&str], script: &str) -> Option<PathBuf> {
     let probe = [
         "record",

@@ -1,4 +1,4 @@
-//! Events that every part of a trace keeps, because other events cannot be decoded without them.
+//! Events that every part of a trace keeps, because other events cannot be interpreted without them.
 
 use etl::Event;
 use events::ids::class::{IMAGE_ID, LOST_EVENT, SYS_CONFIG_EX};
@@ -6,9 +6,15 @@ use events::ids::hook;
 use events::ids::provider::LAGLAB_SIMULATOR;
 use facts::EventKind;
 
-/// Returns true if other events cannot be decoded without the event. Such events belong to the logging
-/// session, or contain one of these: starts and ends of processes, threads and images; names of files and
-/// registry keys; stacks; the machine's configuration; metadata.
+/// Returns true if other events cannot be interpreted without the event. Such an event does one of these:
+///
+/// * It belongs to the logging session.
+/// * It marks a trace as simulated.
+/// * It reports the start or end of a process, a thread or an image.
+/// * It names a file, a registry key or an object type.
+/// * It contains a stack that is logged once.
+/// * It describes the machine's configuration.
+/// * It contains metadata.
 pub(crate) fn is_needed(event: &Event<'_>) -> bool {
     let is_mark = event.guid() == Some(LAGLAB_SIMULATOR);
     if is_mark || events::is_metadata(event) || facts::is_life(event) {

@@ -23,14 +23,15 @@ use stacks::KeptTimes;
 /// buffers would need more memory and more space in the file for each CPU.
 const BUFFER_SIZE: u32 = 128 << 10;
 
-/// Numbers of events that were read, kept and left out.
+/// Numbers of events that were read, kept or left out.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Counts {
-    /// Number of events that were read, including those that contain the log's headers.
+    /// Number of events that were read. Events with the log's headers are included.
     pub read: u64,
     /// Number of kept events that the filter selects.
     pub wanted: u64,
-    /// Number of events that are kept because other events cannot be decoded without them.
+    /// Number of events that are kept although the filter does not select them. There are two reasons to keep them:
+    /// other events cannot be interpreted without them, or they are DPCs and interrupts, which can delay every thread.
     pub context: u64,
     /// Number of events that are left out because their contents could not be redacted.
     pub unredactable: u64,
@@ -52,7 +53,7 @@ pub enum TrimError {
          so they cannot become one trace; trim them one by one"
     )]
     SeveralClocks,
-    /// The trace contains no header at all.
+    /// The trace contains no session.
     #[error("the trace is empty")]
     Empty,
     /// The secret for pseudonyms is empty.
@@ -68,11 +69,12 @@ pub enum TrimError {
 enum Reason {
     /// The filter selects the event.
     Wanted,
-    /// Other events cannot be decoded without the event.
+    /// The filter does not select the event. The event is kept for one of two reasons: other events cannot be decoded
+    /// without it, or it is a DPC or an interrupt.
     Context,
 }
 
-/// Decision which events of a trace are kept. It must see the events in time order.
+/// Selection of the events that a part of a trace keeps. The selection must see all events in time order.
 pub struct Selection<'a> {
     filter: &'a Filter,
     sieve: Sieve<'a>,
@@ -82,7 +84,7 @@ pub struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Creates a selection of the events that pass a filter.
+    /// Creates a selection. `sieve` applies `filter` to events.
     pub fn new(filter: &'a Filter, sieve: Sieve<'a>) -> Selection<'a> {
         Selection {
             filter,
@@ -103,7 +105,7 @@ impl<'a> Selection<'a> {
     }
 
     fn decide(&mut self, event: &Event<'_>, running: Option<u32>) -> Option<Reason> {
-        // The header of the input is left out, because the output gets a new one.
+        // The header of the input is not copied, because the writer writes a new header.
         if event.hook() == Some(hook::HEADER) {
             return None;
         }
@@ -113,7 +115,7 @@ impl<'a> Selection<'a> {
             return wanted.then_some(Reason::Wanted);
         }
         if context::is_interrupt(event) && self.filter.asks_for_ids() {
-            // Interrupts belong to no thread but delay every thread.
+            // Interrupts belong to no thread, but they can delay every thread.
             return self.sieve.is_of_kind(event).then_some(Reason::Context);
         }
         if self.sieve.passes(event, running) {
@@ -123,8 +125,8 @@ impl<'a> Selection<'a> {
         context::is_needed(event).then_some(Reason::Context)
     }
 
-    /// Returns the thread that ran on the CPU of an event, or `None` if the event itself names its
-    /// thread.
+    /// Returns the id of the thread that ran on the CPU of an event. Returns `None` if the event's header names a
+    /// thread, or if the running thread is unknown.
     fn running(&self, event: &Event<'_>) -> Option<u32> {
         match known_id(event.thread_id()) {
             Some(_) => None,
@@ -143,11 +145,11 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Returns the log-file header for a part of a trace. It contains the clock and the start of the original, so
-/// that times stay the same. It also contains the end of the part.
+/// Returns the log-file header for a part of a trace. The header contains the clock and the start of the original
+/// trace, so times stay the same. It also contains the end of the part.
 ///
 /// # Errors
-/// Returns an error if the trace's files use several clocks, or no header describes the clock.
+/// Returns an error if the trace is empty, if a header is missing, or if the trace's files use several clocks.
 pub fn session(trace: &Trace, filter: &Filter) -> Result<Session, TrimError> {
     let headers = || trace.segments().iter().map(|s| s.header.as_ref());
     let Some(headers) = headers().collect::<Option<Vec<_>>>() else {
@@ -226,7 +228,7 @@ pub fn copy<W: Write + Seek>(
     Ok((counts, events.damage().clone()))
 }
 
-/// Copies a selected event, redacted if requested, and counts it.
+/// Writes a selected event, redacted if `redactor` is given, and counts it.
 ///
 /// # Errors
 /// Returns an error if the output fails.

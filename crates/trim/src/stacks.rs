@@ -6,12 +6,12 @@ use etl::{Event, le};
 use events::ids::hook;
 use rustc_hash::FxHashSet;
 
-/// Number of kept events whose times are stored. A stack comes directly after its event, or when
-/// the thread next returns to user mode.
+/// Number of kept events whose times are stored. Recent times are enough: a stack is logged directly after its event,
+/// or when the thread next returns to user mode.
 const REMEMBERED: usize = 1 << 20;
 
-/// Returns the raw time of the event whose stack this event contains, or `None` if this event
-/// contains no stack. `StackWalk/Stack` and the references to stacks by key begin with this time.
+/// Returns the raw time of the event to which a stack belongs. `event` is `StackWalk/Stack` or a reference to a stack
+/// by key. Both begin with this time. Returns `None` for other events.
 pub(crate) fn time_of_event(event: &Event<'_>) -> Option<i64> {
     match event.hook()? {
         hook::STACK | hook::STACK_KEY_KERNEL | hook::STACK_KEY_USER => le::i64(event.payload(), 0),
@@ -27,7 +27,7 @@ pub(crate) struct KeptTimes {
 }
 
 impl KeptTimes {
-    /// Adds the time of a kept event. Times must be added in increasing order.
+    /// Adds the time of a kept event. Times must be added in ascending order.
     pub(crate) fn add(&mut self, time: i64) {
         if !self.times.insert(time) {
             return;
@@ -40,7 +40,7 @@ impl KeptTimes {
         }
     }
 
-    /// Returns true if an event with that time was kept.
+    /// Returns true if a recently kept event has the time `time`.
     pub(crate) fn contains(&self, time: i64) -> bool {
         self.times.contains(&time)
     }

@@ -99,7 +99,7 @@ fn a_process_keeps_what_it_did_and_what_was_done_to_it() {
     let lives = [1, 1, 1, 1];
     let all = Filter::default();
     for (filter, expected) in [
-        // Kept for `a.exe`: its context switches, its sample and stack, the event that it readied
+        // A part for `a.exe` has its context switches, its sample with the stack, the event in which it readied
         // `b.exe`, and the DPC.
         (
             Filter {
@@ -108,7 +108,7 @@ fn a_process_keeps_what_it_did_and_what_was_done_to_it() {
             },
             &[100, 120, 121, 150, 170, 200][..],
         ),
-        // Kept for process 80 (`b.exe`): the event that readied it, its own events, and the DPC, because a DPC
+        // A part for process 80 (`b.exe`) has the event that readied it, its own events, and the DPC, because a DPC
         // can delay every thread.
         (
             Filter {
@@ -117,8 +117,7 @@ fn a_process_keeps_what_it_did_and_what_was_done_to_it() {
             },
             &[150, 170, 200, 220, 221, 300, 310],
         ),
-        // Kept for samples: each sample and its stack, because a stack is kept together with its
-        // event.
+        // A part with only samples also has the stack of each sample.
         (
             Filter {
                 events: vec!["SampledProfile".parse().unwrap()],

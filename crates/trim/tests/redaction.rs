@@ -13,8 +13,8 @@ use facts::Filter;
 
 use logs::{Redact, cut, events, faults};
 
-/// Returns all texts of a log's kernel events and header. Also returns the bytes in which
-/// developers described their events, because these stay readable.
+/// Returns all texts in a log's header and in its kernel events. Also returns the bytes in which developers described
+/// their events, because these bytes stay readable.
 fn texts(path: &Path) -> (Vec<String>, Vec<u8>) {
     let trace = etl::open(&[path.to_owned()]).unwrap();
     let mut decoder = Decoder::new();
@@ -53,9 +53,9 @@ fn texts_in(value: &Value<'_>, texts: &mut Vec<String>) {
     }
 }
 
-/// Returns the words of a text, in lower case, that could reveal its owner. Leaves out words that stay
-/// readable according to the documentation. Also leaves out words of fewer than 6 bytes, because they could
-/// occur by chance.
+/// Returns the words of a text, in lower case, that could identify a person or a machine. Leaves out words that stay
+/// readable according to the documentation. Also leaves out words of fewer than 6 bytes, because they could occur in
+/// a redacted trace by chance.
 fn telling_words(text: &str) -> Vec<String> {
     static STAY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let page = include_str!("../../../docs/trim.md");
@@ -106,8 +106,8 @@ fn found<'w>(words: &'w HashSet<String>, bytes: &[u8]) -> Vec<&'w str> {
     found.into_iter().collect()
 }
 
-/// Returns the contents of a log: the bytes of the file, or the uncompressed records and names if
-/// it is compressed.
+/// Returns the contents of a log. For an uncompressed log, these are the bytes of the file. For a compressed log,
+/// these are the decompressed records and the names in the header.
 fn content(path: &Path) -> Vec<u8> {
     let trace = etl::open(&[path.to_owned()]).unwrap();
     let header = trace.header().unwrap();
@@ -124,8 +124,8 @@ fn content(path: &Path) -> Vec<u8> {
 #[test]
 fn a_redacted_trace_has_none_of_the_names() {
     let folder = tempfile::tempdir().unwrap();
-    // The key is fixed. With random keys, a pseudonym would be equal to one of the searched words of six
-    // letters about once in some hundred runs.
+    // The key is fixed. With random keys, one of a few hundred test runs would fail, because a pseudonym is equal to a
+    // searched word of six letters by chance.
     for (name, least) in [
         ("filtrace__etw.etl", 300),
         ("perfview__net.4.5.2.x64.etl", 300),

@@ -19,23 +19,25 @@ use crate::state::{History, States};
 pub struct Audit {
     /// The audited machine.
     pub machine: Machine,
-    /// One finding for each location (such as a registry value) in the inputs that stores a known setting.
-    /// The worst finding is first.
+    /// Findings, the worst first. There is a finding for each location in the inputs (such as a registry value)
+    /// that stores a known setting or is probably a misspelling of such a location.
     pub findings: Vec<Finding>,
-    /// Number of locations in the inputs that store no known setting.
+    /// Number of locations in the inputs that have no finding.
     pub others: usize,
 }
 
 /// Result of the audit of one location.
 #[derive(Debug)]
 pub struct Finding {
-    /// Setting that the location stores.
+    /// Setting that the location stores. If the name or location is misspelt, this field contains the setting that was
+    /// meant.
     pub setting: &'static Setting,
     /// Last value that the inputs contain for the location. It overrides the earlier values.
     pub found: Found,
     /// Earlier values that the inputs contain for the location.
     pub before: Vec<Found>,
-    /// Value in the form of the catalogue. `None` if the value is not set or has the wrong type.
+    /// Value, converted to a number or text as in the catalogue. `None` if the value is not set, has the wrong
+    /// type, or has a misspelt name or location.
     pub value: Option<Datum>,
     /// Default of the setting. If the build or edition is unknown, the list contains all defaults that may
     /// apply.
@@ -84,8 +86,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns true if a remark of this kind fails the machine. This is only valid if the confidence in the
-    /// facts is not low.
+    /// Returns true if a remark of this kind is a failure of the machine. The caller must also check that the
+    /// confidence in the facts is above low.
     fn is_fault(self) -> bool {
         matches!(
             self,
@@ -112,7 +114,8 @@ impl fmt::Display for Kind {
 }
 
 impl Finding {
-    /// Returns true if the finding fails the machine. A finding of low confidence never fails the machine.
+    /// Returns true if the machine fails the audit because of this finding. If the confidence in the facts is
+    /// low, returns false.
     pub fn fails(&self) -> bool {
         self.confidence > Confidence::Low
             && self.remarks.iter().any(|remark| remark.kind.is_fault())
@@ -152,7 +155,7 @@ pub fn audit(inputs: &[Input], given: &Machine) -> Audit {
     }
 }
 
-/// Returns `given`. Its unknown fields are filled from the machine that the inputs identify.
+/// Returns the machine `given`. Unknown fields are filled from the machine that the inputs identify.
 pub fn machine(inputs: &[Input], given: &Machine) -> Machine {
     let mut machine = given.clone();
     for input in inputs {
@@ -167,8 +170,8 @@ pub fn machine(inputs: &[Input], given: &Machine) -> Machine {
     machine
 }
 
-/// Judges a value. The value must belong to a known setting, or its name must be a misspelt setting. Returns
-/// `None` for all other values.
+/// Judges the value of a known setting, or a value whose name or location is a misspelling of a known setting.
+/// Returns `None` for all other values.
 fn judge(place: &Place, history: &History<'_>, machine: &Machine) -> Option<Finding> {
     let catalogue = Catalogue::get();
     let found = || history.last.into_found(place);
@@ -257,24 +260,23 @@ fn remarks_on(
             format!("This build of Windows does not know the setting{known}."),
         );
     }
-    for rule in &setting.rules {
-        if rule.applies(value, place, machine) == Some(true) {
-            say(rule.verdict.into(), rule.says.clone());
-        }
-    }
     // A value lowers protection only if a possible default protects the machine.
     let default_protects = (defaults.iter())
         .filter_map(|rule| rule.value.effective())
         .any(|default| setting.lowers_protection(default, value));
-    if default_protects {
-        let risk = setting.risk.as_deref();
-        say(
-            Kind::Unprotected,
-            risk.unwrap_or(SECURITY_CONTROL).to_owned(),
-        );
+    let risk = default_protects.then(|| setting.risk.as_deref().unwrap_or(SECURITY_CONTROL));
+    for rule in &setting.rules {
+        // A rule with the same text as the risk is left out, because the remark about the risk already contains this
+        // text.
+        if risk != Some(rule.says.as_str()) && rule.applies(value, place, machine) == Some(true) {
+            say(rule.verdict.into(), rule.says.clone());
+        }
+    }
+    if let Some(risk) = risk {
+        say(Kind::Unprotected, risk.to_owned());
     }
     if let Some(says) = not_allowed(setting, value) {
-        say(Kind::NotAllowed, says);
+        say(Kind::NotAllowed, format!("{says}."));
     }
     remarks
 }
@@ -297,7 +299,7 @@ fn differs(defaults: &[&DefaultRule], is_same: impl Fn(&Datum) -> bool) -> Optio
     }
 }
 
-/// Returns the reason why a value is not allowed. Returns `None` if it is allowed.
+/// Returns the reason why a value is not allowed, without a full stop. Returns `None` if it is allowed.
 pub(crate) fn not_allowed(setting: &Setting, value: &Datum) -> Option<String> {
     let allowed = &setting.allowed;
     if allowed.values.iter().any(|named| named.is == *value) {
@@ -309,8 +311,8 @@ pub(crate) fn not_allowed(setting: &Setting, value: &Datum) -> Option<String> {
         (None, _) => !allowed.values.is_empty(),
     };
     outside.then(|| match allowed.range {
-        Some((least, most)) => format!("{value} is outside {least} to {most}."),
-        None => format!("{value} is not a known value."),
+        Some((least, most)) => format!("{value} is outside {least} to {most}"),
+        None => format!("{value} is not a known value"),
     })
 }
 

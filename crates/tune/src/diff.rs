@@ -21,7 +21,7 @@ pub struct Diff {
     pub differences: Vec<Difference>,
     /// Number of settings that are equal.
     pub same: usize,
-    /// Number of other locations whose values differ. They store no known setting.
+    /// Number of locations that store no known setting and whose values differ.
     pub others: usize,
 }
 

@@ -150,8 +150,8 @@ pub struct Origin {
     pub at: At,
 }
 
-/// A position in an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A position in an input. Later positions in the same input are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum At {
     /// Line of text, counted from 1.
     Line(u32),

@@ -29,8 +29,7 @@ pub struct Image {
 pub struct Version(pub [u16; 4]);
 
 impl Version {
-    /// Returns the third number of the version. For a file that is part of Windows, it is the build of
-    /// Windows.
+    /// Returns the third number of the version. In files of Windows, this number is the build of Windows.
     pub fn build(self) -> u32 {
         self.0[2].into()
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A machine. If a decision depends on an unknown field, it remains undecided.
+/// A machine. A decision that depends on an unknown field remains undecided.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// Computer name that an input states.

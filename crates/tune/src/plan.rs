@@ -47,6 +47,13 @@ pub struct Change {
     pub has_effect: Option<bool>,
 }
 
+impl Change {
+    /// Returns true if the setting already has the new value.
+    pub fn is_done(&self) -> bool {
+        self.from == self.to
+    }
+}
+
 /// Reason why a change cannot be planned.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -101,7 +108,7 @@ pub enum PlanError {
     /// No command can restore the current value.
     #[error(
         "cannot plan the undo of {place}: no command accepts its current value {found}; give --from with the \
-         PowerShell output as JSON (ConvertTo-Json), because JSON is not translated"
+         PowerShell output as JSON (ConvertTo-Json), which is the same in all languages"
     )]
     NotUndoable {
         /// Place of the setting.
@@ -126,7 +133,7 @@ pub enum PlanError {
 
 impl Plan {
     /// Plans the requested changes from the current values in the inputs. A change may lower protection only
-    /// if `accepted` contains the name of the setting.
+    /// if `accepted` contains the name or id of the setting.
     ///
     /// # Errors
     /// Returns an error if a setting or value is invalid, or if a change cannot be undone or lowers
@@ -272,8 +279,9 @@ fn setting(name: &str) -> Result<&'static Setting, PlanError> {
     }
 }
 
-/// Returns the place to change. It is the first place of the setting that the inputs contain. If the inputs
-/// contain none, it is the first place of the setting.
+/// Returns the place to change. If the request selects an object, such as an adapter, returns the place of this object.
+/// Otherwise, returns the place of the setting that the inputs contain. If the inputs contain no place of the setting,
+/// returns the first place that a plan can write to.
 fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Place, PlanError> {
     let writable = || {
         setting
@@ -334,7 +342,8 @@ fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Pl
 }
 
 /// Returns the name that distinguishes a place from other places of the same setting: the placeholder
-/// part of a registry key, the object of a command, or `ac` or `dc` of a power scheme.
+/// part of a registry key, the object of a command, or `ac` or `dc` of a power scheme. If there are several schemes,
+/// the GUID of the scheme precedes `ac` or `dc`.
 fn part(pattern: &PlacePattern, place: &Place, has_several_schemes: bool) -> Option<String> {
     match place {
         Place::Registry { key, .. } => {
@@ -430,7 +439,8 @@ fn in_known_entry(place: Place, states: &States<'_>) -> Place {
     }
 }
 
-/// Converts a requested value to the registry type of the setting.
+/// Converts a requested value to the form that its place stores: the registry type of the setting, the text
+/// of a boot element, or the word or number that a command accepts.
 fn value(setting: &Setting, name: &str, place: &Place, text: &str) -> Result<Value, PlanError> {
     let refused = |why: String| PlanError::Value {
         name: name.to_owned(),

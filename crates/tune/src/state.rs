@@ -16,7 +16,7 @@ pub enum State {
     Set(Found),
     /// An input lists all values of the key or boot entry, and this value is not among them.
     Absent,
-    /// No input mentions the place or would list its value.
+    /// No input contains the place, and no input lists all values of its key or boot entry.
     Unknown,
 }
 
@@ -61,8 +61,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Places with their histories, in the order in which the inputs first mention them. An export may have a
-/// million values. So this index contains only references to the inputs.
+/// Places with their histories, in the order in which the inputs first mention them. An export may have a million
+/// values, so this index contains only references to the inputs.
 pub(crate) struct States<'a> {
     places: IndexMap<&'a Place, History<'a>>,
     /// Registry keys whose values an input lists completely.
@@ -160,11 +160,12 @@ impl<'a> States<'a> {
 }
 
 /// Removes the values below the registry keys that an input deletes. Keeps the values that this input itself
-/// sets, because the input sets them after the deletion.
+/// sets after the deletion.
 fn delete_keys<'a>(input: &'a Input, places: &mut IndexMap<&'a Place, History<'a>>) {
     let mut deleted = HashMap::new();
     for (key, origin) in &input.deleted_keys {
-        deleted.entry(key.as_str().to_lowercase()).or_insert(origin);
+        // If the input deletes a key twice, only the last deletion counts.
+        deleted.insert(key.as_str().to_lowercase(), origin);
     }
     if deleted.is_empty() {
         return;
@@ -175,10 +176,12 @@ fn delete_keys<'a>(input: &'a Input, places: &mut IndexMap<&'a Place, History<'a
         };
         let key = key.as_str().to_lowercase();
         let ends = key.match_indices('\\').map(|(at, _)| at).chain([key.len()]);
-        let Some(origin) = ends.filter_map(|end| deleted.get(&key[..end])).next() else {
+        let deletions = ends.filter_map(|end| deleted.get(&key[..end]).copied());
+        let Some(origin) = deletions.max_by_key(|origin| origin.at) else {
             continue;
         };
-        if history.last.origin.source != origin.source {
+        let last = history.last.origin;
+        if last.source != origin.source || last.at < origin.at {
             history.push(Said {
                 value: None,
                 origin,

@@ -35,7 +35,8 @@ fn ids_are_unique_and_every_setting_has_sources() {
         }
         let is_fact = setting.types == [Type::Fact];
         assert_eq!(setting.places.is_empty(), is_fact, "{id}");
-        // The last default applies if no earlier default does.
+        // The last default must apply to all editions. The only exception is a setting with two defaults, such as one
+        // for clients and one for servers.
         let kinds = |at: usize| setting.defaults[at].when.on.len();
         let last = setting.defaults.len() - 1;
         assert!(kinds(last) == 0 || last == 1, "{id}");

@@ -1,10 +1,11 @@
-//! Call trees: weighted stacks, merged where they have the same first frames.
+//! Call trees: weighted stacks as paths from a root. Paths that begin with the same frames share nodes. A path
+//! begins with the innermost or the outermost frame of its stack.
 
 /// Stacks by id: lists of frame ids, the innermost frame first.
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks<'a> {
-    /// Start of each stack in `frames`, followed by the end of the last stack. A stack whose bounds are out
-    /// of order or beyond `frames` has no frames.
+    /// For each stack, the index of its first frame in `frames`. The last entry is the end of the last stack. If the
+    /// two bounds of a stack are out of order or beyond `frames`, the stack has no frames.
     pub offsets: &'a [u32],
     /// Frames of all stacks, concatenated.
     pub frames: &'a [u32],
@@ -22,7 +23,7 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Tree of stacks. Stacks with the same first frames share the nodes of these frames.
+/// Tree of stacks. Each stack is a path from the root. Paths that begin with the same frames share nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTree {
     /// Nodes in depth-first order: a node comes before its descendants, and siblings are sorted by frame id.
@@ -44,12 +45,12 @@ pub struct CallNode {
     pub total_weight: i64,
 }
 
-/// Path from the root of the tree downwards, with a weight of at least 0.
+/// Path from the root of the tree to a node. Its weight is at least 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path<'a> {
     /// Frames in the order of the stack, the innermost first.
     pub(crate) frames: &'a [u32],
-    /// True if the path starts with the last frame of `frames`.
+    /// True if the path starts with the last frame of `frames`, which is the outermost frame.
     pub(crate) reversed: bool,
     pub(crate) weight: i64,
 }
@@ -74,7 +75,7 @@ impl CallTree {
             self_weight: 0,
             total_weight: 0,
         }];
-        // Indices of the nodes of the previous path, from the root.
+        // Indexes of the nodes on the previous path, from the root downwards.
         let mut open = vec![0];
         for path in &paths {
             let common = open[1..]

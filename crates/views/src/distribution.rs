@@ -1,8 +1,7 @@
 //! Exact quantiles of weighted values, for data that fits in memory.
 
-/// Maximum number of values of a distribution in `plus`. `plus` adds each value of one distribution to each
-/// value of the other. If a distribution has more values, this number of quantiles represents the
-/// distribution.
+/// Maximum number of values of each distribution in `plus`. `plus` adds each value of one distribution to each value
+/// of the other. If a distribution has more values, 1,000 quantiles represent it.
 const STEPS: u64 = 1_000;
 
 /// Weighted values in ascending order. Quantiles are exact. They use the nearest-rank method.
@@ -47,8 +46,8 @@ impl Distribution {
         self.values.get(place).map(|(value, _)| *value)
     }
 
-    /// Returns the distribution of the sum of two independent values. If a distribution has more than 1,000
-    /// different values, 1,000 quantiles represent the distribution.
+    /// Returns the distribution of the sum of two independent values. If a distribution has more than 1,000 different
+    /// values or more than 2^24 values in total, 1,000 quantiles represent it.
     pub fn plus(&self, other: &Self) -> Self {
         let (a, b) = (self.steps(), other.steps());
         let sums = a.iter().flat_map(|(a, count)| {
@@ -58,8 +57,8 @@ impl Distribution {
         Self::new(sums.collect())
     }
 
-    /// Returns the values with their counts. If there are more than 1,000 values, or if the product of counts
-    /// could overflow, returns 1,000 quantiles instead.
+    /// Returns the values with their counts. Returns 1,000 quantiles instead if there are more than 1,000 values, or
+    /// if the counts are so large that products of two counts could overflow.
     fn steps(&self) -> Vec<(i64, u64)> {
         let total = self.up_to.last().copied().unwrap_or(0);
         if self.values.len() as u64 <= STEPS && total <= 1 << 24 {
@@ -90,7 +89,7 @@ mod tests {
         SHARES.map(|share| distribution.quantile(share).expect("values"))
     }
 
-    /// For the values 1 to 1000, the value at a rank is the rank itself.
+    /// Tests the values 1 to 1000. For these values, the value at a rank is equal to the rank.
     #[test]
     fn quantiles_are_nearest_ranks() {
         let values = (1..=1_000).rev().map(|value| (value, 1)).collect();

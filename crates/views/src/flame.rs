@@ -6,7 +6,7 @@ use crate::{CallTree, Cancelled, NULL_ID, Rows, Stacks, TooLarge};
 /// Sums weights by stack and builds call trees from the sums.
 #[derive(Clone, Debug)]
 pub struct Flame {
-    /// Weights, indexed by stack id. The last weight is the weight of unknown stacks.
+    /// Sum of the weights for each stack id. The last entry is the sum for unknown stacks.
     weights: Vec<i64>,
 }
 
@@ -16,8 +16,8 @@ pub struct Flame {
 /// the frame. In both trees, the frame is the only child of the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Butterfly {
-    /// Tree of callers: below the frame are its callers, and below each caller are the callers of that
-    /// caller. The own weight of a node is the weight of the stacks that start at this node.
+    /// Tree of callers: below the frame are its callers, and below each caller are the callers of that caller. The
+    /// self weight of a node is the weight of the stacks whose outermost frame is this node.
     pub callers: CallTree,
     /// Tree of callees: below the frame are its callees.
     pub callees: CallTree,
@@ -67,7 +67,7 @@ impl Flame {
         }
     }
 
-    /// Returns the tree of all stacks, with callers above callees.
+    /// Returns the tree of all stacks. The outermost callers are the children of the root.
     pub fn finish(&self, stacks: &Stacks<'_>) -> CallTree {
         let paths = self.weighted(stacks).map(|(frames, weight)| Path {
             frames,

@@ -7,7 +7,7 @@ use crate::{Bounds, Cancelled, Rows, TimeBuckets, TooLarge};
 pub struct HeatMap {
     buckets: TimeBuckets,
     bounds: Bounds,
-    /// Counts, indexed by bucket and then by class.
+    /// Counts. The counts of a bucket are adjacent, in the order of the classes.
     counts: Vec<u64>,
 }
 
@@ -15,7 +15,7 @@ impl HeatMap {
     /// Creates a heat map without rows.
     ///
     /// # Errors
-    /// Returns an error if there are too many buckets × classes.
+    /// Returns an error if the product of the number of buckets and the number of classes is too large.
     pub fn new(buckets: TimeBuckets, bounds: Bounds) -> Result<HeatMap, TooLarge> {
         let cells = TooLarge::check(buckets.len(), bounds.classes())?;
         Ok(HeatMap {

@@ -7,7 +7,8 @@ use crate::{Bounds, Cancelled, Rows, TooLarge};
 pub struct Histogram {
     bounds: Bounds,
     ids: u32,
-    /// Counts, indexed by id and then by class. The unknown id comes after all other ids.
+    /// Counts. The counts of an id are adjacent, in the order of the classes. The unknown id comes after all other
+    /// ids.
     counts: Vec<u64>,
 }
 
@@ -15,7 +16,7 @@ impl Histogram {
     /// Creates a histogram without values, for ids below `ids`.
     ///
     /// # Errors
-    /// Returns an error if there are too many ids × classes.
+    /// Returns an error if the product of the number of ids and the number of classes is too large.
     pub fn new(bounds: Bounds, ids: u32) -> Result<Histogram, TooLarge> {
         let cells = TooLarge::check(ids as usize + 1, bounds.classes())?;
         Ok(Histogram {

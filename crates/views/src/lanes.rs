@@ -2,21 +2,21 @@
 
 use crate::NULL_ID;
 
-/// Ids that one series of a timeline contains.
+/// Content of one series of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// One id.
     Id(u32),
-    /// All known ids without a separate series.
+    /// All known ids that have no separate series.
     Other,
     /// Rows with an unknown id.
     Unknown,
 }
 
-/// Assignment of ids to lanes.
+/// Assignment of ids to lanes. A lane is the content of one series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lanes {
-    /// Index in `lanes` for each id. The last entry is for the unknown id.
+    /// Index in `lanes` of each id's lane. The last entry is for the unknown id.
     lane_of: Vec<u32>,
     lanes: Vec<Lane>,
 }

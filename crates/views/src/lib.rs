@@ -1,8 +1,8 @@
 //! Aggregation kernels over plain slices, for graphs and pivot tables.
 //!
-//! The rows of a trace are sorted by time. The things by which rows are grouped (processes, threads, CPUs,
-//! modules, stacks) have small dense ids. Therefore a kernel computes `sums[id] += value` over columns that
-//! are given as slices. It needs no hash maps, tables or queries.
+//! Rows of a trace are sorted by time. They are grouped by processes, threads, CPUs, modules or stacks, which have
+//! small dense ids. Therefore a kernel can compute `sums[id] += value` over columns that are slices. It needs no hash
+//! maps, tables or queries.
 //!
 //! | kernel | result |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | [`HeatMap`], [`Histogram`] | distribution of values, over time or per id |
 //! | [`Percentiles`] | percentiles in bounded memory |
 //!
-//! A kernel is created once, gets chunks of rows by `add` and returns its result by `finish`. [`Rows`] selects
-//! the rows of a chunk, and has the flag that cancels a long pass. `merge` combines the kernels of two threads.
+//! A kernel is created once, receives chunks of rows by `add`, and returns its result by `finish`. [`Rows`] selects
+//! the rows of a chunk. It also has the flag that cancels a long pass. `merge` adds the data of another kernel, so
+//! several threads can each fill a separate kernel.
 //!
 //! ```
 //! use views::{Lanes, Rows, TimeBuckets, TimeRange, Timeline};
@@ -34,7 +35,8 @@
 //!   ids. A sorted column starts with its unknown times, and no time range contains them. Sums ignore
 //!   unknown measures. Unknown ids form a separate group.
 //! - **An id at or above the declared bound** counts as unknown.
-//! - **Sums** are exact internally and saturate when they are read.
+//! - **Sums** never overflow. A [`Summary`] is exact internally, and saturates when it is read. The weights of
+//!   stacks saturate when they are added.
 //! - **Intervals** are half open, `start..end`. An interval that ends before it starts, or whose start
 //!   or end is unknown, is ignored.
 //! - **No column value causes a panic.** Wrongly sorted columns only give wrong results. Mistakes of

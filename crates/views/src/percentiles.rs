@@ -23,7 +23,7 @@ enum Values<const BITS: u32> {
     Classes(Classes<BITS>),
 }
 
-/// Number of values in each class of magnitude, with the minimum and maximum of the values.
+/// Number of values in each class of magnitudes, and the minimum and the maximum of all values.
 #[derive(Clone, Debug)]
 struct Classes<const BITS: u32> {
     count: u64,

@@ -7,9 +7,8 @@ use crate::{Cancelled, NULL, Percentiles, Rows, Summary, TooLarge};
 pub struct PivotSpec {
     /// Number of ids of each key column, outermost first.
     pub bounds: Vec<u32>,
-    /// Ids of the opened groups, outermost first. `None` is the unknown id. Only rows in all opened groups
-    /// count. The key column after the path groups these rows. If the path is empty, this is the first key
-    /// column.
+    /// Ids of the opened groups, outermost first. `None` is the unknown id. Only rows in all opened groups count. The
+    /// key column after the path groups these rows. If the path is empty, the first key column groups the rows.
     pub path: Vec<Option<u32>>,
     /// Number of measure columns.
     pub measures: usize,
@@ -23,9 +22,9 @@ pub struct Pivot {
     spec: PivotSpec,
     /// Number of ids of the key column that groups the rows. The unknown id forms one more group at the end.
     bound: u32,
-    /// Number of rows of each group that the summary of the first measure does not count: rows in which the
-    /// first measure is unknown. If there are no measures, these are all rows of the group. The number of all
-    /// rows is the sum of both counts. So no separate pass counts all rows.
+    /// Number of rows of each group in which the first measure is unknown. The summary of the first measure counts all
+    /// other rows. So the number of all rows is the sum of both counts, and no separate pass counts the rows. If there
+    /// are no measures, this is the number of all rows of the group.
     uncounted: Vec<u64>,
     /// Summaries, indexed by measure and then by group.
     summaries: Vec<Vec<Summary>>,
@@ -79,7 +78,7 @@ pub enum Aggregate {
 /// Value of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Number {
-    /// Value of every aggregate except the mean.
+    /// Value of an aggregate other than the mean.
     Integer(i64),
     /// Value of the mean.
     Real(f64),
@@ -89,10 +88,10 @@ impl Pivot {
     /// Creates a pivot without rows.
     ///
     /// # Errors
-    /// Returns an error if there are too many ids × measures.
+    /// Returns an error if the product of the number of ids and the number of measures is too large.
     ///
     /// # Panics
-    /// Panics if the path is as long as the list of key columns, because no column is left to group by.
+    /// Panics if the path is as long as the list of key columns. No column then remains to group by.
     pub fn new(spec: PivotSpec) -> Result<Pivot, TooLarge> {
         let bound = spec.bounds[spec.path.len()];
         let groups = bound as usize + 1;
@@ -131,8 +130,8 @@ impl Pivot {
         let bound = self.bound;
         let group = |id: &u32| (*id).min(bound) as usize;
         rows.each_run(|run| {
-            // Each measure is added in a separate loop, because the ids of a run stay in the cache and each
-            // loop is simple.
+            // Each measure is added in a separate loop. The ids of a run of rows stay in the cache, and each loop is
+            // simple.
             let ids = &keys[run.clone()];
             if measures.is_empty() {
                 ids.iter().for_each(|id| self.uncounted[group(id)] += 1);

@@ -45,7 +45,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Makes passes over the rows stop once the flag is set.
+    /// Sets the flag that cancels passes over the rows. A pass stops soon after the flag becomes true.
     #[must_use]
     pub fn until(self, flag: &'a AtomicBool) -> Rows<'a> {
         Rows {
@@ -117,7 +117,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Returns an error if the flag is set.
+    /// Returns an error if the cancel flag is set.
     pub(crate) fn check(&self) -> Result<(), Cancelled> {
         match self.cancel {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(Cancelled),

@@ -76,9 +76,8 @@ impl TimeBuckets {
     }
 }
 
-/// Search for the buckets of times. A cursor keeps the last bucket, because a division for each of many
-/// millions of rows would take most of the time. The search is fastest if consecutive times are in the same
-/// bucket.
+/// Finder of the buckets of times. It keeps the last found bucket, because a division for each of many millions of
+/// rows would take most of the time. It is fastest if consecutive times are in the same bucket.
 pub(crate) struct Cursor<'a> {
     buckets: &'a TimeBuckets,
     index: usize,

@@ -8,12 +8,12 @@ use crate::{Cancelled, Intervals, Lane, Lanes, Rows, Summary, TimeBuckets, TooLa
 pub struct Timeline {
     buckets: TimeBuckets,
     lanes: Lanes,
-    /// Summaries, indexed by bucket and then by lane. Because times are in order, the cells of the current
-    /// bucket stay in the L1 cache.
+    /// Summaries. The cells of a bucket are adjacent, in the order of the lanes. Because times are in order, the
+    /// cells of the current bucket stay in the L1 cache.
     cells: Vec<Summary>,
-    /// For each cell, a difference. It is the number of intervals that cover the cell's bucket completely,
-    /// minus the number of intervals that cover the previous bucket completely. Because only differences are
-    /// stored, adding an interval takes the same time for any number of buckets.
+    /// Difference for each cell: the number of intervals that cover the cell's bucket completely, minus the same
+    /// number for the previous bucket. Because only differences are stored, adding an interval takes the same time
+    /// for any number of buckets.
     covers: Vec<i64>,
 }
 
@@ -32,7 +32,7 @@ impl Timeline {
     /// Creates an empty timeline.
     ///
     /// # Errors
-    /// Returns an error if there are too many buckets × lanes.
+    /// Returns an error if the product of the number of buckets and the number of lanes is too large.
     pub fn new(buckets: TimeBuckets, lanes: Lanes) -> Result<Timeline, TooLarge> {
         let cells = TooLarge::check(buckets.len(), lanes.list().len())?;
         Ok(Timeline {
@@ -66,8 +66,7 @@ impl Timeline {
                     run.start += 1;
                     continue;
                 };
-                // One inner loop adds all consecutive rows of a bucket, so it need not look up the bucket of
-                // each row.
+                // One inner loop adds all consecutive rows of a bucket, so the bucket is looked up only once.
                 let end = run.start + cursor.leading(&times[run.clone()]);
                 let cells = &mut self.cells[bucket * width..][..width];
                 for (id, value) in ids[run.start..end].iter().zip(&values[run.start..end]) {
@@ -78,12 +77,12 @@ impl Timeline {
         })
     }
 
-    /// Adds rows that have a start and an end. The duration of an interval is split exactly among the buckets
-    /// that it covers. The count of a bucket is the number of intervals that overlap the bucket. The minimum
-    /// and maximum of a bucket are the durations that single intervals cover within the bucket. An interval
-    /// of length 0 counts with the value 0 in the bucket of its start.
+    /// Adds rows that have a start and an end. The duration of an interval is split exactly among the buckets that it
+    /// covers. The count of a bucket is the number of intervals that overlap the bucket. The minimum and the maximum of
+    /// a bucket refer to the durations of single intervals within the bucket. An interval of length 0 counts with the
+    /// value 0 in the bucket of its start.
     ///
-    /// The rows must include all intervals that overlap the range, not only those that start in it.
+    /// The rows must include all intervals that overlap the range, even if they start before the range.
     ///
     /// # Errors
     /// Returns an error if the pass is cancelled.
@@ -158,8 +157,8 @@ impl Timeline {
         }
     }
 
-    /// Returns the series of all lanes that have values. Lanes of single ids come first, sorted by descending
-    /// sum and then by id. The lane of all other ids follows, then the lane of unknown ids.
+    /// Returns the series of all lanes that have values. Lanes with a single id come first, sorted by descending sum
+    /// and then by id. The lane of all other ids follows. The lane of unknown ids comes last.
     pub fn finish(mut self) -> Vec<Series> {
         self.add_covered();
         let lanes = self.lanes.list();

@@ -24,8 +24,7 @@ pub fn closest<'n>(
     names.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns the known name of which `wrong` is most likely a misspelling. Returns `None` if no name is similar
-/// enough.
+/// Returns the known name that `wrong` most likely misspells. Returns `None` if no name is similar enough.
 pub fn closest_one<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let names = known.into_iter().map(|name| (likeness(wrong, name), name));
     let (likeness, name) = names.max_by(|one, other| by_likeness(other, one))?;

@@ -1,7 +1,7 @@
 //! Parser of durations and sizes that users type.
 
-/// Unit of a number that is given without a unit. The value of the variant is the power of ten that converts
-/// the number to nanoseconds.
+/// Unit of a number that is given without a unit. The value of a variant is the exponent of the power of ten that
+/// converts the number to nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultUnit {
     /// 1.5 means 1.5 µs.

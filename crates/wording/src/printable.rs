@@ -13,10 +13,9 @@ pub struct Printable<'a>(pub &'a str);
 impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
-            if is_harmless(c) {
-                f.write_char(c)?;
-            } else {
-                write!(f, "{}", c.escape_default())?;
+            match is_harmless(c) {
+                true => f.write_char(c)?,
+                false => write!(f, "{}", c.escape_default())?,
             }
         }
         Ok(())
@@ -62,7 +61,7 @@ impl fmt::Display for MarkdownCode<'_> {
         // the text.
         let runs = text.split(|c| c != '`').map(str::len);
         let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
-        // Readers remove one blank from each side.
+        // Readers of Markdown remove one blank from each side of the text.
         let touches = |c| matches!(c, '`' | ' ');
         let blank = match text.is_empty() || text.starts_with(touches) || text.ends_with(touches) {
             true => " ",
@@ -108,7 +107,7 @@ impl<W: Write> JsonText<W> {
     }
 
     fn write_text(&mut self, text: &str) -> io::Result<()> {
-        // Blanks and line breaks of JSON are outside of its texts.
+        // In JSON, raw line breaks and tabs occur only between values. They do no harm there.
         let is_harmful = |c: char| !matches!(c, '\n' | '\r' | '\t') && !is_harmless(c);
         let mut rest = text;
         while let Some(at) = rest.find(is_harmful) {
@@ -150,12 +149,27 @@ impl<W: Write> Write for JsonText<W> {
     }
 }
 
-/// Returns false for characters that are invisible or change the text around them. These are control
-/// characters, format characters (such as changes of the writing direction), private-use characters, and
-/// separators except the blank.
-fn is_harmless(c: char) -> bool {
+/// Returns false for characters that are invisible or change the text around them:
+///
+/// * control characters
+/// * format characters, such as changes of the writing direction
+/// * private-use characters
+/// * separators except the blank
+/// * characters that programs do not draw: variation selectors, tags, fillers. They have the property
+///   `Default_Ignorable_Code_Point` of Unicode: <https://www.unicode.org/Public/17.0.0/ucd/DerivedCoreProperties.txt>.
+/// * the blank pattern of Braille, which looks like a blank
+pub(crate) fn is_harmless(c: char) -> bool {
     match c {
         ' '..='~' => true,
+        '\u{34f}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{ffa0}'
+        | '\u{e0000}'..='\u{e0fff}' => false,
         _ => !matches!(
             c.general_category(),
             GeneralCategory::Control
@@ -185,6 +199,35 @@ mod tests {
         assert_eq!(Printable("Zoë 𝒳 日本.exe").to_string(), "Zoë 𝒳 日本.exe");
     }
 
+    /// Tests the ranges of the property `Default_Ignorable_Code_Point` of Unicode 17.
+    #[test]
+    fn characters_that_are_not_drawn_are_escaped() {
+        for range in [
+            0xAD..=0xAD,
+            0x34F..=0x34F,
+            0x61C..=0x61C,
+            0x115F..=0x1160,
+            0x17B4..=0x17B5,
+            0x180B..=0x180F,
+            0x200B..=0x200F,
+            0x202A..=0x202E,
+            0x2060..=0x206F,
+            0x3164..=0x3164,
+            0xFE00..=0xFE0F,
+            0xFEFF..=0xFEFF,
+            0xFFA0..=0xFFA0,
+            0xFFF0..=0xFFF8,
+            0x1_BCA0..=0x1_BCA3,
+            0x1_D173..=0x1_D17A,
+            0xE_0000..=0xE_0FFF,
+        ] {
+            for c in range.filter_map(char::from_u32) {
+                let shown = Printable(c.encode_utf8(&mut [0; 4])).to_string();
+                assert_eq!(shown, format!("\\u{{{:x}}}", c as u32));
+            }
+        }
+    }
+
     #[test]
     fn values_end_where_they_end() {
         assert_eq!(Quoted(r"C:\Windows").to_string(), r"C:\Windows");
@@ -209,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_code_span_has_the_whole_text() {
-        // Examples of the specification of CommonMark.
+        // These examples are from the specification of CommonMark.
         assert_eq!(read_code_span("`` foo ` bar ``").unwrap(), "foo ` bar");
         assert_eq!(read_code_span("` `` `").unwrap(), "``");
         assert_eq!(read_code_span("`foo`bar`"), None);

@@ -1,4 +1,4 @@
-//! `laglab cpudisk`: use of CPUs and disks by process over time.
+//! `laglab cpudisk`: CPU time and disk requests of each process, by time interval.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -46,7 +46,7 @@ struct Used {
     writes: u64,
     written_bytes: u64,
     requests: u64,
-    /// Service time of the requests whose service time is known. `None` if it is unknown for all requests.
+    /// Sum of the known service times of the requests, in nanoseconds. `None` if no service time is known.
     service_ns: Option<i64>,
 }
 
@@ -69,7 +69,8 @@ impl Used {
         }
     }
 
-    /// Returns the service time of the requests whose service time is known.
+    /// Returns the sum of the known service times in nanoseconds: 0 if there are no requests, `None` if no service
+    /// time is known.
     fn service_ns(&self) -> Option<i64> {
         match self.requests {
             0 => Some(0),
@@ -179,7 +180,7 @@ impl Report for CpuDisk {
         // If one of the two tables is missing, the report shows only the other table and a warning.
         for (has, table) in [(has_runs, Table::CpuRuns), (has_disk_io, Table::DiskIo)] {
             if !has {
-                out.warn(missing_rows(table));
+                out.warn(missing_rows(table, trace.tables.store().is_linux()));
             }
         }
         if let Some(warning) = left_out(without_service, requests, "DiskSvcTime") {

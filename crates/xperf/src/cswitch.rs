@@ -1,4 +1,5 @@
-//! `laglab cswitch`: context switches, with the ready time of each run.
+//! `laglab cswitch`: context switches. A run is the time during which a thread stays on a CPU, from one switch to the
+//! next. Each switch starts a run and has the columns of this run, such as the ready time before it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{CpuRunsView, Table};
@@ -8,7 +9,7 @@ use crate::scheduling_names::{state, swapable, wait_reason};
 use crate::writer::{Column, Layout, Value};
 use crate::{Error, Recording, Report, Writer, percent};
 
-/// Columns of xperf in its order, followed by columns of the run that the switch starts.
+/// Columns of xperf in xperf's order, followed by columns of the run that the switch starts.
 static SWITCHES: Layout = Layout {
     name: "cswitch",
     labelled: true,
@@ -96,7 +97,7 @@ pub enum Whose {
     Thread,
 }
 
-/// End of the previous run on a CPU. Columns of the old thread show these values.
+/// Values of the run that a switch ends. The columns of the old thread show these values.
 #[derive(Clone, Copy)]
 struct Ended {
     end_ns: i64,
@@ -159,7 +160,8 @@ impl CSwitch {
         let wanted = self.processes.wanted(&trace.names);
         let mut before: FxHashMap<u16, Ended> = FxHashMap::default();
         out.table(&SWITCHES)?;
-        // Runs are sorted by end, but selected by start. So any later chunk may contain selected runs.
+        // The table is sorted by the end of runs, but the runs are selected by their start. So any later chunk may
+        // contain selected runs.
         for batch in trace
             .tables
             .batches(&table, trace.range.start..i64::MAX, &COLUMNS)
@@ -243,7 +245,8 @@ impl CSwitch {
         Ok(())
     }
 
-    /// Writes sums by process or thread. Only the part of each run within the requested time range counts.
+    /// Writes sums by process or thread. If a run is only partly within the requested time range, only this part of
+    /// its CPU time counts.
     fn sums(&self, trace: &Recording, out: &mut Writer, whose: Whose) -> Result<(), Error> {
         #[derive(Default)]
         struct Sum {

@@ -90,7 +90,7 @@ pub struct DiskIo {
     pub processes: ProcessFilter,
 }
 
-/// Sums over requests. A request with an unknown time does not add to the sums of times.
+/// Sums over requests. A sum of times does not include requests whose time is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     count: u64,
@@ -125,8 +125,8 @@ impl Sum {
     }
 }
 
-/// Number of all requests, and numbers of requests that the sums of times do not include. A request is not
-/// included if its time is unknown.
+/// Number of all requests, and numbers of requests without a service time or a duration. The sums of times do not
+/// include requests whose time is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LeftOut {
     requests: u64,
@@ -152,8 +152,8 @@ impl LeftOut {
     }
 }
 
-/// Returns a warning if the time of at least one request is unknown. The sums of the column do not include
-/// such requests.
+/// Returns a warning if `count` is not 0. `count` of the `requests` requests have no time, so the sums in the column
+/// `column` do not include these requests.
 pub(crate) fn left_out(count: u64, requests: u64, column: &str) -> Option<String> {
     (count > 0).then(|| {
         format!(
@@ -164,12 +164,13 @@ pub(crate) fn left_out(count: u64, requests: u64, column: &str) -> Option<String
     })
 }
 
-/// Returns the kind of a request as a constant string; `unknown` if the trace does not have it.
+/// Returns the kind of a request as a constant string. Returns `unknown` if the trace does not contain the kind.
 fn kind(name: Option<&str>) -> &'static str {
     match name {
         Some("read") => "read",
         Some("write") => "write",
         Some("flush") => "flush",
+        Some("discard") => "discard",
         _ => "unknown",
     }
 }
@@ -194,8 +195,8 @@ impl Report for DiskIo {
 }
 
 impl DiskIo {
-    /// Calls `visit` for each row within the time range and the process filter. `columns` lists the columns
-    /// to read, in addition to time and process.
+    /// Calls `visit` for each row of `disk_io` that is within the time range and passes the process filter. Reads the
+    /// columns `columns`, the time and the process.
     fn visit(
         &self,
         trace: &Recording,
@@ -309,8 +310,8 @@ impl DiskIo {
             };
             let disk = view.disk[row];
             if !disks.contains_key(&disk) {
-                // This fails if the usage of all disks needs too much memory. A hostile trace can name any
-                // number of disks.
+                // A hostile trace can name any number of disks. This call fails if the data of all disks would need
+                // too much memory.
                 Intervals::new(trace.span(&[&table]), length, disks.len() + 1)?;
             }
             let usage = disks.entry(disk).or_insert_with(|| Usage::new(&intervals));
@@ -368,6 +369,7 @@ impl DiskIo {
                 "read" => "DiskRead",
                 "write" => "DiskWrite",
                 "flush" => "DiskFlush",
+                "discard" => "DiskDiscard",
                 _ => "DiskUnknown",
             };
             let values = [
@@ -382,9 +384,9 @@ impl DiskIo {
                 Value::number(view.size_bytes.get(row)),
                 Value::time(view.duration_ns.get(row)),
                 Value::Number(view.disk[row].into()),
-                Value::Hex(view.irp_flags[row].into()),
+                Value::hex(view.irp_flags.get(row).map(u64::from)),
                 Value::time(view.service_ns.get(row)),
-                Value::Number(view.priority[row].into()),
+                Value::number(view.priority.get(row)),
                 Value::hex(view.file_object.get(row)),
                 Value::quoted(view.path.get(row)),
                 Value::Word(kind),

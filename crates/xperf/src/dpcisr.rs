@@ -64,7 +64,8 @@ static DISTRIBUTION: Layout = Layout {
     ],
 };
 
-/// Upper bounds of the classes of CPU use in an interval, in percent. xperf has only the first two classes.
+/// Upper bounds of the classes of CPU use in an interval, in percent. The output of xperf has only the first two
+/// classes.
 const CLASSES: [i64; 7] = [1, 5, 10, 25, 50, 75, 100];
 
 /// Number of classes of durations in the histogram: up to 1 µs, 2 µs, 4 µs, ….
@@ -73,9 +74,9 @@ const POWERS: usize = 44;
 /// Options of `laglab dpcisr`. If no part of the report is chosen, the report has all parts.
 #[derive(Clone, Debug, Default)]
 pub struct DpcIsr {
-    /// True to show DPCs. Then interrupt service routines are left out, unless `isr` is true too.
+    /// True to show DPCs. If only `dpc` is true, interrupt service routines are left out.
     pub dpc: bool,
-    /// True to show interrupt service routines. Then DPCs are left out, unless `dpc` is true too.
+    /// True to show interrupt service routines. If only `isr` is true, DPCs are left out.
     pub isr: bool,
     /// True to show CPU use by module.
     pub summary: bool,
@@ -184,7 +185,7 @@ impl Sum {
     }
 }
 
-/// Time that DPCs and service routines used on each CPU, by interval.
+/// CPU time of DPCs and interrupt service routines by kind and CPU, in each interval.
 struct OverTime {
     intervals: Intervals,
     used: BTreeMap<(Kind, u16), Usage>,
@@ -303,7 +304,10 @@ impl DpcIsr {
             "duration_ns",
             "exclusive_ns",
             "image_row",
+            "name",
         ];
+        // Routines of Linux have names and no address.
+        let mut names: FxHashMap<u64, String> = FxHashMap::default();
         for batch in trace.tables.batches(&table, trace.range.clone(), &columns) {
             let batch = batch?;
             let view = InterruptsView::new(&batch)?;
@@ -315,14 +319,22 @@ impl DpcIsr {
                     continue;
                 }
                 if cpus.insert(cpu) {
-                    // The trace header does not list this CPU, so the data becomes larger. This call fails if
-                    // the data is then too large for memory.
+                    // The trace header does not list this CPU, so the CPU needs additional values. `OverTime::new` is
+                    // called only because it returns an error if the number of values is too large. Its result is not
+                    // used, because `add` makes the values of a CPU.
                     for length in [shown.interval, shown.bucket].into_iter().flatten() {
                         OverTime::new(span.clone(), length, cpus.len())?;
                     }
                 }
                 let image = view.image_row.get(row);
-                let routine = places.within(view.routine[row]);
+                let routine = match view.name.get(row) {
+                    Some(name) => {
+                        let number = view.routine[row];
+                        names.entry(number).or_insert_with(|| name.to_owned());
+                        number
+                    }
+                    None => places.within(view.routine[row]),
+                };
                 let exclusive = view.exclusive_ns.get(row);
                 let sum = sums.entry((kind, image, routine)).or_default();
                 sum.add(cpu, view.duration_ns.get(row), exclusive);
@@ -339,7 +351,8 @@ impl DpcIsr {
             .map(|kind| (kind, BTreeMap::new()))
             .collect();
         for ((kind, image, routine), sum) in &sums {
-            let place = places.name(*image, *routine);
+            let name = names.get(routine).filter(|_| image.is_none()).cloned();
+            let place = name.or_else(|| places.name(*image, *routine));
             by_module
                 .entry(*kind)
                 .or_default()

@@ -1,4 +1,4 @@
-//! `laglab focuschange`: the process in focus over time.
+//! `laglab focuschange`: the process that has the keyboard focus, over time.
 
 use tables::{FocusView, Table};
 
@@ -54,7 +54,7 @@ impl Report for FocusChange {
             for row in 0..view.len() {
                 let (start, end) = (view.start_ns[row], view.end_ns[row]);
                 let (process_row, id) = (view.process_row.get(row), view.process_id[row]);
-                // A focus that began before the range and ended within it counts, too.
+                // A focus that began before the time range and ended within it is shown too.
                 let within = start < trace.range.end && end >= trace.range.start;
                 if !within || !wanted.has(process_row, Some(id)) {
                     continue;

@@ -48,7 +48,8 @@ pub struct HardFault {
 #[derive(Default)]
 struct Sum {
     count: u64,
-    bytes: u64,
+    /// Number of bytes that were read. Unknown on Linux.
+    bytes: Option<u64>,
     duration_ns: Option<i64>,
     longest_ns: Option<i64>,
 }
@@ -91,17 +92,21 @@ impl Report for HardFault {
                         Value::Process(trace.names.process(process.0, process.1)),
                         Value::Number(view.thread_id[row].into()),
                         Value::Hex(view.address[row]),
-                        Value::count(view.offset_bytes[row]),
-                        Value::Number(view.size_bytes[row].into()),
+                        view.offset_bytes
+                            .get(row)
+                            .map_or(Value::Unknown, Value::count),
+                        Value::number(view.size_bytes.get(row)),
                         Value::time(duration),
-                        Value::Hex(view.file_object[row]),
+                        Value::hex(view.file_object.get(row)),
                     ];
                     out.row("HardFault", &values)?;
                     continue;
                 }
                 let sum = sums.entry(process).or_default();
                 sum.count += 1;
-                sum.bytes += u64::from(view.size_bytes[row]);
+                if let Some(bytes) = view.size_bytes.get(row) {
+                    sum.bytes = Some(sum.bytes.unwrap_or(0) + u64::from(bytes));
+                }
                 if let Some(duration) = duration {
                     let so_far = sum.duration_ns.unwrap_or(0);
                     sum.duration_ns = Some(so_far.saturating_add(duration));
@@ -119,7 +124,7 @@ impl Report for HardFault {
             let values = [
                 Value::Process(trace.names.process(row, id)),
                 Value::count(sum.count),
-                Value::count(sum.bytes),
+                sum.bytes.map_or(Value::Unknown, Value::count),
                 Value::time(sum.duration_ns),
                 Value::time(sum.longest_ns),
             ];

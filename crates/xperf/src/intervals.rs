@@ -1,11 +1,11 @@
-//! Time cut into intervals of equal length.
+//! Division of a time range into intervals of equal length.
 
 use std::ops::Range;
 
 use crate::Error;
 
-/// Maximum number of intervals, multiplied by the number of CPUs or disks with such intervals. It limits
-/// memory.
+/// Maximum product of the number of intervals and the number of CPUs or disks that have data for each interval. This
+/// product determines the memory.
 const MOST_CELLS: usize = 8_000_000;
 
 /// Intervals of equal length that cover a time range.
@@ -17,8 +17,8 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// Cuts the time range `span` into intervals. The last interval may be shorter. `lanes` is the number of
-    /// CPUs or disks with such intervals.
+    /// Divides the time range `span` into intervals. The last interval may be shorter. `lanes` is the number of CPUs
+    /// or disks that have data for each interval.
     ///
     /// # Errors
     /// Returns an error if there are too many intervals.
@@ -40,12 +40,12 @@ impl Intervals {
         self.count
     }
 
-    /// Returns the length of an interval. The last interval may be shorter.
+    /// Returns the length of an interval in nanoseconds. The last interval may be shorter.
     pub(crate) fn length(&self) -> i64 {
         self.length
     }
 
-    /// Returns start and end of an interval.
+    /// Returns the start and the end of an interval.
     pub(crate) fn bounds(&self, index: usize) -> Range<i64> {
         let start = self.span.start + index as i64 * self.length;
         start..start.saturating_add(self.length).min(self.span.end)
@@ -79,13 +79,13 @@ impl Intervals {
     }
 }
 
-/// Used time by interval. Adding a time range takes the same time for short and for long ranges.
+/// Sums of used time, by interval. Adding a time range takes the same time for short and for long ranges.
 #[derive(Clone, Debug)]
 pub(crate) struct Usage {
-    /// Used time by interval, without the used time in `grows`.
+    /// Used time in the first and in the last interval that a time range overlaps, in nanoseconds.
     used: Vec<i64>,
-    /// For each interval, the used time minus the used time of the previous interval. Only time ranges that
-    /// cover several intervals are included.
+    /// Used time in the intervals between the first and the last interval, stored as differences: each entry is the
+    /// used time of the interval minus the used time of the previous interval.
     grows: Vec<i64>,
 }
 
@@ -97,7 +97,8 @@ impl Usage {
         }
     }
 
-    /// Adds `used_ns`, spread evenly over a time range.
+    /// Adds `used_ns` nanoseconds. They are spread evenly over the time range. Only the part within the intervals
+    /// counts.
     pub(crate) fn add(&mut self, intervals: &Intervals, time_range: Range<i64>, used_ns: i64) {
         let inside = intervals.clip(time_range.clone());
         let Some(first) = intervals.at(inside.start) else {
@@ -120,7 +121,7 @@ impl Usage {
         self.grows[last] -= whole;
     }
 
-    /// Returns the used time of each interval.
+    /// Returns the used time in each interval, in nanoseconds.
     pub(crate) fn finish(&self) -> Vec<i64> {
         let running = self.grows.iter().scan(0i64, |sum, grows| {
             *sum += grows;

@@ -1,8 +1,8 @@
-//! Reports for scripts: the output of `xperf -a ACTION`, under the same names and with the same columns. CSV
-//! and JSON output has the columns of the tables instead.
+//! Reports for scripts. Each report has the name and the columns of an action of `xperf` (`xperf -a ACTION`). CSV and
+//! JSON output has the column names and units of the crate `tables` instead.
 //!
-//! Each report is a type with its options and its `write` function. Code that reports share is here and in
-//! `writer`. Reports read tables chunk by chunk.
+//! Each report is a type with its options and its `write` function. This module and `writer` contain the code that
+//! several reports use. Reports read tables chunk by chunk.
 
 mod cpudisk;
 mod cswitch;
@@ -46,7 +46,7 @@ pub use writer::{Format, Writer};
 
 /// Report with its options.
 pub trait Report {
-    /// Returns the tables that the report needs, in addition to processes and images.
+    /// Returns the tables that the report needs. The tables of processes and images are always available.
     fn tables(&self) -> Vec<Table>;
 
     /// Writes the report.
@@ -68,9 +68,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Returns the time range that is 100 % in percentages. It is the part of the requested range within the
-    /// trace. If the end of the trace is unknown or too early, the last row of `tables` is the end of the
-    /// trace.
+    /// Returns the time range to which percentages refer. It is the part of the requested range that lies within the
+    /// trace. If the header states no end of the trace, or an end before the last row of `tables`, the last row is the
+    /// end.
     fn span(&self, tables: &[&StoredTable]) -> Range<i64> {
         let chunks = tables.iter().flat_map(|table| table.chunks());
         let last_ns = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
@@ -85,9 +85,10 @@ impl Recording {
         start..self.range.end.clamp(start, end.max(start))
     }
 
-    /// Returns a warning if context switches contradict each other. A contradiction means that switches are
-    /// missing. The whole time between the two contradicting switches then counts for the thread that the
-    /// second switch takes off its CPU.
+    /// Returns a warning if context switches contradict each other. Two successive switches of a CPU contradict each
+    /// other if the second switch stops another thread than the thread that the first switch started. Switches between
+    /// them are then missing. The whole time between the two switches counts for the thread that the second switch
+    /// stops.
     ///
     /// # Errors
     /// Returns an error if the table of runs cannot be read.
@@ -125,8 +126,8 @@ impl Recording {
         Ok(self.tables.table(Table::Damages)?.rows() > 0)
     }
 
-    /// Returns the long runs that have too few samples, because switches within them are missing. Their
-    /// time does not count.
+    /// Returns the long runs that have too few samples. Switches within such runs are probably missing, so the CPU time
+    /// of these runs does not count. If no event of the trace is lost or damaged, returns no runs.
     fn doubtful_runs(&self) -> Result<DoubtfulRuns, Error> {
         if !self.is_damaged()? {
             return Ok(DoubtfulRuns::default());
@@ -138,7 +139,7 @@ impl Recording {
         Ok(DoubtfulRuns::read(self.tables.store(), options)?)
     }
 
-    /// Returns a warning if runs are left out because they have too few samples.
+    /// Returns a warning if the CPU time of some runs does not count, because they have too few samples.
     ///
     /// # Errors
     /// Returns an error if a table cannot be read.
@@ -160,14 +161,14 @@ impl Recording {
         }
         Ok((count > 0).then(|| {
             format!(
-                "{count} runs of 0.1 s or more have too few samples, because events are missing: their \
-                 {:.3} s of CPU time do not count",
+                "CPU times exclude {:.3} s in runs of 0.1 s or more that have too few samples, because events are \
+                 missing; number of these runs: {count}",
                 ns as f64 / 1e9
             )
         }))
     }
 
-    /// Returns the number of processors in the trace's header.
+    /// Returns the number of processors that the trace's header states.
     fn processors(&self) -> u16 {
         /// Maximum number of processors that Windows supports.
         const MOST: u32 = 2048;

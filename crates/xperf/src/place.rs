@@ -40,7 +40,7 @@ impl PlaceOptions {
         Ok(Places {
             trace,
             by: self.by,
-            symbols: Symbolication::new(&self.symbols, &trace.names.images)?,
+            symbols: Symbolication::new(&self.symbols, trace.tables.store(), &trace.names.images)?,
         })
     }
 }
@@ -51,8 +51,8 @@ impl Places<'_> {
         self.by
     }
 
-    /// Returns the key of an address's group within its image. If addresses are grouped by function, the key
-    /// is the address. If they are grouped by module, the key is 0.
+    /// Returns the part of an address that identifies its group within an image. If addresses are grouped by
+    /// function, this is the address itself. If they are grouped by module, this is 0.
     pub fn within(&self, address: u64) -> u64 {
         match self.by {
             By::Module => 0,
@@ -60,9 +60,9 @@ impl Places<'_> {
         }
     }
 
-    /// Returns the name of an address in the image with the given row: the module, or `module!function`.
-    /// Without symbols, the name of a function is `module+0x123`. If the image is unknown, the name of a function
-    /// is its address, and the module has no name.
+    /// Returns the name of an address: the module, or `module!function`. `image` is the row of the image that
+    /// contains the address. Without symbols, the name of a function is `module+0x123`. If the image is unknown, the
+    /// name of a function is its address, and the module has no name.
     pub fn name(&self, image: Option<u32>, address: u64) -> Option<String> {
         if self.by == By::Module {
             return self.trace.names.module(image).map(str::to_owned);

@@ -128,7 +128,7 @@ impl Row<'_> {
             && self.end().is_none_or(|end| end >= range.start)
     }
 
-    /// Returns true if this process was alive when `child` was created.
+    /// Returns true if this process was alive when `child` was created, so it can be the creator of `child`.
     fn could_create(&self, child: &Row<'_>) -> bool {
         match (self.start(), child.start()) {
             (Some(start), Some(child)) => {
@@ -141,7 +141,8 @@ impl Row<'_> {
     }
 }
 
-/// Returns the index of each row and its depth in the tree. Each process follows its creator.
+/// Returns the rows in the order of the tree, as indexes in `rows` with their depth. A process comes directly before
+/// the processes that it created.
 fn tree(rows: &[Row<'_>]) -> Vec<(usize, usize)> {
     let mut by_id: HashMap<u32, Vec<usize>> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
@@ -166,8 +167,8 @@ fn tree(rows: &[Row<'_>]) -> Vec<(usize, usize)> {
     }
     let mut order = Vec::with_capacity(rows.len());
     let mut seen = vec![false; rows.len()];
-    // A process that ended before the trace started may have an id that is in use again. So creators may form
-    // a cycle. No root reaches the processes of a cycle, so they become roots.
+    // A process id can be used again after its process ended. So the creators that the rows state may form a cycle. No
+    // root leads to the processes of a cycle, so a process of the cycle becomes a root.
     for root in roots.into_iter().chain(0..rows.len()) {
         let mut open = vec![(root, 0)];
         while let Some((at, depth)) = open.pop() {

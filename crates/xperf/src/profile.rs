@@ -75,7 +75,8 @@ impl Report for Profile {
         let places = self.places.places(trace)?;
         let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
         let mut sums: FxHashMap<(ProcessKey, Option<u32>, u64), Sum> = FxHashMap::default();
-        // If samples are lost, the next sample represents the time of all lost samples.
+        // After lost samples, the weight of the next sample includes the time of all lost samples. Such a weight is too
+        // large, so it is limited.
         let most_ns = match trace.is_damaged()? {
             true => MAX_WEIGHT_NS,
             false => i64::MAX,
@@ -106,7 +107,7 @@ impl Report for Profile {
                     false => (None, 0),
                     true => (view.image_row.get(row), places.within(view.address[row])),
                 };
-                // A row with count 0 is also one interrupt of the timer.
+                // If a row has the count 0, it is still one interrupt of the timer.
                 let samples = u64::from(view.count[row].max(1));
                 let sum = sums.entry((process, image, address)).or_default();
                 sum.add(samples, view.weight_ns.get(row).map(|ns| ns.min(most_ns)));

@@ -1,4 +1,4 @@
-//! `laglab readythread`: wakes of threads, with the waking thread and the wait that ended.
+//! `laglab readythread`: wakes of threads. Each row has the thread that caused the wake and the wait that ended.
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use crate::scheduling_names::{adjust_reason, wait_reason};
 use crate::writer::{Column, Layout, Value};
 use crate::{Error, Recording, Report, Writer};
 
-/// Columns of xperf in its order, followed by columns of the wait that ended.
+/// Columns of xperf in xperf's order, followed by columns of the wait that ended.
 static LAYOUT: Layout = Layout {
     name: "readythread",
     labelled: true,
@@ -114,7 +114,8 @@ struct Wait {
     reason: Option<u8>,
 }
 
-/// Last wait of each thread, as of the time of the last query. Runs are sorted by end.
+/// Reader that finds the last wait of a thread at a time. Each query must have a later time than the query before, or
+/// the same time, because the table of runs is read once, in the order of the runs' ends.
 struct SwitchedOut<'t> {
     tables: &'t TraceTables,
     runs: StoredTable,
@@ -138,15 +139,15 @@ impl<'t> SwitchedOut<'t> {
         })
     }
 
-    /// Returns the wait in which a thread is at the given time. Returns `None` if the thread is ready or was
-    /// not seen yet. The time must not be earlier than in the previous call.
+    /// Returns the wait of a thread that is in progress at `time_ns`. Returns `None` if the thread does not wait, or
+    /// if no earlier run of the thread ended. `time_ns` must not be earlier than in the previous call.
     fn wait(&mut self, thread_id: u32, time_ns: i64) -> Result<Option<Wait>, Error> {
         while self.advance(time_ns)? {}
         Ok(self.waits.get(&thread_id).copied().flatten())
     }
 
-    /// Processes the runs of one chunk that ended at `time_ns` or earlier. Returns true if all runs of the
-    /// chunk are processed.
+    /// Processes the runs of the current chunk that ended at `time_ns` or earlier. Returns true if all runs of the
+    /// chunk are processed, so the next chunk may have further runs to process.
     fn advance(&mut self, time_ns: i64) -> Result<bool, Error> {
         const WAITING: u8 = 5;
         const COLUMNS: [&str; 5] = [

@@ -1,4 +1,5 @@
-//! Names of thread states and wait reasons in the kernel (`KTHREAD_STATE`, `KWAIT_REASON`).
+//! Names of thread states and wait reasons of Windows' kernel (`KTHREAD_STATE`, `KWAIT_REASON`). For recordings of
+//! Linux, the crate `tables` has the names of wait reasons.
 
 use crate::writer::Value;
 
@@ -68,7 +69,10 @@ pub(crate) fn state(state: Option<u8>) -> Value<'static> {
 
 /// Returns the name of a wait reason, or its number if it has no name.
 pub(crate) fn wait_reason(reason: Option<u8>) -> Value<'static> {
-    name(&WAIT_REASONS, reason)
+    match reason.filter(|code| tables::linux_states::is_wait_reason(*code)) {
+        Some(code) => tables::wait_reason(code).map_or(Value::Unknown, Value::Word),
+        None => name(&WAIT_REASONS, reason),
+    }
 }
 
 /// Returns the name of a wait mode. The wait mode determines whether the stack of the waiting thread may be

@@ -98,7 +98,7 @@ impl Stacked {
                 ],
             ),
         };
-        NotRecorded(TableNeeds {
+        NotRecorded::Windows(TableNeeds {
             table: Table::Stacks.name(),
             rows,
             kinds,
@@ -107,7 +107,7 @@ impl Stacked {
     }
 }
 
-/// Stack of an event in a process.
+/// Stack with the process in which it occurred.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
     stack: u32,
@@ -115,16 +115,16 @@ struct Key {
     process_id: Option<u32>,
 }
 
-/// Number of events with a stack in a process, and the time of the first of these events. This time
-/// determines the loaded modules.
+/// Number of events with the same stack in the same process. Also has the time of the first of these events in
+/// nanoseconds, because the images that were loaded at this time resolve the addresses.
 #[derive(Clone, Copy)]
 struct Hits {
     count: u64,
     first_ns: i64,
 }
 
-/// Two numbers of events for a module or function: events whose stacks contain it, and events on whose stacks
-/// it is the innermost frame.
+/// Counts for one module or function. `inclusive` is the number of events whose stacks contain the module or function.
+/// `exclusive` is the number of events whose innermost frame is in the module or function.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     inclusive: u64,
@@ -144,7 +144,8 @@ impl Report for Stack {
 
         let mut frames = Frames::new(trace, self.places.places(trace)?);
         let mut sums: Vec<Sum> = Vec::new();
-        // Number of stacks with a call, by the ids of the calling and the called module or function.
+        // Number of stacks that contain a call. The key is the number of the calling and of the called module or
+        // function.
         let mut calls: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         let stacks = trace.tables.table(Table::Stacks)?;
         let (mut first, mut next) = (0u64, 0);
@@ -179,9 +180,9 @@ impl Report for Stack {
         }
         if without > 0 {
             out.warn(format!(
-                "{} of {} without a stack",
+                "{} of {} no stack",
                 grouped(without),
-                counted(without + all, "event is", "events are")
+                counted(without + all, "event has", "events have")
             ));
         }
         self.rows(out, &frames, &sums, &calls, all)?;
@@ -217,7 +218,8 @@ impl Stack {
             };
             hits.entry(key).or_insert(new).count += 1;
         };
-        // Runs are sorted by end but selected by start. So all later chunks may contain selected runs.
+        // The table is sorted by the end of runs, but the runs are selected by their start. So all later chunks may
+        // contain selected runs.
         let range = match self.event {
             Stacked::Cswitch => trace.range.start..i64::MAX,
             _ => trace.range.clone(),
@@ -284,7 +286,7 @@ impl Stack {
                 frames.name(*place as u32),
             )
         });
-        // Callers and callees of each module or function. Below, they are sorted by their number of stacks.
+        // Callers and callees of each module or function. The code below sorts them by number of stacks.
         let mut around: FxHashMap<u32, Vec<(&'static str, u32, u64)>> = FxHashMap::default();
         for ((caller, callee), hits) in calls {
             around

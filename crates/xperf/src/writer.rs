@@ -1,7 +1,7 @@
 //! Rows of a report as text in xperf's layout, as CSV, or as JSON lines.
 //!
-//! Text has xperf's headings and units: comma-separated fields, times in microseconds. CSV and JSON have the
-//! names and units of the columns of tables.
+//! Text has xperf's headings and units: comma-separated fields, times in microseconds. CSV and JSON have the names
+//! and units of the columns in the crate `tables`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum Format {
 pub struct Layout {
     /// Name of the table, printed in each JSON line.
     pub name: &'static str,
-    /// True if lines of text start with a label, as xperf's lines of events do.
+    /// True if each line of text starts with a label, as in the event lines of xperf.
     pub labelled: bool,
     /// Columns of the table, from left to right.
     pub columns: &'static [Column],
@@ -43,8 +43,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Creates a column for all formats. In text, the column is as wide as the heading. So the heading must
-    /// start with spaces if values are wider.
+    /// Creates a column for all formats. In text, the column has the width of its heading. If values are wider than
+    /// the name, the heading must start with spaces.
     pub const fn new(heading: &'static str, name: &'static str) -> Column {
         Column {
             heading: Some(heading),
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// Creates a column for text only. xperf has this column, but the tables do not.
+    /// Creates a column for text only. xperf has this column, but the crate `tables` does not.
     pub const fn text_only(heading: &'static str) -> Column {
         Column {
             heading: Some(heading),
@@ -79,7 +79,7 @@ impl Column {
         }
     }
 
-    /// Creates a column for CSV and JSON only. The tables have this column, but xperf does not.
+    /// Creates a column for CSV and JSON only. The crate `tables` has this column, but xperf does not.
     pub const fn data_only(name: &'static str) -> Column {
         Column {
             heading: None,
@@ -158,7 +158,7 @@ impl<'a> Value<'a> {
 pub struct Writer {
     out: Box<dyn Write + Send>,
     lines: Lines,
-    /// Buffers that parallel threads fill with lines.
+    /// Buffers of the parallel threads. Each thread adds its lines to one of them.
     parts: Vec<Lines>,
     warnings: Vec<String>,
 }
@@ -177,16 +177,16 @@ enum Sink {
     Csv(Box<csv::Writer<Vec<u8>>>),
 }
 
-/// Number of buffered bytes at which the buffer is written to the output.
+/// Size of the buffer for lines in bytes. When the buffer reaches this size, it is written to the output.
 const BYTES_AT_ONCE: usize = 1 << 16;
 
 /// Number of rows per task of a parallel thread.
 const ROWS_AT_ONCE: usize = 1 << 10;
 
-/// Width of the labels at the start of lines.
+/// Width of the labels at the start of lines, in characters.
 const LABEL_WIDTH: usize = 23;
 
-/// Width of process ids within their column.
+/// Width of process ids within their column, in characters.
 const ID_WIDTH: usize = 4;
 
 impl Writer {
@@ -210,7 +210,7 @@ impl Writer {
         &self.warnings
     }
 
-    /// Returns the output for a report with its own text layout. Returns `None` for CSV and JSON.
+    /// Returns the output, so that a report can write text in a separate layout. Returns `None` for CSV and JSON.
     pub fn page(&mut self) -> Option<&mut dyn Write> {
         match &mut self.lines.sink {
             Sink::Text(page) => Some(page),
@@ -238,8 +238,8 @@ impl Writer {
         }
     }
 
-    /// Writes a row for each of the numbers, in order. `make` adds the line of a row, or adds nothing.
-    /// Parallel threads call `make`.
+    /// Calls `make` for each number in `numbers`, in parallel threads. `make` adds the line of one row, or adds
+    /// nothing. Writes the lines in the order of the numbers.
     pub fn rows(
         &mut self,
         numbers: Range<usize>,
@@ -352,7 +352,7 @@ impl Lines {
         }
     }
 
-    /// Adds the line of a row, with one value per column.
+    /// Adds one row as a line, with one value per column.
     pub fn row<const N: usize>(&mut self, label: &str, values: &[Value<'_>; N]) -> io::Result<()> {
         let Some(layout) = self.layout else {
             return Ok(());
@@ -436,7 +436,7 @@ impl Value<'_> {
         }
     }
 
-    /// Adds the text of the value to a line, padded on the left to `width`.
+    /// Adds the text of the value to `line`, padded on the left to `width` characters.
     fn push_text(&self, line: &mut Vec<u8>, width: usize) {
         match *self {
             Value::Unknown => push_right(line, width, b"-"),
@@ -517,14 +517,14 @@ fn push_key(line: &mut Vec<u8>, name: &str, rest: &str) {
     line.extend_from_slice(b"\":");
 }
 
-/// Adds a separator to a line that starts at `start`. The first cell of a line gets no separator.
+/// Adds a separator to `line`, except before the first cell. The current row begins at the index `start`.
 fn separate(line: &mut Vec<u8>, start: usize) {
     if line.len() > start {
         line.extend_from_slice(b", ");
     }
 }
 
-/// Adds text, padded on the left to `width`.
+/// Adds `text`, padded on the left to `width` characters.
 fn push_right(line: &mut Vec<u8>, width: usize, text: &[u8]) {
     // Copying a fixed number of spaces is faster than filling the exact number.
     const BLANKS: [u8; 32] = [b' '; 32];
@@ -543,7 +543,7 @@ fn push_number(line: &mut Vec<u8>, number: i64) {
     line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Adds formatted text, padded on the left to `width`.
+/// Adds formatted text, padded on the left to `width` characters.
 fn push_display(line: &mut Vec<u8>, width: usize, text: fmt::Arguments<'_>) {
     // Writing to memory cannot fail.
     let start = line.len();

@@ -77,12 +77,18 @@ async function errorOf(response: Response): Promise<RequestError> {
 export const waiting: { since: number | null } = { since: null };
 let pending = 0;
 
-async function ask(path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+/** Maximum number of characters of a request that may outlive the page. Browsers limit these requests to 64 KiB. */
+const MAX_OUTLIVING = 20_000;
+
+/** Sends a request. If the page is closed, only a request that `outlives` it and is short enough continues. */
+async function ask(path: string, body?: unknown, signal?: AbortSignal, outlives = false): Promise<Response> {
   const init: RequestInit = { signal: signal ?? null };
   if (body !== undefined) {
     init.method = "POST";
     init.headers = { "content-type": "application/json" };
-    init.body = stringify(body);
+    const text = stringify(body);
+    init.body = text;
+    init.keepalive = outlives && text.length <= MAX_OUTLIVING;
   }
   let response: Response;
   try {
@@ -139,7 +145,7 @@ function releaseSlot(): void {
   else running -= 1;
 }
 
-/** Sends a request like `json`, but returns a cached answer if there is one. */
+/** Returns the cached answer of a request if there is one. Otherwise, sends the request like `json`. */
 async function cached<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const key = body === undefined ? path : `${path} ${JSON.stringify(body)}`;
   const known = answers.get(key);
@@ -179,6 +185,9 @@ export const api = {
   progress: (signal?: AbortSignal) => json<Progress>("progress", undefined, signal),
   presets: (signal?: AbortSignal) => json<OwnPreset[]>("presets", undefined, signal),
   savePresets: (presets: OwnPreset[]) => ask("presets", presets),
+  /** Returns a document that the page has kept under a name, or `null`. */
+  kept: (name: string) => json<unknown>(`kept/${name}`),
+  keep: (name: string, document: unknown) => ask(`kept/${name}`, document, undefined, true),
   tables: (trace: number, signal?: AbortSignal) => json<TableInfo[]>(`traces/${trace}/tables`, undefined, signal),
   builtIn: (trace: number, signal?: AbortSignal) => cached<Preset[]>(`traces/${trace}/presets`, undefined, signal),
   overview: (trace: number, signal?: AbortSignal) => json<Overview>(`traces/${trace}/overview`, undefined, signal),

@@ -31,12 +31,13 @@ before: Array<number>,
  */
 after: Array<number>,
 /**
- * Mean distance by which the durations of one side move to become those of the other (Wasserstein), in
- * nanoseconds. Equally many durations on both sides are assumed.
+ * Wasserstein distance of the two distributions, in nanoseconds: the mean distance by which durations of one side
+ * must be moved to get the distribution of the other side. The numbers of durations are scaled to be equal.
  */
 moved_ns: number,
 /**
- * Change of each quantile (shift function); empty if there are too few units of evidence.
+ * Changes of quantiles (shift function). Only quantiles that are positive in all units are included. Empty if
+ * there are too few units of evidence.
  */
 shifts: Array<QuantileShift>,
 /**
@@ -221,7 +222,7 @@ doubts: Array<string>, };
  */
 export type ComparedFlame = {
 /**
- * Code in which the CPUs were sampled.
+ * Kind of code that ran when the samples were taken.
  */
 code: SampledCode,
 /**
@@ -465,7 +466,7 @@ trace: string,
  */
 cpus: Array<CpuStrip>,
 /**
- * Number of CPUs that are left out. The least used CPUs are left out.
+ * Number of CPUs that are left out because there are too many. They are the least used CPUs.
  */
 omitted: number, };
 
@@ -490,7 +491,7 @@ how: string, };
 /**
  * State of a thread.
  */
-export type Doing = "running" | "ready" | "waiting" | "unknown";
+export type Doing = "running" | "ready" | "waiting" | "ended" | "unknown";
 
 /**
  * Runs that the findings leave out.
@@ -508,7 +509,7 @@ cpu_ns: number, };
 /**
  * Arrangement of the series of a timeline.
  */
-export type Drawn = "stacked" | "lines";
+export type Drawn = "stacked" | "lines" | "lanes";
 
 /**
  * Durations whose distribution is compared.
@@ -542,8 +543,8 @@ title: string,
  */
 query: string,
 /**
- * Selection of the rows that the page's view shows; `None` if the view shows the rows of the query. The
- * server sends the view of a finding's evidence separately, so this field is not serialized.
+ * Rows that the view of this evidence shows in the page of `laglab open`; `None` if the view shows the rows of
+ * the query. The server sends the view of a finding's evidence separately, so this field is not serialized.
  */
 view?: View | null,
 /**
@@ -590,10 +591,6 @@ theory: string,
  */
 severity: Severity,
 /**
- * Sentence that says what happened: who was delayed, for how long and when.
- */
-sentence: string,
-/**
  * Sentences that give the cause, the most important first.
  */
 why?: Array<string>,
@@ -632,7 +629,15 @@ doubts?: Array<string>,
 /**
  * Published sources of the facts that the finding uses.
  */
-sources: Array<Source>, };
+sources: Array<Source>,
+/**
+ * Sentence that says what happened: who was delayed, for how long and when.
+ */
+sentence: string,
+/**
+ * Parts of the sentence: words of this program, and names from the trace.
+ */
+parts: ({ words: string } | { name: string })[], };
 
 /**
  * Explanation of a trace for the page.
@@ -647,13 +652,14 @@ conclusion: string | null,
  */
 doubtful: Doubtful,
 /**
- * Time from the first to the last run of a thread on a CPU, in nanoseconds since the trace's
- * start.
+ * Time range from the start of the first run of a thread on a CPU to the end of the last run, in nanoseconds
+ * since the trace's start.
  */
 span: { start: number, end: number, },
 /**
- * Findings, the most important first. Findings in scope come before findings off topic. They
- * are then sorted by severity and by delay; short delays of programs in the background come last.
+ * Findings, the most important first. Findings in scope come before all others. Then findings are sorted by
+ * severity. Among findings of the same severity, the longest delay comes first, but short delays of programs in
+ * the background come last.
  */
 findings: Array<Finding>,
 /**
@@ -843,7 +849,7 @@ counts: Array<Array<number>>,
  */
 above: number,
 /**
- * Number of values that are smaller than all classes, which are usually zeros.
+ * Number of values that are smaller than all classes. They are usually zeros.
  */
 below: number,
 /**
@@ -974,7 +980,7 @@ counts: Array<number>,
  */
 above: number,
 /**
- * Number of values that are smaller than all classes, which are usually zeros.
+ * Number of values that are smaller than all classes. They are usually zeros.
  */
 below: number, };
 
@@ -999,7 +1005,8 @@ kind: Array<string>,
  */
 image: Array<number | null>,
 /**
- * Share of the entry's time in which any routine ran, from 0 to 1; 1 if the interrupts are exact.
+ * Share of the time from `start` to `end` in which interrupt routines ran, from 0 to 1. The share is 1 if the
+ * interrupts are exact.
  */
 busy: Array<number>, };
 
@@ -1012,7 +1019,7 @@ export type IntervalInfo = {
  */
 start: string,
 /**
- * Column with the nanosecond after the last one of a row.
+ * Column with the end of a row: the first nanosecond after it.
  */
 end: string, };
 
@@ -1076,13 +1083,13 @@ labels: LaneLabels,
  */
 wakes: Array<Wake>,
 /**
- * True if `runs` contains actual runs, limited to the time range. If false, each of its entries is one
- * pixel wide and shows the process that ran longest during this pixel.
+ * True if `runs` contains actual runs, cut to the time range. If false, each entry of `runs` is one pixel wide and
+ * shows the process that ran longest during this pixel.
  */
 exact: boolean,
 /**
- * True if `interrupts` contains actual interrupts, limited to the time range. If false, each of its
- * entries is one pixel wide and shows the kind of interrupt that ran longest during this pixel.
+ * True if `interrupts` contains actual interrupts, cut to the time range. If false, each entry of `interrupts` is
+ * one pixel wide and shows the kind of interrupt that ran longest during this pixel.
  */
 interrupts_exact: boolean,
 /**
@@ -1327,19 +1334,19 @@ export type Progress = { phase: string | null, done: number, of: number, };
  */
 export type QuantileShift = {
 /**
- * Share of the durations that do not exceed the quantile.
+ * Share of the durations that are at most as long as the quantile.
  */
 share: number,
 /**
- * Median of the quantile of the units before the change, in nanoseconds.
+ * Quantile before the change: the median over the units of evidence, in nanoseconds.
  */
 before_ns: number,
 /**
- * Median of the quantile of the units after the change, in nanoseconds.
+ * Quantile after the change: the median over the units of evidence, in nanoseconds.
  */
 after_ns: number,
 /**
- * Quantile after the change divided by the quantile before it.
+ * Quantile after the change divided by the quantile before the change.
  */
 ratio: number,
 /**
@@ -1545,12 +1552,13 @@ process: Array<number | null>,
  */
 thread: Array<number | null>,
 /**
- * Share of the entry's time in which the CPU ran any thread, from 0 to 1; 1 if the runs are exact.
+ * Share of the time from `start` to `end` in which the CPU ran threads other than idle threads, from 0 to 1. The
+ * share is 1 if the runs are exact.
  */
 busy: Array<number>, };
 
 /**
- * Code in which CPUs are sampled.
+ * Kind of code that runs on a CPU when a sample is taken.
  */
 export type SampledCode = "threads" | "dpcs" | "isrs";
 
@@ -1565,7 +1573,11 @@ sql: boolean,
 /**
  * True if the page compares the first trace with the second one.
  */
-comparison: boolean, traces: Array<TraceFacts>, };
+comparison: boolean,
+/**
+ * View with which the page starts: the content of the file of `--view`; `None` if the user named none.
+ */
+view: unknown, traces: Array<TraceFacts>, };
 
 /**
  * Importance of a finding.
@@ -1692,7 +1704,8 @@ at_ns: number,
  */
 kind: Doing,
 /**
- * Run of the thread at the moment. If the thread was not running, it is the thread's next run.
+ * Run of the thread at the moment. If the thread was not running, it is the thread's next run. It is `None` if the
+ * thread does not run again before the trace ends.
  */
 run: Ran | null,
 /**
@@ -1708,9 +1721,18 @@ theories: Array<Verdict>,
  */
 findings: Array<Finding>,
 /**
- * Chain of events that led to the run, the latest first.
+ * Chain of events that led to the run or, if there is no run, to the event that readied the thread. The latest
+ * step comes first. The chain goes back to the thread's last switch-out before the run.
  */
-chain: Array<Link>, };
+chain: Array<Link>,
+/**
+ * True if the chain goes further back than `chain`.
+ */
+is_chain_cut: boolean,
+/**
+ * Reasons why the story may be wrong.
+ */
+doubts: Array<string>, };
 
 /**
  * Event in the description of a thread. Fields that do not apply to its kind are `None`.
@@ -1772,8 +1794,8 @@ evidence: Evidence | null, };
 export type StoryEventKind = "switched_out" | "readied" | "waited_behind" | "ran";
 
 /**
- * Use of the CPUs in the traces of both sides. Time buckets have the same length in all of them, and times count
- * from the start of each recording.
+ * Use of the CPUs in the traces of both sides. Time buckets have the same length in all traces, and times count from
+ * the start of each recording.
  */
 export type Strips = {
 /**
@@ -1954,7 +1976,7 @@ by?: string | null,
 /**
  * Name of a column of numbers. `rows` (the default) is the number of rows, and `time` the nanoseconds
  * that rows last. Times that rows last and sums of durations are divided among the time buckets that
- * they cover. All other numbers are counted in the bucket that contains the end of their row.
+ * they cover. Each other number is counted in the bucket with its row's time, by which the table is sorted.
  */
 measure?: string | null,
 /**
@@ -2073,7 +2095,7 @@ explains_ns?: number,
  */
 evidence?: Array<Evidence>,
 /**
- * Events to record for an answer, if the trace lacks the data.
+ * Data to record for an answer, if the trace lacks them.
  */
 record?: string, };
 
@@ -2086,8 +2108,8 @@ export type View = {
  */
 table: string,
 /**
- * Columns in their order. [`View::BAR`] is the golden bar. Keys left of it group the rows. Aggregates
- * right of it (such as `cpu_ns:sum` or `rows`) are computed for each group.
+ * Columns in their order. [`View::BAR`] represents the golden bar. Keys left of the bar group the rows. Aggregates
+ * right of the bar (such as `cpu_ns:sum` or `rows`) are computed for each group.
  */
 columns: Array<string>,
 /**
@@ -2108,7 +2130,7 @@ filter?: Array<Condition>,
 sort?: Sort | null, };
 
 /**
- * Waits of the threads of a program that were ended by threads of a program, or by DPCs. Times and numbers are
+ * Waits of the program `waiting` that threads of the program `waker` ended, or that DPCs ended. Times and numbers are
  * per second of the recordings.
  */
 export type WaitEdge = {
@@ -2192,7 +2214,7 @@ run_start_ns: number,
  */
 readying_thread: number | null,
 /**
- * True if a deferred procedure call readied the thread. It interrupted `readying_thread`.
+ * True if a deferred procedure call readied the thread. The call had interrupted `readying_thread`.
  */
 by_dpc: boolean,
 /**

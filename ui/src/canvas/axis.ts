@@ -35,7 +35,7 @@ export function zoomed([start, end]: Range, around: number, factor: number): Ran
   return [from, Math.max(Math.round(around + (end - around) * factor), from + 1)];
 }
 
-/** Returns at most `count` times within the range. Their distance is 1, 2 or 5 × 10ⁿ. */
+/** Returns at most `count` + 1 times within the range. Their distance is 1, 2 or 5 × 10ⁿ. */
 export function ticks([start, end]: Range, count: number): { step: number; at: number[] } {
   const least = Math.max((end - start) / Math.max(count, 1), 1);
   const power = 10 ** Math.floor(Math.log10(least));

@@ -68,12 +68,16 @@ function watched(): HTMLElement {
     known.clear();
     for (const listener of listeners) listener();
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+    matchMedia(query).addEventListener("change", changed);
+  }
   new MutationObserver(changed).observe(document.documentElement, {
     attributes: true,
     attributeFilter: ["data-theme", "class"],
   });
   const probe = document.createElement("i");
   probe.hidden = true;
+  // In the high-contrast mode, browsers give all text the same computed colour, except elements of this class.
+  probe.className = "keeps-colour";
   return document.body.appendChild(probe);
 }

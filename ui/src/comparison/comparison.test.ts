@@ -61,8 +61,8 @@ test("the axis of durations is logarithmic", () => {
   ]);
   expect(tens([900, 100_000])).toEqual([1_000, 10_000, 100_000]);
   expect(tens([0, 10])).toEqual([1, 10]);
-  // The rate is one value in 10 s. The maximum is 1,000 per second. So the rate is at the lower end of the
-  // first of five decades.
+  // The scale has five equal parts: one for rates up to 0.1 per second (one value in 10 s), and four for the decades
+  // up to the maximum of 1,000 per second.
   expect([0, 0.1, 1, 1_000].map((rate) => height(rate, 0.1, 1_000, true))).toEqual([0, 0.2, 0.4, 1]);
   expect(height(250, 0.1, 1_000, false)).toBe(0.25);
 });

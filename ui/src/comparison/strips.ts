@@ -5,7 +5,7 @@ import type { CpuStrips } from "../api/types";
 export interface StripRow {
   cpu: number;
   side: "before" | "after";
-  /** Used share of each time bucket; empty if this side lacks the CPU. */
+  /** Used share of each time bucket; empty if the CPU is missing on this side. */
   shares: number[];
 }
 

@@ -1,4 +1,5 @@
-// Layout of the graph of waits: programs that waited on the left, programs that ended the waits on the right.
+// Layout of the graph of waits. On the left are the programs that waited. On the right are the programs that ended the
+// waits.
 
 import type { WaitEdge } from "../api/types";
 
@@ -20,17 +21,17 @@ export interface Ribbon {
   more: boolean;
 }
 
-/** Name of the end of waits that a DPC of a device or a timer ended. */
+/** Name that takes the place of a program if a DPC of a device or a timer ended the waits. */
 export const DPCS = "DPCs";
 
-/** Height of the widest ribbon, distance between programs, and least height of a program, whose name must fit. */
+/** Height of the widest ribbon, distance between programs, and minimum height of a program, so that its name fits. */
 const [WIDEST, GAP, LEAST] = [46, 6, 15];
 
 export function change({ before_ns, after_ns }: WaitEdge): number {
   return after_ns - before_ns;
 }
 
-/** Places the first edges, which are sorted by the size of their change. */
+/** Places the first `most` edges. `edges` must be sorted by the size of their change, the largest first. */
 export function layout(
   edges: WaitEdge[],
   most: number,
@@ -51,7 +52,7 @@ export function layout(
       top += tall + GAP;
       return place;
     });
-    // Each ribbon begins where the one before it ends.
+    // Each ribbon begins where the previous ribbon ends.
     const next = new Map(places.map(({ name, top }) => [name, top]));
     const tops = shown.map((edge, place) => {
       const at = next.get(nameOf(edge)) ?? 0;

@@ -2,10 +2,10 @@
 
 import type { FlameAnswer, Nodes } from "../api/types";
 
-/** Weights that are 100 % in this time range or trace, and in the other one. */
+/** Weights that are 100 %: of this time range or trace, and of the other time range or trace. */
 export type Wholes = [mine: number, theirs: number];
 
-/** Shares of each call in this time range or trace, and in the other one. */
+/** Shares of each call: in this time range or trace, and in the other time range or trace. */
 export type Shares = [mine: Float64Array, theirs: Float64Array];
 
 /** Returns the shares of all calls; `null` if nothing is compared. By default, the totals are 100 %. */
@@ -16,7 +16,7 @@ export function sharesOf({ nodes, total, compared_total }: FlameAnswer, wholes?:
   return [Float64Array.from(nodes.total, share(mine)), Float64Array.from(nodes.compared, share(theirs))];
 }
 
-/** Returns, for each call, its share minus its share in the other time range or trace. */
+/** Returns for each call: its share in this time range or trace minus its share in the other time range or trace. */
 export function differences([mine, theirs]: Shares): Float64Array {
   return mine.map((share, node) => share - theirs[node]);
 }

@@ -24,7 +24,7 @@ export function layOut(nodes: Nodes, weights: ArrayLike<number>, whole?: number)
   const [from, to] = [new Float64Array(length), new Float64Array(length)];
   const [depth, next] = [new Int32Array(length), new Int32Array(length)];
   const all = whole ?? outermostSum(nodes, weights);
-  // For each call, the end of the part that the callees placed so far take.
+  // For each call, the right end of the callees that are placed so far.
   const taken = new Float64Array(length);
   let outermost = 0;
   for (let node = 0; node < length; node++) {
@@ -38,8 +38,8 @@ export function layOut(nodes: Nodes, weights: ArrayLike<number>, whole?: number)
     else taken[parent] = to[node];
   }
   next.fill(length);
-  // Calls are in depth-first order. The descendants of a call end where the next call has the same or a
-  // smaller depth.
+  // Calls are in depth-first order. The descendants of a call end before the next call with the same or a smaller
+  // depth.
   const open: number[] = [];
   for (let node = 0; node < length; node++) {
     while (open.length > depth[node]) next[open.pop()!] = node;

@@ -36,7 +36,10 @@ export interface FlamePicture {
   matching: boolean[] | null;
   /** Differences of the shares; `null` to draw one side in the colours of its modules. */
   differences: Float64Array | null;
-  /** Side that has a call: only this one, only the other one, or both. */
+  /**
+   * Function that returns the side of a call: `this` or `other` if only this time range or trace has the call,
+   * `null` if both have it. The function is `null` if nothing is compared.
+   */
   only: ((node: number) => "this" | "other" | null) | null;
   greatest: number;
   /** Index of the highlighted call, or -1. */

@@ -97,14 +97,14 @@ describe("the run under the pointer", () => {
 });
 
 test("the legend has processes and kinds of interrupts with their times within the range", () => {
-  // The length of the second run is 600. Only 200 of it are before 500, the end of the time range.
+  // The length of the second run is 600. Only 200 of this length is before 500, the end of the time range.
   const { processes, kinds } = shares(answer, [0, 500]);
   expect(processes.map(({ label, ns }) => [label, ns])).toEqual([
     ["unknown", 200],
     ["a.exe (4)", 100],
   ]);
   expect(kinds).toEqual([{ label: "timer DPC", color: "var(--dpc-timer)", ns: 2 }]);
-  // A column shows only the process that ran longest in the column. So the times are unknown.
+  // A column shows only the process that ran longest in the column, so the times are unknown.
   expect(shares({ ...answer, exact: false }, [0, 500]).processes.map(({ ns }) => ns)).toEqual([null, null]);
   expect(shares(answer, [950, 1000])).toEqual({ processes: [], kinds: [] });
 });

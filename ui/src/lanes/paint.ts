@@ -262,7 +262,7 @@ function names(ctx: CanvasRenderingContext2D, { answer, layout, axis }: LanesPic
   ctx.font = font(ctx.canvas, 11);
   ctx.fillStyle = colour("var(--muted)");
   ctx.textAlign = "right";
-  // If lanes are thin, only every second, third and so on has a label.
+  // If lanes are thin, only every second or third lane (or even fewer) has a label, so that labels do not overlap.
   const every = Math.ceil(12 / layout.pitch);
   answer.cpus.forEach(({ cpu }, lane) => {
     if (lane % every === 0)

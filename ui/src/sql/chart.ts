@@ -1,7 +1,7 @@
 // Chart of a query's result. The first column is the axis, and the other columns of numbers are the series.
 
 import type { SqlAnswer } from "../api/types";
-import { isMoment, isNumeric, plain } from "./cells";
+import { isMoment, isNumeric, plain, unitOf } from "./cells";
 
 export interface ChartSeries {
   name: string;
@@ -28,7 +28,7 @@ export function chartOf({ columns, rows }: SqlAnswer): Chart {
   const series = (rows: SqlAnswer["rows"]): ChartSeries[] =>
     shown.map(({ column, place }) => ({
       name: column.name,
-      unit: isMoment(column) ? "moment" : column.unit,
+      unit: isMoment(column) ? "moment" : unitOf(column),
       values: rows.map((row) => number(row[place])),
     }));
   const [axis] = columns;
@@ -36,13 +36,13 @@ export function chartOf({ columns, rows }: SqlAnswer): Chart {
     const sorted = rows.filter((row) => number(row[0]) !== null);
     sorted.sort((one, other) => Number(one[0]) - Number(other[0]));
     const x = sorted.map((row) => Number(row[0]));
-    // If the numbers ascend without repetition, they are an axis for lines. Otherwise, they are keys.
+    // If no number occurs twice, the numbers are the axis of a line chart. Otherwise, they are the keys of a bar chart.
     const isAxis = x.length > 1 && x.every((value, place) => place === 0 || value > x[place - 1]);
     if (isAxis) {
       return {
         kind: "lines",
         axis: axis.name,
-        unit: isMoment(axis) ? "moment" : axis.unit,
+        unit: isMoment(axis) ? "moment" : unitOf(axis),
         x,
         series: series(sorted),
       };

@@ -1,9 +1,10 @@
 // CSS classes and ARIA attributes for the rows and headers of regular-table, which creates only plain cells.
 
 import type { RegularTableElement } from "regular-table";
-import type { TableInfo, View } from "../api/types";
+import type { Cell, TableInfo, View } from "../api/types";
+import { percent } from "../format";
 import { valueColor } from "../colour";
-import { BAR, heading, isNumeric } from "../view/columns";
+import { BAR, heading, isNumeric, parts } from "../view/columns";
 import { pathName, type Row } from "./tree";
 
 /** State of a table that affects the look of its cells. */
@@ -19,6 +20,8 @@ export interface Decoration {
   drawn: ReadonlyMap<number, Row>;
   /** Number of all rows. */
   count: number;
+  /** Totals of the columns right of the bar. */
+  totals: readonly Cell[];
   /** Names of the paths of selected rows. */
   selected: ReadonlySet<string>;
   /** Index of the row with the keyboard focus. */
@@ -36,22 +39,41 @@ export function isSortedBy({ sort }: View, column: string, x: number, bar: numbe
   return x < bar ? x === 0 && sort.column === "key" : sort.column === column;
 }
 
+/**
+ * Returns the index of the column with a row's label. Frames and single rows have their label in the column of the last
+ * key.
+ */
+export function labelColumn({ path }: Row, bar: number): number {
+  return Math.min(path.length, bar) - 1;
+}
+
+/** Returns the indentation of a row's label, in pixels. */
+export function indentOf({ path }: Row, bar: number): number {
+  return Math.max(path.length - bar, 0) * 12;
+}
+
 /** Sets classes and ARIA attributes of all drawn rows and headers. */
 export function decorate(element: RegularTableElement, state: Decoration): void {
   const body = element.querySelector("table");
-  body?.setAttribute("role", "treegrid");
-  body?.setAttribute("aria-label", `Table of ${state.title}`);
-  body?.setAttribute("aria-rowcount", String(state.count));
-  element.setAttribute("aria-activedescendant", `${state.uid}-current`);
+  // The focus is on the grid, so the grid has the ARIA role. The table inside only arranges the cells.
+  body?.setAttribute("role", "presentation");
+  element.setAttribute("role", "treegrid");
+  element.setAttribute("aria-rowcount", String(state.count));
+  if (state.count > 0) element.setAttribute("aria-activedescendant", `${state.uid}-current`);
+  else element.removeAttribute("aria-activedescendant");
   element.setAttribute("aria-label", `Rows of ${state.title}`);
+  for (const group of element.querySelectorAll("thead, tbody")) group.setAttribute("role", "rowgroup");
   for (const row of element.querySelectorAll<HTMLElement>("tbody tr")) decorateRow(element, row, state);
   element.querySelectorAll<HTMLElement>("thead tr").forEach((row, level) => {
+    row.setAttribute("role", row.children.length > 0 ? "row" : "presentation");
     for (const head of row.children) decorateHead(element, head as HTMLElement, level, state);
   });
 }
 
 function decorateRow(element: RegularTableElement, row: HTMLElement, state: Decoration): void {
   const { columns, drawn, selected, current, uid } = state;
+  row.setAttribute("role", "row");
+  for (const cell of row.children) cell.setAttribute("role", "gridcell");
   let item: Row | undefined;
   for (const cell of row.children) {
     const { x, y } = placeOf(element, cell);
@@ -76,17 +98,40 @@ function decorateCell(cell: HTMLElement, x: number, item: Row | undefined, state
   const { columns, table, view } = state;
   const [column, bar] = [columns[x], columns.indexOf(BAR)];
   /** Row whose label is in this cell; `null` for all other cells. */
-  const own = x < bar && item?.path.length === x + 1 ? item : null;
-  const isColoured = own !== null && column === view.graph.by;
+  const own = x < bar && item && labelColumn(item, bar) === x ? item : null;
+  const isColoured = own !== null && column === view.graph.by && own.path.length <= bar;
+  const share = item && x > bar ? shareOf(item, x - bar - 1, state) : null;
   cell.className = [
     column === BAR ? "bar" : x < bar ? "key" : "value",
     x > bar && isNumeric(table, column) ? "numeric" : "",
     own === null ? "" : !own.opens ? "leaf" : own.open ? "opened" : "closed",
     isColoured ? "coloured" : "",
+    own && own.path.length > bar ? "below" : "",
+    share === null ? "" : "barred",
   ].join(" ");
+  if (own) cell.style.setProperty("--indent", `${indentOf(own, bar)}px`);
+  else cell.style.removeProperty("--indent");
+  if (share !== null) cell.style.setProperty("--share", share.toFixed(4));
+  else cell.style.removeProperty("--share");
   if (isColoured) cell.style.setProperty("--swatch", valueColor(column, own.group.label));
   else cell.style.removeProperty("--swatch");
-  cell.title = own || x > bar ? (cell.textContent ?? "") : "";
+  const of = share === null || !/^(rows|.*:(sum|count))$/.test(column) ? "" : `, ${percent(share)} of all`;
+  cell.title = own || x > bar ? `${cell.textContent ?? ""}${of}` : "";
+}
+
+/** Returns the share of a value in the total of its column, 0 to 1; `null` if the value has no share. */
+function shareOf({ group }: Row, at: number, { totals, columns, table }: Decoration): number | null {
+  const [value, total] = [group.values[at], totals[at]];
+  const column = columns[columns.indexOf(BAR) + 1 + at];
+  if (typeof value !== "number" || typeof total !== "number" || total <= 0 || value < 0) return null;
+  // Times and ids have no share.
+  if (!/^rows$|:/.test(column) || kindOf(table, column) === "time") return null;
+  return Math.min(value / total, 1);
+}
+
+function kindOf(table: TableInfo | undefined, column: string): string | undefined {
+  const { name } = parts(column);
+  return table?.columns.find((one) => one.name === name)?.kind;
 }
 
 function decorateHead(element: RegularTableElement, head: HTMLElement, level: number, state: Decoration): void {
@@ -100,7 +145,10 @@ function decorateHead(element: RegularTableElement, head: HTMLElement, level: nu
   head.classList.toggle("numeric", x > bar && isNumeric(table, column));
   head.classList.toggle("total", level > 0);
   head.dataset.column = column;
-  if (level > 0) return;
+  if (level > 0) {
+    head.setAttribute("role", "gridcell");
+    return;
+  }
   const order = view.sort?.descending ? "descending" : "ascending";
   head.tabIndex = 0;
   head.setAttribute("role", "columnheader");

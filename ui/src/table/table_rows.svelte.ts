@@ -1,13 +1,22 @@
 // Rows of a panel's table, loaded from the server.
 
 import { api, isCancelled, messageOf } from "../api/client";
-import type { Cell, Condition, Id, Range, View } from "../api/types";
-import { keysOf, parts, valuesOf } from "../view/columns";
-import { plainRows, Tree, type Page, type Row, type Source } from "./tree";
+import type { Cell, Condition, FlameAnswer, Id, Range, TableInfo, View } from "../api/types";
+import { moment } from "../format";
+import { keysOf, parts, pathFilter, stackOf, valuesOf } from "../view/columns";
+import { callRows, joinedCalls } from "./stack_rows";
+import { plainRows, Tree, type Item, type Page, type Row, type Source } from "./tree";
+
+/** Maximum number of frames in a stack that can be opened. */
+const MAX_FRAMES = 250;
+
+/** Columns that a row needs to lead to the explanation of its thread. */
+const MOMENT = ["thread_id", "start_ns", "ready_ns"];
 
 /** Request for the rows of a table. */
 export interface TableQuery {
   trace: number;
+  table: TableInfo;
   view: View;
   range: Range | null;
   filter: Condition[];
@@ -54,7 +63,10 @@ export class TableRows {
     this.cancel();
     const controller = (this.#controller = new AbortController());
     this.exact = true;
-    const next = new Tree(this.#source(query, controller.signal), keysOf(query.view.columns).length, query.open);
+    const keys = keysOf(query.view.columns);
+    // Frames of stacks, or single rows, are below the groups.
+    const below = keys.length === 0 ? 0 : stackOf(query.table, keys) ? MAX_FRAMES : 1;
+    const next = new Tree(this.#source(query, controller.signal), keys.length + below, query.open);
     try {
       await next.rows(0, 60);
     } catch (error) {
@@ -86,6 +98,11 @@ export class TableRows {
     return this.#tree?.known(from, to) ?? [];
   }
 
+  /** Returns the loaded rows on the path to a row, outermost first. */
+  itemsOn(path: readonly Id[]): Item[] {
+    return this.#tree?.itemsOn(path) ?? [];
+  }
+
   /** Expands or collapses a row. */
   async toggle(row: Row): Promise<void> {
     try {
@@ -104,12 +121,14 @@ export class TableRows {
     if (!isCancelled(error)) this.failure = messageOf(error);
   }
 
-  #source({ trace, view, range, filter, search }: TableQuery, signal: AbortSignal): Source {
-    const [keys, values] = [keysOf(view.columns), valuesOf(view.columns)];
+  #source({ trace, table, view, range, filter, search }: TableQuery, signal: AbortSignal): Source {
+    const [all, values] = [keysOf(view.columns), valuesOf(view.columns)];
+    const stack = stackOf(table, all);
+    const keys = all.filter((key) => key !== stack);
     const found = search !== "" && keys[0] !== undefined ? [{ column: keys[0], contains: search }] : [];
     const about = { table: view.table, range, filter: [...filter, ...found] };
     const { sort } = view;
-    if (keys.length === 0) {
+    if (all.length === 0) {
       const columns = values.map((column) => parts(column).name);
       const names = [...new Set(columns.filter((column) => column !== "rows"))];
       const isByColumn = sort && sort.column !== "rows" && sort.column !== "key";
@@ -124,7 +143,69 @@ export class TableRows {
       };
     }
     const order = sort ? { by: sort.column, descending: sort.descending } : null;
+    const inGroup = (path: Id[]) => ({ ...about, filter: [...about.filter, ...pathFilter(keys, path)] });
+    const calls = new Map<string, Promise<ReturnType<typeof joinedCalls>>>();
+
+    const sums = values.filter((column) => parts(column).aggregate === "sum" && !column.startsWith("time:"));
+    /** Returns the calls of a group's stacks. Their first weight is the number of rows, then come the `sums`. */
+    const stacksOf = (path: Id[]) => {
+      const name = path.join("/");
+      let known = calls.get(name);
+      if (!known) {
+        const weights = ["rows", ...sums.map((column) => parts(column).name)];
+        const ask = (weight: string): Promise<FlameAnswer> =>
+          api.flame(trace, { ...inGroup(path), stack: stack!, weight }, signal);
+        known = Promise.all(weights.map(ask)).then(joinedCalls);
+        known.catch(() => calls.delete(name));
+        calls.set(name, known);
+      }
+      return known;
+    };
+    const framesBelow = async (path: Id[], offset: number, first: number): Promise<Page> => {
+      const trees = values.map((column) =>
+        column === "rows" ? 0 : sums.includes(column) ? sums.indexOf(column) + 1 : null,
+      );
+      const by = sort ? (trees[values.indexOf(sort.column)] ?? 0) : 0;
+      const rows = callRows(await stacksOf(path.slice(0, keys.length)), path.slice(keys.length), trees, by);
+      return { total: rows.length, groups: rows.slice(offset, offset + first) };
+    };
+    const rowsBelow = async (path: Id[], offset: number, first: number): Promise<Page> => {
+      const names = values.map((column) => parts(column).name);
+      const known = (name: string) => table.columns.some((column) => column.name === name) && name !== "time";
+      const wanted = [...new Set([table.time, ...names, ...MOMENT].filter(known))];
+      const by = sort && known(parts(sort.column).name) ? { ...sort, column: parts(sort.column).name } : null;
+      const request = { ...inGroup(path), columns: wanted, sort: by, offset, first };
+      const answer = await api.rows(trace, request, signal);
+      const groups = answer.values.map((cells, place): Item => {
+        const cell = (name: string) => cells[wanted.indexOf(name)] ?? null;
+        const at = cell(table.time);
+        const [thread_id, start, ready] = MOMENT.map(cell);
+        const isMoment = typeof thread_id === "number" && typeof start === "number";
+        return {
+          id: offset + place,
+          label: typeof at === "number" ? `at ${moment(at)}` : `row ${offset + place + 1}`,
+          rows: 1,
+          values: names.map((name) => (name === "rows" ? 1 : cell(name))),
+          leaf: true,
+          moment: isMoment
+            ? { thread_id, at_ns: start - (typeof ready === "number" ? Math.round(ready / 2) : 0) }
+            : null,
+        };
+      });
+      return { total: answer.rows, groups };
+    };
     return async (path, offset, first): Promise<Page> => {
+      if (path.length >= keys.length) {
+        const page = await (stack ? framesBelow : rowsBelow)(path, offset, first);
+        // If the table groups by stacks or rows only, no group gives the totals, so they are requested separately.
+        if (path.length === 0) {
+          const totals = await api.pivot(trace, { ...about, keys: [], path: [], aggregates: values, first: 1 }, signal);
+          this.totals = totals.totals;
+          this.total = { rows: totals.rows, groups: page.total };
+          this.onsql(totals.sql);
+        }
+        return page;
+      }
       const request = { ...about, keys, path, aggregates: values, sort: order, offset, first };
       const answer = await api.pivot(trace, request, signal);
       if (path.length === 0) {
@@ -133,7 +214,8 @@ export class TableRows {
         this.onsql(answer.sql);
       }
       if (!answer.exact) this.exact = false;
-      return { total: answer.groups_total, groups: answer.groups };
+      // Groups of the last key can be expanded. Their stacks or their rows are below them.
+      return { total: answer.groups_total, groups: answer.groups.map((group) => ({ ...group, leaf: false })) };
     };
   }
 }

@@ -1,12 +1,19 @@
-// Visible rows of a grouped table: groups, and the children of expanded groups. Rows are loaded in pages
-// when they become visible. So a level with a million groups costs only as much as its visible pages.
+// Visible rows of a grouped table: groups, and the children of expanded groups. Rows are loaded in pages when they
+// become visible, so a level with a million groups costs only as much as its visible pages.
 
 import type { Cell, Id, PivotGroup } from "../api/types";
+import type { Moment } from "../wait/moment";
+
+/** Group, frame of a stack, or single row. */
+export interface Item extends PivotGroup {
+  /** Thread and time of a single row, if it has both. */
+  moment?: Moment | null;
+}
 
 /** Some successive rows of one level. */
 export interface Page {
   total: number;
-  groups: PivotGroup[];
+  groups: Item[];
 }
 
 /** Function that loads rows of the level below a path. */
@@ -19,7 +26,7 @@ export const PAGE = 200;
 export interface Row {
   /** Ids of the row's keys, outermost first. */
   path: Id[];
-  group: PivotGroup;
+  group: Item;
   /** True if the row can be expanded. */
   opens: boolean;
   /** True if the row is expanded. */
@@ -36,7 +43,7 @@ export const pathName = (path: readonly Id[]): string => path.join("/");
 class Level {
   total = 0;
   loaded = false;
-  readonly pages = new Map<number, PivotGroup[]>();
+  readonly pages = new Map<number, Item[]>();
   readonly requested = new Map<number, Promise<void>>();
   /** Levels below expanded rows, by the index of the expanded row. */
   readonly below = new Map<number, Level>();
@@ -51,7 +58,7 @@ class Level {
   }
 }
 
-/** Tree of a table's rows. `depth` is the number of keys. */
+/** Tree of a table's rows. `depth` is the maximum length of a path. */
 export class Tree {
   readonly #root = new Level([]);
   readonly #open: Set<string>;
@@ -96,6 +103,14 @@ export class Tree {
     const rows: Row[] = [];
     if (this.#root.loaded) this.#collect(this.#root, from, to, rows, null);
     return rows;
+  }
+
+  /** Returns the loaded rows on the path to a row, outermost first. */
+  itemsOn(path: readonly Id[]): Item[] {
+    return path.flatMap((_, at) => {
+      const found = this.#find(path.slice(0, at + 1));
+      return found?.level.pages.get(Math.floor(found.place / PAGE))?.[found.place % PAGE] ?? [];
+    });
   }
 
   /** Expands or collapses a row. */
@@ -164,7 +179,7 @@ export class Tree {
     return request;
   }
 
-  #isLeaf(path: readonly Id[], group: PivotGroup): boolean {
+  #isLeaf(path: readonly Id[], group: Item): boolean {
     return group.leaf || path.length >= this.depth;
   }
 

@@ -3,12 +3,15 @@ import type { ColumnInfo, TableInfo, View } from "../api/types";
 import {
   BAR,
   added,
+  heading,
   keysOf,
   moved,
   parts,
   pathFilter,
   plainView,
   regrouped,
+  rowColumns,
+  stackLast,
   unitOf,
   valuesOf,
   without,
@@ -117,4 +120,46 @@ test("the default view has the time in view if rows last", () => {
     columns: ["process", BAR, "rows", "cpu_ns:sum", "ready_ns:sum"],
     graph: { measure: "cpu_ns" },
   });
+});
+
+test("columns with equal titles have their names in the headers", () => {
+  const flags = { ...table, columns: [column("in_dpc", "key"), column("in_isr", "key")] };
+  for (const flag of flags.columns) flag.title = "DPC/ISR";
+  expect(heading(flags, "in_dpc").title).toBe("DPC/ISR [in_dpc]");
+  expect(heading(flags, "in_isr").title).not.toBe(heading(flags, "in_dpc").title);
+  expect(heading(table, "cpu").title).toBe("cpu");
+});
+
+test("a table opens as its built-in view", () => {
+  const view: View = { table: "cpu_runs", columns: ["process", BAR, "rows"], graph: { kind: "timeline" } };
+  const presets = [
+    { name: "Stacks", group: "CPU", view: { ...view, graph: { kind: "flame" as const } } },
+    { name: "Use", group: "CPU", view: { ...view, filter: [{ column: "thread_id", not_in: [0] }] } },
+  ];
+  expect(plainView(table, presets)).toEqual({ ...presets[1].view, range: null });
+  expect(plainView({ ...table, name: "other" }, presets).columns[0]).toBe("process");
+});
+
+test("single rows have the columns that Windows Performance Analyzer shows", () => {
+  const names = ["process", "thread", "start_ns", "end_ns", "ready_ns", "rank_out", "priority", "cpu_ns", "cpu"];
+  const full = { ...table, columns: names.map((name) => column(name, "measure")) };
+  const view: View = { table: "cpu_runs", columns: ["thread", BAR, "rows", "cpu_ns:sum"], graph: { kind: "none" } };
+  const shown = rowColumns(full, view);
+  expect(shown.slice(0, 3)).toEqual([BAR, "start_ns", "process"]);
+  expect(shown).toEqual(expect.arrayContaining(["ready_ns", "rank_out", "priority"]));
+  expect(shown).not.toContain("rows");
+  const other = rowColumns({ ...full, name: "disk_io", time: "end_ns" }, view);
+  expect(other.slice(0, 4)).toEqual([BAR, "end_ns", "start_ns", "thread"]);
+});
+
+test("a stack is the last column of groups, and there is only one", () => {
+  const stacks = { ...table, stacks: ["stack_id", "readying_stack_id"] };
+  expect(stackLast(stacks, ["stack_id", "process", BAR, "rows"])).toEqual(["process", "stack_id", BAR, "rows"]);
+  expect(stackLast(stacks, ["process", "stack_id", "readying_stack_id", BAR], ["process", "stack_id", BAR])).toEqual([
+    "process",
+    "readying_stack_id",
+    BAR,
+  ]);
+  expect(stackLast(stacks, ["process", BAR, "stack_id", "rows"])).toEqual(["process", BAR, "rows"]);
+  expect(heading({ ...stacks, name: "cpu_runs" }, "readying_stack_id").title).toBe("Ready Thread Stack");
 });

@@ -1,6 +1,7 @@
 // Columns of a view: keys, the golden bar, and aggregates.
 
-import type { ColumnInfo, Id, TableInfo, View } from "../api/types";
+import type { ColumnInfo, Id, Preset, TableInfo, View } from "../api/types";
+import { stackTitle } from "../flame/stack_title";
 
 /** Text that represents the golden bar in the list of columns. */
 export const BAR = "|";
@@ -52,7 +53,27 @@ function declared(table: TableInfo | undefined, name: string): ColumnInfo | unde
 /** Returns true if a column can be left of the golden bar. */
 export function isKey(table: TableInfo, column: string): boolean {
   const { name, aggregate } = parts(column);
-  return aggregate === null && declared(table, name)?.kind === "key";
+  return aggregate === null && (declared(table, name)?.kind === "key" || table.stacks.includes(name));
+}
+
+/** Returns the column of stacks among the keys. Its frames are shown below the groups of all other keys. */
+export function stackOf(table: TableInfo | undefined, keys: readonly string[]): string | undefined {
+  return keys.find((key) => table?.stacks.includes(key));
+}
+
+/**
+ * Returns the columns with at most one column of stacks, directly left of the golden bar. If several keys are columns
+ * of stacks, only the new one stays: the first one that is not in `before`.
+ */
+export function stackLast(table: TableInfo | undefined, columns: string[], before: readonly string[] = []): string[] {
+  const isStack = (column: string) => table?.stacks.includes(column) === true;
+  const keys = keysOf(columns);
+  const stacks = keys.filter(isStack);
+  const kept = stacks.find((stack) => !before.includes(stack)) ?? stacks[0];
+  const others = keys.filter((key) => !isStack(key));
+  // Right of the bar, a stack has no value.
+  const values = valuesOf(columns).filter((column) => !isStack(column));
+  return [...others, ...(kept === undefined ? [] : [kept]), BAR, ...values];
 }
 
 /** Returns the title of a column without its unit. */
@@ -68,9 +89,15 @@ export function heading(
   if (column === "rows") return { title: "Rows", aggregate: "", about: "Number of rows." };
   const { name, aggregate } = parts(column);
   const known = declared(table, name);
+  if (known === undefined && table?.stacks.includes(name)) {
+    const about = "Calls, outermost first. Open a row to see its callees. A stack is always the last column of groups.";
+    return { title: stackTitle(name, table.name), aggregate: "", about };
+  }
+  // Some columns of Windows Performance Analyzer have equal titles, for example the two flags `DPC/ISR`.
+  const isAmbiguous = table?.columns.some((other) => other !== known && known && titled(other) === titled(known));
   return {
     // Cells contain units, so the unit is removed from titles of Windows Performance Analyzer.
-    title: known ? titled(known) : name,
+    title: known ? `${titled(known)}${isAmbiguous ? ` [${name}]` : ""}` : name,
     aggregate: aggregate === null ? "" : TITLES[aggregate],
     about: known === undefined ? name : `${name}: ${known.about}`,
   };
@@ -137,17 +164,19 @@ export function regrouped(view: View, columns: string[]): View {
   return { ...view, columns, graph, sort };
 }
 
-/** Returns the form in which a column is added to a view: the name of a key, or a measure with its sum. */
+/** Returns the form in which a column is added to a view: a key, the minimum of a time, or the sum of a measure. */
 export function firstForm(column: ColumnInfo): string {
   if (column.kind === "key") return column.name;
   return `${column.name}:${column.kind === "time" ? "min" : "sum"}`;
 }
 
 /**
- * Returns the default view of a table. If rows have a duration, the view contains their time within the
- * visible range.
+ * Returns the default view of a table. If a built-in view shows the table as a timeline, it is the default view,
+ * without its time range. Otherwise, if rows have a duration, the view contains their time within the visible range.
  */
-export function plainView(table: TableInfo): View {
+export function plainView(table: TableInfo, presets: readonly Preset[] = []): View {
+  const known = presets.find(({ view }) => view.table === table.name && view.graph.kind === "timeline");
+  if (known) return { ...known.view, range: null };
   const keys = table.columns.filter((column) => column.kind === "key").slice(0, 1);
   const measures = table.columns.filter((column) => column.kind === "measure" && column.name !== "time");
   const lasting = table.interval === null ? [] : ["time"];
@@ -172,7 +201,40 @@ export function plainView(table: TableInfo): View {
   };
 }
 
+/** Columns of single runs, in the order of Windows Performance Analyzer. */
+const RUN_COLUMNS = [
+  "start_ns",
+  "process",
+  "thread",
+  "cpu",
+  "cpu_ns",
+  "ready_ns",
+  "waits_ns",
+  "since_last_ns",
+  "readied_ns",
+  "readying_process",
+  "readying_thread",
+  "priority",
+  "previous_rank",
+  "rank_out",
+  "previous_wait_reason",
+  "end_ns",
+];
+
+/** Number of columns of single rows that a view does not name. */
+const MORE_COLUMNS = 12;
+
+/** Returns the columns in which single rows of a view are shown. */
+export function rowColumns(table: TableInfo | undefined, view: View): string[] {
+  const exists = (name: string) => table?.columns.some((column) => column.name === name) === true;
+  const of = [...keysOf(view.columns), ...valuesOf(view.columns)].map((column) => parts(column).name);
+  const all = (table?.columns ?? []).filter(({ kind }) => kind !== "test").map(({ name }) => name);
+  const first = [table?.time ?? "", table?.interval?.start ?? "", ...of];
+  const known = table?.name === "cpu_runs" ? RUN_COLUMNS : [...first, ...all].slice(0, first.length + MORE_COLUMNS);
+  return [BAR, ...new Set([...known, ...of].filter((name) => name !== "time" && exists(name)))];
+}
+
 /** Returns the filter that selects the rows of a group. It has the ids of all keys on the group's path. */
 export function pathFilter(keys: readonly string[], path: readonly Id[]): { column: string; in: Id[] }[] {
-  return path.map((id, level) => ({ column: keys[level], in: [id] }));
+  return keys.slice(0, path.length).map((column, level) => ({ column, in: [path[level]] }));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { TableInfo } from "../api/types";
+import { limitsOf } from "../heat/lines";
 import { applicable, byValues, described, joined } from "./filters";
 
 test("values are filtered by labels, unknown ones by ids", () => {
@@ -74,4 +75,17 @@ test("descriptions use titles of columns", () => {
   const doubtful = { ...thread, name: "doubtful", title: "Doubtful runs", kind: "test" as const, numeric_key: false };
   expect(described({ column: "doubtful", is_not: ["true"] }, doubtful)).toBe("without doubtful runs");
   expect(described({ column: "doubtful", is: ["true"] }, doubtful)).toBe("only doubtful runs");
+  const kinds = (is: string[]) => described({ column: "kind", is });
+  expect(kinds(["dpc", "threaded_dpc", "timer_dpc", "io_timer"])).toBe("only DPCs");
+  expect(kinds(["isr", "msi", "passive_isr"])).toBe("only ISRs");
+  expect(kinds(["dpc", "isr", "msi"])).toBe("kind: dpc, isr, msi");
+});
+
+test("limits are those of the rows that are counted", () => {
+  const labels = (is?: string[]) =>
+    limitsOf("interrupts", is ? [{ column: "kind", is }] : []).map(({ label }) => label);
+  expect(labels(["dpc", "timer_dpc"])).toEqual(["100 µs: DPC"]);
+  expect(labels(["isr", "msi"])).toEqual(["25 µs: ISR"]);
+  expect(labels()).toEqual(["25 µs: ISR", "100 µs: DPC"]);
+  expect(limitsOf("cpu_runs", [])).toEqual([]);
 });

@@ -2,6 +2,7 @@
 
 import type { ColumnInfo, Condition, Id, TableInfo } from "../api/types";
 import { measured } from "../format";
+import { isServiceRoutine } from "../heat/lines";
 import { titled } from "./columns";
 
 /** Name of the column that states whether a run is doubtful. */
@@ -13,8 +14,8 @@ export function applicable(filters: readonly Condition[], table: TableInfo | und
 }
 
 /**
- * Returns a filter for values of a key. It contains labels, because all tables and traces share them. If a
- * value is unknown, it contains ids. `but` excludes the values.
+ * Returns a filter for values of a key. The filter contains labels, because labels are the same in all tables and
+ * traces. If one of the values is unknown, the filter contains ids. If `but` is true, the filter excludes the values.
  */
 export function byValues(column: string, values: readonly { id: Id; label: string }[], but = false): Condition {
   if (values.some(({ id }) => id === null)) {
@@ -32,10 +33,21 @@ function listed(names: readonly string[]): string {
 const idNames = (ids: readonly Id[], about?: ColumnInfo) =>
   ids.map((id) => (id === null ? "unknown" : (about?.names?.[id] ?? (about?.numeric_key ? String(id) : `no. ${id}`))));
 
+/** Returns the words for a filter that selects exactly the DPCs or exactly the ISRs; `null` for other filters. */
+function interruptsOf({ column, is }: Condition): string | null {
+  if (column !== "kind" || !is) return null;
+  if (is.length === 3 && is.every(isServiceRoutine)) return "only ISRs";
+  return is.length === 4 && ["dpc", "threaded_dpc", "timer_dpc", "io_timer"].every((kind) => is.includes(kind))
+    ? "only DPCs"
+    : null;
+}
+
 /** Returns a description of a filter, with the title of its column. */
 export function described(filter: Condition, about?: ColumnInfo): string {
   const { column, from, to } = filter;
   const [name, unit] = [about ? titled(about) : column, about?.unit ?? ""];
+  const kinds = interruptsOf(filter);
+  if (kinds) return kinds;
   if (about?.kind === "test") return `${filter.is_not ? "without" : "only"} ${name.toLowerCase()}`;
   const parts: string[] = [];
   if (filter.is) parts.push(`${name}: ${listed(filter.is)}`);

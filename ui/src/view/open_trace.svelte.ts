@@ -76,7 +76,7 @@ export class OpenTrace {
 
   needOverview(): void {
     void this.#once("overview", async () => {
-      // Reading a large trace takes seconds. So each graph is shown as soon as its table is built.
+      // Reading a large trace takes seconds, so each graph is shown as soon as its table is built.
       for (;;) {
         const seen = await api.overview(this.trace.id);
         await this.#reloadFacts();

@@ -23,6 +23,14 @@ export interface Panel {
   other?: number;
   /** True if a flame graph starts with the innermost calls. */
   inverted?: boolean;
+  /** True if the axis of a graph of shares reaches from 0 to 100 %. */
+  full?: boolean;
+  /** True if the histograms of several traces are drawn over each other. */
+  overlaid?: boolean;
+  /** True if the tables of several traces are joined into one. */
+  joined?: boolean;
+  /** Height of the graph in pixels, if the user has changed it. */
+  height?: number;
 }
 
 /** Finding, identified by its trace and its index. */
@@ -49,6 +57,13 @@ export interface WaitAt {
   at_ns: number;
 }
 
+/** Text of the user about a time range of a trace. If the range has no length, it is about a moment. */
+export interface Note {
+  trace: number;
+  range: Range;
+  text: string;
+}
+
 /** State of the page. */
 export interface Screen {
   page: "comparison" | "overview" | "analysis" | "sql";
@@ -60,6 +75,7 @@ export interface Screen {
   tabs: Tab[];
   tab: number;
   wait: WaitAt | null;
+  notes: Note[];
   query: string | null;
   /** True to show the result of `query` as a chart. */
   chart: boolean;
@@ -76,6 +92,7 @@ export function firstScreen(traces: number[], compared = false): Screen {
     tabs: [{ name: "Analysis 1", panels: [] }],
     tab: 0,
     wait: null,
+    notes: [],
     query: null,
     chart: false,
   };
@@ -130,7 +147,7 @@ function readGraph(value: unknown): Graph {
   const known = functions.find((one) => one === graph.function);
   if (known !== undefined) read.function = known;
   if (isText(graph.by)) read.by = graph.by;
-  if (graph.as === "lines" || graph.as === "stacked") read.as = graph.as;
+  if (graph.as === "lines" || graph.as === "stacked" || graph.as === "lanes") read.as = graph.as;
   if (isText(graph.stack)) read.stack = graph.stack;
   return read;
 }
@@ -169,8 +186,20 @@ function readPanel(value: unknown): Panel | null {
   if (compare) panel.compare = compare;
   if (isNumber(value.other)) panel.other = value.other;
   if (value.inverted === true) panel.inverted = true;
+  if (value.full === true) panel.full = true;
+  if (value.overlaid === true) panel.overlaid = true;
+  if (value.joined === true) panel.joined = true;
+  if (isNumber(value.height) && value.height > 0) panel.height = Math.min(Math.round(value.height), 2000);
   if (value.show === "graph" || value.show === "table") panel.show = value.show;
   return panel;
+}
+
+/** Reads a note. Its range may be a moment. Returns `null` if it is invalid. */
+function readNote(value: unknown): Note | null {
+  if (!isObject(value) || !isNumber(value.trace) || !isText(value.text) || value.text === "") return null;
+  const [from, to] = list(value.range);
+  if (!isNumber(from) || !isNumber(to) || from < 0 || from > to) return null;
+  return { trace: value.trace, range: [Math.round(from), Math.round(to)], text: value.text };
 }
 
 function readTab(value: unknown): Tab | null {
@@ -218,6 +247,10 @@ export function readScreen(value: unknown, open: readonly number[], compared = f
             at_ns: wait.at_ns,
           }
         : null,
+    notes: list(value.notes)
+      .map(readNote)
+      .filter((note) => note !== null)
+      .slice(0, MAX_LIST),
     query: isText(value.query) ? value.query : null,
     chart: value.chart === true,
   };

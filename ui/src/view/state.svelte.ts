@@ -2,13 +2,26 @@
 
 import { api, messageOf, waiting } from "../api/client";
 import type { Condition, OwnPreset, Progress, Range, Session, View } from "../api/types";
+import { download } from "../download";
 import { longestWait, type Moment } from "../wait/moment";
+import { chosenTheme, type Theme } from "../shell/theme";
 import { joined } from "./filters";
 import { screenOf } from "./fragment";
 import { History } from "./history.svelte";
 import { endOf, OpenTrace } from "./open_trace.svelte";
 import { around, panned, same, within, zoomed } from "./range";
+import { isWorthKeeping, readStored, stored, workspaceName } from "./workspace";
 import { firstScreen, type FindingAt, type Panel, type Screen, type Tab } from "./screen";
+
+/** Question for a short text. */
+export interface Question {
+  title: string;
+  /** Suggested text. */
+  text: string;
+  onanswer: (text: string) => void;
+  /** Called if the user removes the object that has the text, such as a note. */
+  onremove?: () => void;
+}
 
 /** State of the page. Components read its fields, but change them only by calling its methods. */
 class Page {
@@ -23,6 +36,15 @@ class Page {
   hover = $state<number | null>(null);
   showMarks = $state(true);
   progress = $state.raw<Progress | null>(null);
+  /** Text that the page asks the user for. */
+  question = $state.raw<Question | null>(null);
+  /** True if the tabs were restored from the last time that these traces were open. */
+  hasRestored = $state(false);
+  theme = $state<Theme>(chosenTheme());
+  /** True if the list of keys is open. */
+  help = $state(false);
+  /** True if the command palette is open. */
+  palette = $state(false);
   /** Message to the user, which is shown for some seconds. */
   notice = $state<string | null>(null);
   readonly history = new History(() => this.screen);
@@ -70,6 +92,7 @@ class Page {
       this.session = session;
       this.#readAddress();
       this.history.start(() => this.#readAddress());
+      await this.#readWorkspace(session);
       this.own = await api.presets().catch(() => []);
     } catch (error) {
       this.failure = messageOf(error);
@@ -81,7 +104,71 @@ class Page {
     const compared = this.session?.comparison === true;
     const screen = screenOf(location.hash, open, compared);
     if (screen === null && location.hash.length > 1) this.say("This link is invalid. Showing the first page instead.");
-    this.screen = screen ?? firstScreen(open.slice(0, 4), compared);
+    this.screen = screen ?? this.#initial ?? firstScreen(open.slice(0, 4), compared);
+  }
+  /**
+   * Screen that is shown if the address contains no screen: the screen of a file or of a kept workspace. `null` for the
+   * first screen.
+   */
+  #initial: Screen | null = null;
+
+  /** Shows the screen of the file of `--view`. Without a file, shows the last screen of the same traces. */
+  async #readWorkspace({ traces, view, comparison }: Session): Promise<void> {
+    const open = [...this.opened.keys()];
+    const given = view === null || view === undefined ? null : readStored(view, open, comparison);
+    if (view !== null && view !== undefined && given === null) this.say("The file of --view is no view of laglab.");
+    const document = given === null ? await api.kept(workspaceName(traces)).catch(() => null) : null;
+    const kept = readStored(document, open, comparison);
+    // The comparison and the overview show the findings, so the page starts there. The tabs are restored.
+    this.#initial = given ?? (kept && { ...kept, page: comparison ? "comparison" : "overview" });
+    if (this.#initial === null) return;
+    this.hasRestored = given === null;
+    // The user may have opened a link, or changed the screen, before the answer arrived.
+    if (location.hash.length <= 1 && this.history.at === 0) this.screen = this.#initial;
+  }
+
+  /** Keeps the screen for the next time that the same traces are opened. */
+  keepWorkspace(): void {
+    const { session, screen } = this;
+    if (!session || (!isWorthKeeping(screen) && !this.hasRestored)) return;
+    const document = stored(session.traces, screen);
+    api.keep(workspaceName(session.traces), document).catch((error: unknown) => {
+      if (!this.#hasFailedToKeep) this.say(messageOf(error));
+      this.#hasFailedToKeep = true;
+    });
+  }
+  #hasFailedToKeep = false;
+
+  /** Forgets the kept screen, and shows the first one. */
+  forgetWorkspace(): void {
+    if (!this.session) return;
+    this.hasRestored = false;
+    this.#initial = null;
+    void api.keep(workspaceName(this.session.traces), null).catch(() => undefined);
+    this.go(firstScreen([...this.opened.keys()].slice(0, 4), this.session.comparison));
+  }
+
+  /** Saves the screen as a file, which `laglab open --view` and the page open. */
+  saveView(): void {
+    if (!this.session) return;
+    const { traces } = this.session;
+    const text = JSON.stringify(stored(traces, this.screen), null, 1);
+    download(new Blob([text], { type: "application/json" }), `${traces.map(({ name }) => name).join("-")}.view.json`);
+    this.say("View saved. Open it with `laglab open TRACE --view FILE`, or drop it on this page.");
+  }
+
+  /** Shows the screen of a saved file. */
+  async openView(file: File): Promise<void> {
+    const open = [...this.opened.keys()];
+    let screen: Screen | null = null;
+    try {
+      if (file.size <= 1 << 20)
+        screen = readStored(JSON.parse(await file.text()), open, this.session?.comparison === true);
+    } catch {
+      // The message below says what to do.
+    }
+    if (screen) this.go(screen);
+    else this.say(`${file.name} is no saved view. To open a trace, start \`laglab open\` with it.`);
   }
 
   /**
@@ -120,6 +207,38 @@ class Page {
 
   zoomToSelection(): void {
     if (this.screen.selection) this.go({ range: within(this.screen.selection, this.whole), selection: null });
+  }
+
+  // Section: notes.
+
+  /** Asks for the text of a note about a time range or moment of a trace, and adds the note. */
+  addNote(trace: number, range: Range): void {
+    this.question = {
+      title: "Note",
+      text: "",
+      onanswer: (text) => this.go({ notes: [...this.screen.notes, { trace, range, text }] }),
+    };
+  }
+
+  /** Asks for another text of a note. The user can also remove the note. */
+  editNote(place: number, text: string): void {
+    const { notes } = this.screen;
+    this.question = {
+      title: "Note",
+      text,
+      onanswer: (next) => this.go({ notes: notes.with(place, { ...notes[place], text: next }) }),
+      onremove: () => this.go({ notes: notes.filter((_, at) => at !== place) }),
+    };
+  }
+
+  /** Copies a text to the clipboard. `done` is the message to the user. */
+  async copy(text: string, done: string): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.say(done);
+    } catch (error) {
+      this.say(`Not copied: ${messageOf(error)}`);
+    }
   }
 
   // Section: filters for all graphs.
@@ -247,7 +366,7 @@ class Page {
 
   /**
    * Requests the progress from the server periodically while an answer takes long. Returns a function that
-   * stops this.
+   * stops these requests.
    */
   watchProgress(): () => void {
     const poll = async () => {

@@ -11,6 +11,7 @@ function browser() {
     version: "0",
     sql: false,
     comparison: false,
+    view: null,
     traces: [
       {
         id: 0,
@@ -116,4 +117,24 @@ test("a view is added to the current tab, and removed", () => {
   expect(page.panels).toHaveLength(1);
   page.closePanel(0);
   expect(page.panels).toEqual([]);
+});
+
+test("a change that the user makes while the workspace is read wins", async () => {
+  const { stored } = await import("./workspace");
+  const { firstScreen } = await import("./screen");
+  const traces = page.session!.traces;
+  let answer: (response: Response) => void = () => undefined;
+  const first = vi.mocked(fetch);
+  vi.stubGlobal("fetch", (path: string) =>
+    path.startsWith("api/kept/") ? new Promise<Response>((resolve) => (answer = resolve)) : first(path),
+  );
+  vi.resetModules();
+  const { page: other } = await import("./state.svelte");
+  const started = other.start();
+  await vi.waitFor(() => expect(other.session).not.toBeNull());
+  other.zoomTo([10e9, 20e9]);
+  const kept = stored(traces, { ...firstScreen([0]), filter: [{ column: "cpu", is: ["1"] }] });
+  answer(new Response(JSON.stringify(kept)));
+  await started;
+  expect([other.screen.range, other.screen.filter]).toEqual([[10e9, 20e9], []]);
 });

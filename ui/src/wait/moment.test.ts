@@ -22,6 +22,11 @@ test("a step or a run has its start", () => {
     at_ns: 11,
   });
   expect(momentOf(evidence("thread_id", "start_ns"), [7, 5])).toEqual({ thread_id: 7, at_ns: 5 });
+  // The thread was still ready when the trace ended.
+  expect(momentOf(evidence("thread_id", "ready_from_ns", "start_ns"), [7, 30, null])).toEqual({
+    thread_id: 7,
+    at_ns: 30,
+  });
 });
 
 test("a row without a thread or a time has no moment", () => {

@@ -21,7 +21,7 @@ export function momentOf({ columns }: Evidence, row: readonly Cell[]): Moment | 
   if (thread_id === null) return null;
   const [ready, start] = [number("ready_from_ns"), number("start_ns")];
   if (ready !== null && start !== null) return { thread_id, at_ns: ready + Math.floor((start - ready) / 2) };
-  const at_ns = number("from_ns") ?? start ?? number("first_ns");
+  const at_ns = number("from_ns") ?? start ?? number("first_ns") ?? ready;
   return at_ns === null ? null : { thread_id, at_ns };
 }
 

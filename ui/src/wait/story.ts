@@ -25,8 +25,9 @@ export interface Part {
 }
 
 /**
- * Returns the parts of a wait. The thread waits until it is readied. It is then ready until it runs. If
- * nothing readied it, it only waited for a CPU.
+ * Returns the parts of a wait. The thread waits until it is readied. It is then ready until it runs. If the story has
+ * no wake but a wait for a CPU, the thread is ready during this wait. If the story has neither, the thread waits until
+ * it runs, or until the trace ends.
  */
 export function partsOf(story: StoryEvent[]): Part[] {
   const time = (kind: StoryEvent["kind"]) => story.find((step) => step.kind === kind);
@@ -40,7 +41,7 @@ export function partsOf(story: StoryEvent[]): Part[] {
   const ready = readied?.at_ns ?? behind?.at_ns;
   const end = ran?.at_ns ?? behind?.until_ns;
   if (readied) add("waiting", out?.at_ns, readied.at_ns);
-  else if (!behind) add("waiting", out?.at_ns, ran?.at_ns);
+  else if (!behind) add("waiting", out?.at_ns, ran?.at_ns ?? out?.until_ns);
   add("ready", ready, end);
   add("running", ran?.at_ns, ran?.until_ns);
   return parts;

@@ -38,6 +38,8 @@ describe("the parts of a wait", () => {
   test("are only the known ones", () => {
     expect(partsOf([])).toEqual([]);
     expect(partsOf([step("switched_out", 10)])).toEqual([]);
+    // The wait lasts until the trace ends.
+    expect(partsOf([step("switched_out", 10, 40)])).toEqual([{ kind: "waiting", from_ns: 10, to_ns: 40 }]);
     expect(partsOf([step("switched_out", 10), step("ran", 40, null)])).toEqual([
       { kind: "waiting", from_ns: 10, to_ns: 40 },
     ]);

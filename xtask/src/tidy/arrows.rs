@@ -2,7 +2,8 @@
 
 use crate::command::{cargo, read};
 
-/// Members that each member may use: all arrows of ARCHITECTURE.md. Development dependencies are not limited.
+/// Workspace members on which each workspace member may depend. These are the arrows of the diagram in ARCHITECTURE.md.
+/// Development dependencies are not limited.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("adapters", &[]),
     ("bisect", &["statistics"]),
@@ -50,7 +51,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "wording",
         ],
     ),
-    ("facts", &["etl", "events", "record", "tables", "wording"]),
+    (
+        "facts",
+        &["etl", "events", "linux", "record", "tables", "wording"],
+    ),
     (
         "session",
         &["etl", "record", "symbols", "tables", "wording"],
@@ -71,8 +75,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "wording",
         ],
     ),
+    (
+        "replay",
+        &[
+            "events",
+            "explain",
+            "sim",
+            "statistics",
+            "tables",
+            "tune",
+            "wording",
+        ],
+    ),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["etl", "session", "tables", "wording"]),
+    ("flight", &["record"]),
     ("xperf", &["record", "session", "tables", "wording"]),
     (
         "report",
@@ -81,23 +98,40 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "mcp",
+        &[
+            "answer", "diff", "etl", "explain", "explore", "facts", "record", "report", "session",
+            "sql", "tables", "wording",
+        ],
+    ),
+    (
         "serve",
         &[
-            "answer", "diff", "explain", "explore", "facts", "report", "session", "sql", "tables",
+            "answer", "diff", "explain", "explore", "facts", "mcp", "report", "session", "sql",
+            "tables",
         ],
     ),
     (
         "app",
         &[
             "adapters", "answer", "bisect", "dfsn", "diff", "etl", "events", "explain", "export",
-            "explore", "facts", "measure", "prove", "record", "registry", "replica", "report",
-            "serve", "session", "sim", "sql", "symbols", "tables", "trim", "tune", "wording",
-            "xperf",
+            "explore", "facts", "flight", "linux", "mcp", "measure", "prove", "record", "registry",
+            "replay", "replica", "report", "serve", "session", "sim", "sql", "symbols", "tables",
+            "trim", "tune", "wording", "xperf",
         ],
     ),
     (
         "bench",
-        &["etl", "prove", "statistics", "tables", "testdata", "views"],
+        &[
+            "etl",
+            "flight",
+            "prove",
+            "record",
+            "statistics",
+            "tables",
+            "testdata",
+            "views",
+        ],
     ),
 ];
 

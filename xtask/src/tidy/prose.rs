@@ -9,7 +9,8 @@ const FIRST_WORDS: &[&str] = &[
     "None", "Neither", "Nothing", "Nobody", "Where", "When", "If", "Only",
 ];
 
-/// Words that may begin questions only. A statement that begins with such a clause is hard to understand.
+/// Words that may begin a sentence only if it is a question. A statement with this beginning is hard to
+/// understand.
 const QUESTION_WORDS: &[&str] = &["What", "Whatever", "Which", "Whichever", "Who", "Whoever"];
 
 /// Phrases that are not used, each with words to use instead.

@@ -33,6 +33,9 @@ struct Report {
     traces: usize,
     bytes: u64,
     limit_bytes: u64,
+    /// Number of bytes that `--clear` removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed_bytes: Option<u64>,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -43,22 +46,30 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         )));
     };
     let failed = |error: io::Error| Failure::reading(cache.path(), &error);
+    let mut usage = cache.usage().map_err(failed)?;
+    let mut removed_bytes = None;
     if args.clear {
+        let before = usage.bytes;
         cache.clear().map_err(failed)?;
+        usage = cache.usage().map_err(failed)?;
+        removed_bytes = Some(before.saturating_sub(usage.bytes));
     }
-    let usage = cache.usage().map_err(failed)?;
     if json {
         output::json(&Report {
             folder: cache.path().to_string_lossy().into_owned(),
             traces: usage.traces,
             bytes: usage.bytes,
             limit_bytes: cache.limit_bytes(),
+            removed_bytes,
         })?;
         return Ok(());
     }
     let mut out = output::for_people();
     let of = output::counted(usage.traces as u64, "trace", "traces");
     output::first_heading(&mut out, &cache.path().to_string_lossy())?;
+    if let Some(removed) = removed_bytes {
+        output::paragraph(&mut out, &format!("removed {}", output::size(removed)))?;
+    }
     output::paragraph(
         &mut out,
         &format!(

@@ -31,3 +31,34 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    /// Calls `check` with the help of each possible value of a command and of its subcommands.
+    fn each_value(command: &Command, check: &mut impl FnMut(&str, &str)) {
+        for argument in command.get_arguments() {
+            for value in argument.get_possible_values() {
+                let help = value.get_help().map(ToString::to_string);
+                check(value.get_name(), &help.unwrap_or_default());
+            }
+        }
+        command
+            .get_subcommands()
+            .for_each(|inner| each_value(inner, check));
+    }
+
+    /// The generator of fish scripts writes the help of values between quotation marks without escaping it.
+    #[test]
+    fn help_of_values_has_no_quotation_marks() {
+        let mut values = 0;
+        each_value(&Cli::command(), &mut |name, help| {
+            values += 1;
+            assert!(!help.contains(['"', '$']), "{name}: {help}");
+        });
+        assert!(values > 10, "{values} values");
+    }
+}

@@ -1,18 +1,22 @@
 //! `laglab events`.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use etl::Trace;
-use facts::{Filter, Processes, Sieve};
-use session::{StackModules, watched};
-use wording::csv_cell;
+use events::Decoder;
+use facts::{Filter, LinuxSieve, Processes, Sieve};
+use session::{MissingSymbols, StackModules, TraceTables, watched};
+use tables::LinuxDecoder;
+use wording::{counted, csv_cell};
 
 use super::Failure;
 use super::filter::FilterArgs;
 use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
+use super::say;
 use super::symbols::SymbolArgs;
-use crate::event_lines::{self, Choice, Line, Names};
+use crate::event_lines::{self, Choice, Header, Line, Names};
 use crate::output::{self, Format, csv_error};
 use crate::watch::{Terminal, Watch};
 
@@ -24,7 +28,8 @@ use crate::watch::{Terminal, Watch};
     laglab events trace.etl --provider Kernel-Process --json\n  \
     laglab events trace.etl --event DiskIo/Read --fields TransferSize,IrpFlags --format csv\n  \
     laglab events trace.etl --process notepad --from 2024-05-01T12:00:00Z --stacks\n  \
-    laglab events trace.etl --event SampledProfile --stacks --symbols 'srv*symbols'")]
+    laglab events trace.etl --event SampledProfile --stacks --symbols 'srv*symbols'\n  \
+    laglab events perf.data --event 'sched:sched_switch' --process firefox")]
 pub(super) struct Args {
     #[command(flatten)]
     trace: TraceFiles,
@@ -54,84 +59,125 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let mut decoder = args.metadata.decoder()?;
-    let trace = args.trace.open()?;
-    let filter = args.filter.filter(trace.clock())?;
-    let size = trace.size_bytes();
-    let processes = watched(&Terminal, "looking for metadata", size, |options| {
-        Processes::learn(&mut decoder, &trace, options)
-    })?;
-    let modules = match args.stacks {
-        true => watched(&Terminal, "looking for modules", size, |options| {
-            StackModules::read(&trace, &args.symbols.options(), options)
-        })?,
-        false => StackModules::default(),
-    };
+    let format = if json { Format::Json } else { args.format };
     let choice = Choice {
         fields: args.fields.clone(),
         stacks: args.stacks,
     };
-    let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());
+    match args.trace.of_linux() {
+        Some(recording) => {
+            let tables = recording.open_any()?;
+            let mut out = Lines::new(format, choice)?;
+            let missing = of_linux(args, &tables, &mut out)?;
+            out.finish(&missing)
+        }
+        None => {
+            let mut decoder = args.metadata.decoder()?;
+            let trace = args.trace.open()?;
+            let filter = args.filter.filter(trace.clock())?;
+            let mut out = Lines::new(format, choice)?;
+            let missing = of_windows(args, &mut decoder, &trace, &filter, &mut out)?;
+            out.finish(&missing)
+        }
+    }
+}
+
+/// Output of events in the chosen format.
+struct Lines {
+    choice: Choice,
+    out: Sink,
+}
+
+enum Sink {
+    Text(Box<dyn Write>),
+    Json(Box<dyn Write>),
+    Csv(Box<csv::Writer<Box<dyn Write>>>),
+}
+
+impl Lines {
+    fn new(format: Format, choice: Choice) -> io::Result<Lines> {
+        let out = match format {
+            Format::Text => {
+                let mut out = output::for_people();
+                event_lines::write_heading(&mut out)?;
+                Sink::Text(Box::new(out))
+            }
+            Format::Json => Sink::Json(Box::new(output::for_json())),
+            Format::Csv => {
+                let to: Box<dyn Write> = Box::new(output::for_programs());
+                let mut out = csv::Writer::from_writer(to);
+                out.write_record(event_lines::csv_headings(&choice))
+                    .map_err(csv_error)?;
+                Sink::Csv(Box::new(out))
+            }
+        };
+        Ok(Lines { choice, out })
+    }
+
+    fn write(&mut self, line: &Line<'_, '_>) -> io::Result<()> {
+        match &mut self.out {
+            Sink::Text(out) => line.write_text(out, &self.choice),
+            Sink::Json(out) => line.write_json(out, &self.choice),
+            Sink::Csv(out) => {
+                let cells = line.to_csv(&self.choice);
+                for cell in cells.iter().map(|cell| csv_cell(cell)) {
+                    out.write_field(&*cell).map_err(csv_error)?;
+                }
+                out.write_record(None::<&[u8]>).map_err(csv_error)
+            }
+        }
+    }
+
+    /// Ends the output, and warns of modules without symbols.
+    fn finish(self, missing: &[MissingSymbols]) -> Result<(), Failure> {
+        match self.out {
+            Sink::Text(mut out) | Sink::Json(mut out) => out.flush()?,
+            Sink::Csv(mut out) => out.flush()?,
+        }
+        super::warn_of_missing_symbols(missing);
+        Ok(())
+    }
+}
+
+/// Number of events between two checks of progress and Ctrl-C.
+const STEP: u64 = 1024;
+
+/// Returns the progress display. If standard output is a terminal, the display is hidden, because the printed events
+/// show the progress.
+fn watch(size_bytes: u64) -> Watch {
+    let watch = Watch::new("reading", size_bytes);
+    match io::IsTerminal::is_terminal(&io::stdout()) {
+        true => watch.quiet(),
+        false => watch,
+    }
+}
+
+/// Writes the selected events of a trace of Windows in time order. Returns the modules whose symbols are missing.
+fn of_windows(
+    args: &Args,
+    decoder: &mut Decoder,
+    trace: &Trace,
+    filter: &Filter,
+    out: &mut Lines,
+) -> Result<Vec<MissingSymbols>, Failure> {
+    let size = trace.size_bytes();
+    let processes = watched(&Terminal, "looking for metadata", size, |options| {
+        Processes::learn(decoder, trace, options)
+    })?;
+    let modules = match args.stacks {
+        true => watched(&Terminal, "looking for modules", size, |options| {
+            StackModules::read(trace, &args.symbols.options(), options)
+        })?,
+        false => StackModules::default(),
+    };
     let names = Names {
         processes: &processes,
         modules: &modules,
     };
-    let format = if json { Format::Json } else { args.format };
-    let done = match format {
-        Format::Text => {
-            let mut out = output::for_people();
-            event_lines::write_heading(&mut out)?;
-            let done = walk(args, &filter, &trace, sieve, names, |line| {
-                line.write_text(&mut out, &choice)
-            });
-            out.flush()?;
-            done
-        }
-        Format::Json => {
-            let mut out = output::for_json();
-            let done = walk(args, &filter, &trace, sieve, names, |line| {
-                line.write_json(&mut out, &choice)
-            });
-            out.flush()?;
-            done
-        }
-        Format::Csv => {
-            let mut out = csv::Writer::from_writer(output::for_programs());
-            out.write_record(event_lines::csv_headings(&choice))
-                .map_err(csv_error)?;
-            let done = walk(args, &filter, &trace, sieve, names, |line| {
-                let cells = line.to_csv(&choice);
-                let cells = cells.iter().map(|cell| csv_cell(cell));
-                for cell in cells {
-                    out.write_field(&*cell).map_err(csv_error)?;
-                }
-                out.write_record(None::<&[u8]>).map_err(csv_error)
-            });
-            out.flush()?;
-            done
-        }
-    };
-    super::warn_of_missing_symbols(&modules.missing());
-    done
-}
-
-/// Decodes the selected events in time order, and passes each of them to `write`.
-fn walk(
-    args: &Args,
-    filter: &Filter,
-    trace: &Trace,
-    mut sieve: Sieve<'_>,
-    names: Names<'_>,
-    mut write: impl FnMut(&Line<'_, '_>) -> io::Result<()>,
-) -> Result<(), Failure> {
-    /// Number of events between two checks of progress and Ctrl-C.
-    const STEP: u64 = 1024;
+    let mut sieve = Sieve::new(filter, decoder, &processes, trace.clock());
     let (from, to) = filter.range(trace.clock());
     let mut events = trace.events().within(from, to);
-    let mut watch = Watch::new("reading", trace.size_bytes());
-    if io::IsTerminal::is_terminal(&io::stdout()) {
-        watch = watch.quiet();
-    }
+    let watch = watch(size);
     let (mut seen, mut written, mut bytes) = (0u64, 0u64, 0u64);
     while args.limit.is_none_or(|limit| written < limit) {
         if seen.is_multiple_of(STEP) {
@@ -142,8 +188,9 @@ fn walk(
         seen += 1;
         let Some(event) = events.next() else { break };
         if let Some(decoded) = sieve.pass(&event) {
-            write(&Line {
-                event: &event,
+            let header = Header::of_windows(&event, &decoded, &out.choice);
+            out.write(&Line {
+                header,
                 decoded: &decoded,
                 names,
             })?;
@@ -151,6 +198,93 @@ fn walk(
         }
     }
     drop(watch);
+    note_none(args, written);
     super::warn_of_skipped_places(trace, events.damage());
-    Ok(())
+    Ok(modules.missing())
+}
+
+/// Writes the selected events of a recording of Linux in time order. Returns the modules whose symbols are missing.
+fn of_linux(
+    args: &Args,
+    tables: &TraceTables,
+    out: &mut Lines,
+) -> Result<Vec<MissingSymbols>, Failure> {
+    let store = tables.store();
+    let Some(recording) = store.recording() else {
+        return Ok(Vec::new());
+    };
+    let clock = store.trace().clock();
+    let filter = args.filter.filter(clock)?;
+    let processes = tables.watched(|options| Processes::of_tables(store, options))?;
+    let modules = match args.stacks {
+        true => StackModules::of_tables(tables, &args.symbols.options())?,
+        false => StackModules::default(),
+    };
+    let names = Names {
+        processes: &processes,
+        modules: &modules,
+    };
+    let decoder = LinuxDecoder::new(recording);
+    let sieve = LinuxSieve::new(&filter, &decoder, &processes);
+    let (from, to) = filter.range(clock);
+    let has_time_of_day = recording.system().wall_clock.is_some();
+    let watch = watch(recording.size_bytes());
+    let (mut seen, mut written, mut bytes) = (0u64, 0u64, 0u64);
+    let mut each = |event: &linux::Event<'_>| -> Result<bool, Failure> {
+        if seen.is_multiple_of(STEP) {
+            watch.advance(bytes)?;
+            bytes = 0;
+        }
+        seen += 1;
+        bytes += u64::from(event.bytes);
+        let time_ns = decoder.time_ns(event);
+        if let Some(decoded) = sieve.pass(event, time_ns) {
+            let filetime = has_time_of_day.then(|| clock.to_filetime(clock.from_ns(time_ns)));
+            let header = Header::of_linux(event, &decoder, filetime, &out.choice);
+            out.write(&Line {
+                header,
+                decoded: &decoded,
+                names,
+            })?;
+            written += 1;
+        }
+        Ok(args.limit.is_none_or(|limit| written < limit))
+    };
+    if args.limit == Some(0) {
+        return Ok(modules.missing());
+    }
+    let mut failed = None;
+    let range = decoder.clock_range(from, to);
+    let read = recording.read_in_order(range, &mut |event| match each(event) {
+        Ok(true) => ControlFlow::Continue(()),
+        Ok(false) => ControlFlow::Break(()),
+        Err(failure) => {
+            failed = Some(failure);
+            ControlFlow::Break(())
+        }
+    });
+    drop(watch);
+    match failed {
+        Some(failure) => return Err(failure),
+        None => warn_of_faults(&read?),
+    }
+    note_none(args, written);
+    Ok(modules.missing())
+}
+
+/// Prints a note if no event matches. With `--limit 0`, no event is expected.
+fn note_none(args: &Args, written: u64) {
+    if written == 0 && args.limit != Some(0) {
+        say("no event matches; `laglab info` prints contents, start and end of the trace");
+    }
+}
+
+/// Warns of records that could not be read.
+fn warn_of_faults(damage: &linux::Damage) {
+    if let Some((fault, offset)) = damage.first_fault {
+        super::say(&format!(
+            "{} skipped, the first at {offset:#x}: {fault}",
+            counted(damage.skipped_records, "record was", "records were")
+        ));
+    }
 }

@@ -112,10 +112,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(Failure::Input(message.to_owned()));
     }
     if args.trace.is_at(&args.to) {
-        let message = "is an input file; give another file to write";
+        let message = "this is an input file; give another file to write";
         return Err(Failure::input(&args.to, message));
     }
-    let tables = args.trace.open()?;
+    let tables = args.trace.open_any()?;
     let clock = tables.store().trace().clock();
     let from = args
         .from
@@ -126,6 +126,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if from >= until {
         let message = "nothing to export: --from is not before --until";
         return Err(Failure::Input(message.to_owned()));
+    }
+    if args.from.is_some() || args.until.is_some() {
+        super::scope::check_time("--from and --until", &(from..until), &tables)?;
     }
     let part = |wanted: &[Table]| Part::new(&tables, from..until, wanted);
     let report = match format {
@@ -222,7 +225,7 @@ fn write(report: &Report) -> Result<(), Failure> {
     if let Some(left_out @ 1..) = report.slices_left_out {
         writeln!(
             out,
-            "left out, because too many slices overlap at once: {}",
+            "left out: {}, because too many slices overlap",
             counted(left_out, "slice", "slices")
         )?;
     }

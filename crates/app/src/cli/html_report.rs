@@ -45,7 +45,7 @@ struct Written {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let to_stdout = args.output == Path::new("-");
     if !to_stdout && args.trace.is_at(&args.output) {
-        let message = "is an input file; give another file to write";
+        let message = "this is an input file; give another file to write";
         return Err(Failure::input(&args.output, message));
     }
     // The file is created first. If it cannot be written, no time is lost on the analysis.
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         true => None,
         false => Some(NewFile::create(&args.output)?),
     };
-    let tables = args.trace.open()?;
+    let tables = args.trace.open_any()?;
     tables.make(&report::tables())?;
     let symbols = args.symbols.options();
     let (explained, symbols) = Explained::read(&tables, Scope::default(), &symbols)?;

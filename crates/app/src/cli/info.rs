@@ -26,10 +26,18 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let trace = args.trace.open()?;
-    let info = watched(&Terminal, "reading", trace.size_bytes(), |options| {
-        Info::from_events(&trace, options)
-    })?;
+    let info = match args.trace.of_linux() {
+        Some(recording) => {
+            let tables = recording.open_any()?;
+            tables.watched(|options| Info::read(tables.store(), options))?
+        }
+        None => {
+            let trace = args.trace.open()?;
+            watched(&Terminal, "reading", trace.size_bytes(), |options| {
+                Info::from_events(&trace, options)
+            })?
+        }
+    };
     if json {
         output::json(&info)?;
     } else {
@@ -100,8 +108,8 @@ fn summary(info: &Info) -> String {
         .recorded_ns()
         .map_or_else(String::new, |ns| format!(" over {}", duration(ns)));
     let system = match info.is_simulated() {
-        true => format!("a simulated {}", info.system.windows()),
-        false => info.system.windows(),
+        true => format!("a simulated {}", info.system.name()),
+        false => info.system.name(),
     };
     let mut damage = info.damage.sentences().into_iter();
     let damage = match (damage.next(), damage.len(), info.last_dropped.len()) {
@@ -136,6 +144,7 @@ fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {
             _ => None,
         },
     );
+    facts.fact("Linux", system.linux.clone());
     facts.fact("product", system.product.clone());
     facts.fact("build lab", system.build_lab.clone());
     facts.fact("computer", system.computer.clone());
@@ -220,13 +229,14 @@ fn write_extent(out: &mut dyn Write, info: &Info) -> io::Result<()> {
         _ => format!(" ({} uncompressed)", output::size(trace.uncompressed_bytes)),
     };
     facts.fact("size", output::size(trace.size_bytes) + &uncompressed);
+    let buffers = counted(trace.buffers, "buffer", "buffers");
+    let events = grouped(trace.events);
     facts.fact(
         "events",
-        format!(
-            "{} in {}",
-            grouped(trace.events),
-            counted(trace.buffers, "buffer", "buffers")
-        ),
+        match info.system.linux {
+            Some(_) => events,
+            None => format!("{events} in {buffers}"),
+        },
     );
     if let (Some(first), Some(last)) = (trace.first_event_ns, trace.last_event_ns) {
         facts.fact(

@@ -20,7 +20,7 @@ pub(super) struct MetadataArgs {
 }
 
 impl MetadataArgs {
-    /// Returns a decoder with the descriptions of these files.
+    /// Returns a decoder that uses the event descriptions in these files.
     pub(super) fn decoder(&self) -> Result<Decoder, Failure> {
         let files = MetadataFiles {
             manifests: self.manifest.clone(),

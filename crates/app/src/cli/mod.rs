@@ -2,6 +2,7 @@
 
 mod cache;
 mod completions;
+mod demo;
 mod events;
 mod explain;
 #[cfg(feature = "export")]
@@ -10,6 +11,8 @@ mod failure;
 mod filter;
 mod html_report;
 mod info;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(feature = "measure")]
 mod measure;
 mod metadata;
@@ -39,6 +42,7 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use etl::{Damage, Trace};
+use serde::Serialize;
 use session::MissingSymbols;
 
 use crate::watch::INTERRUPTED_CODE;
@@ -48,7 +52,7 @@ use crate::watch::INTERRUPTED_CODE;
 #[command(
     name = "laglab",
     version,
-    about = "Finds out why a Windows machine lags, from recorded traces",
+    about = "Finds out why a machine lags, from recordings of Windows and Linux",
     after_help = "Exit codes: 0 success, 1 the trace lacks events that a report or export needs, or a \
                   check failed, 2 wrong usage or unreadable input, 130 interrupted.\nFor options and examples of a command: laglab COMMAND --help",
     styles = Styles::styled()
@@ -74,6 +78,9 @@ enum Command {
     /// Show traces in the browser: timeline, tables, stacks, causes of lag
     #[cfg(feature = "open")]
     Open(open_page::Args),
+    /// Serve answers about traces to an assistant (MCP, on standard input and output)
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Args),
     /// Show system, session, clock, contents, missing events and damage of a trace
     Info(info::Args),
     /// Count events and bytes by kind
@@ -93,13 +100,15 @@ enum Command {
     Prove(prove::Args),
     /// Show the effect of Windows settings, on this machine or from its exported registry
     Tune(tune::Args),
-    /// Write kits that record with WPR or xperf, record, and check profiles
+    /// Record this Linux machine, write kits that record Windows, and check profiles
     Record(Box<record::Args>),
     /// Write a trace for Perfetto, the Firefox Profiler or Wireshark, or as Parquet
     #[cfg(feature = "export")]
     Export(Box<export::Args>),
     /// Simulate Windows, and write a trace with known causes of lag
     Simulate(Box<simulate::Args>),
+    /// Simulate a machine that lags, and explain the trace
+    Demo(demo::Args),
     #[command(flatten)]
     Report(report::Report),
     /// Show or clear the cache of tables
@@ -110,12 +119,22 @@ enum Command {
 
 /// Parses the arguments and runs the command.
 pub(crate) fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && std::env::args().any(|it| it == "--json") => {
+            let text = error.render().to_string();
+            let what = text.strip_prefix("error: ").unwrap_or(&text);
+            return fail(what.trim_end(), 2, true);
+        }
+        Err(error) => error.exit(),
+    };
     let outcome = match &cli.command {
         Command::Explain(args) => explain::run(args, cli.json),
         Command::HtmlReport(args) => html_report::run(args, cli.json),
         #[cfg(feature = "open")]
         Command::Open(args) => open_page::run(args, cli.json),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(args),
         Command::Info(args) => info::run(args, cli.json),
         Command::Stats(args) => stats::run(args, cli.json),
         Command::Events(args) => events::run(args, cli.json),
@@ -130,23 +149,23 @@ pub(crate) fn run() -> ExitCode {
         Command::Tune(args) => tune::run(args, cli.json),
         Command::Record(args) => record::run(args, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
+        Command::Demo(args) => demo::run(args, cli.json),
         Command::Report(report) => report.run(cli.json),
         Command::Cache(args) => cache::run(args, cli.json),
         Command::Completions(args) => completions::run(args, cli.json),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+    let (what, code) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
         // The program that reads the pipe, for example `head`, closed it on purpose.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
+            return ExitCode::SUCCESS;
         }
-        Err(Failure::Output(error)) => {
-            fail(&format!("cannot write the output: {}", cause(&error)), 2)
-        }
-        Err(Failure::NotRecorded(what) | Failure::Negative(what)) => fail(&what, 1),
-        Err(Failure::Input(what)) => fail(&what, 2),
-        Err(Failure::Interrupted) => fail("interrupted", INTERRUPTED_CODE),
-    }
+        Err(Failure::Output(error)) => (format!("cannot write the output: {}", cause(&error)), 2),
+        Err(Failure::NotRecorded(what) | Failure::Negative(what)) => (what, 1),
+        Err(Failure::Input(what)) => (what, 2),
+        Err(Failure::Interrupted) => ("interrupted".to_owned(), INTERRUPTED_CODE),
+    };
+    fail(&what, code, cli.json)
 }
 
 /// Prints on stderr the number of skipped damaged places in the trace. The number includes the places that
@@ -171,9 +190,28 @@ pub(crate) fn warn_of_missing_symbols(missing: &[MissingSymbols]) {
     }
 }
 
-/// Prints an error on stderr and returns the exit code `code`.
-fn fail(what: &str, code: u8) -> ExitCode {
-    say(what);
+/// Error that ends a command, as JSON. Programs rely on its fields.
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    error: &'a str,
+    exit_code: u8,
+}
+
+/// Prints an error on stderr, as text or as JSON in one line. Returns the exit code `code`.
+fn fail(what: &str, code: u8, json: bool) -> ExitCode {
+    use io::Write;
+    if json {
+        let error = ErrorJson {
+            error: what,
+            exit_code: code,
+        };
+        let mut out = wording::JsonText::new(io::stderr());
+        // If stderr is closed, the error is lost.
+        let _ = serde_json::to_writer(&mut out, &error);
+        let _ = writeln!(out);
+    } else {
+        say(what);
+    }
     ExitCode::from(code)
 }
 

@@ -12,15 +12,17 @@ use super::{Failure, cache};
 use crate::watch::Terminal;
 
 /// Error if a command does not read recordings of Linux.
-const LINUX: &str = "it is a recording of Linux, which this command cannot read yet; use `laglab sql`, `laglab \
-                     cswitch`, `laglab readythread` or `laglab process`";
+const LINUX: &str = "it is a recording of Linux, which this command cannot read yet; use `laglab info`, `laglab \
+                     explain`, `laglab open`, `laglab events`, `laglab sql`, `laglab export` or a report such as \
+                     `laglab cswitch`";
 
 /// Files of the trace that a command reads.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct TraceFiles {
     /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab. Commands that build tables
     /// (explain, report, sql) also read packets (.pcapng, .pcap) and samples of `laglab measure`
-    /// (.parquet); sql, cswitch, readythread and process read recordings of Linux (perf.data)
+    /// (.parquet). Every command except prove, record and tune reads recordings of Linux (perf.data,
+    /// trace.dat)
     #[arg(value_name = "TRACE", required = true)]
     paths: Vec<PathBuf>,
 }
@@ -29,17 +31,17 @@ impl TraceFiles {
     /// Opens all files as one trace.
     pub(crate) fn open(&self) -> Result<Trace, Failure> {
         self.are_no_scenarios()?;
-        etl::open(&self.paths).map_err(|error| {
+        let trace = etl::open(&self.paths).map_err(|error| {
             let first = |is: fn(&Path) -> bool| self.paths.iter().find(|path| is(path));
             let without_events = first(tables::is_capture).map(|capture| {
-                let message = "is a packet capture and contains no events; read it with `laglab \
+                let message = "this is a packet capture and contains no events; read it with `laglab \
                                explain` or `laglab sql`";
                 (capture, message)
             });
             let without_events =
                 without_events.or_else(|| Some((first(tables::is_linux_recording)?, LINUX)));
             let without_events = without_events.or_else(|| {
-                let message = "is a Parquet file and contains no events; read samples of `laglab \
+                let message = "this is a Parquet file and contains no events; read samples of `laglab \
                                measure` with `laglab open` or `laglab sql`";
                 Some((first(tables::is_parquet)?, message))
             });
@@ -49,7 +51,21 @@ impl TraceFiles {
                 }
                 _ => Failure::Input(error.to_string()),
             }
-        })
+        })?;
+        tables::check_one_recording(&trace)?;
+        Ok(trace)
+    }
+
+    /// Returns the trace if one of its files is a recording of Linux. Its tables are not cached.
+    pub(crate) fn of_linux(&self) -> Option<TabledTrace> {
+        self.linux_file()
+            .map(|_| TabledTrace::new(&self.paths, true))
+    }
+
+    /// Returns the first file that is a recording of Linux.
+    pub(crate) fn linux_file(&self) -> Option<&PathBuf> {
+        let mut paths = self.paths.iter();
+        paths.find(|path| tables::is_linux_recording(path))
     }
 
     /// Returns an error with advice if the user probably means a built-in scenario: a file does not exist,

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::env;
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,11 +32,13 @@ const FOLDER: &str = "LAGLAB_CONFIG";
     laglab open kernel.etl user.etl --merge\n  \
     laglab open rank-stall\n  \
     laglab open samples.parquet\n  \
+    laglab open trace.etl --view mine.json\n  \
     laglab open trace.etl --no-browser --port 8080\n\n\
     List the scenarios: laglab simulate --list")]
 pub(super) struct Args {
     /// Traces to show side by side: .etl, .etl.zip, .diagsession, netsh's .cab, packets (.pcapng,
-    /// .pcap), samples of `laglab measure` (.parquet), or the name of a scenario to simulate
+    /// .pcap), samples of `laglab measure` (.parquet), recordings of Linux (perf.data, trace.dat), or the name of a
+    /// scenario to simulate
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     /// Compare the trace with this trace, recorded after a change: show what takes more or less time, with
@@ -51,6 +54,9 @@ pub(super) struct Args {
     /// Print the address and start no browser
     #[arg(long)]
     no_browser: bool,
+    /// Start with the tabs, graphs, filters and notes of a file that the page saved
+    #[arg(long, value_name = "FILE")]
+    view: Option<PathBuf>,
     /// Rebuild the tables, and do not cache them
     #[arg(long)]
     no_cache: bool,
@@ -73,6 +79,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             args.traces.len()
         )));
     }
+    let view = args.view.as_deref().map(saved_view).transpose()?;
     let given: Vec<&Path> = (args.traces.iter().chain(&args.against))
         .map(PathBuf::as_path)
         .collect();
@@ -85,14 +92,14 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let names = distinct(names(&groups));
     let mut traces = Vec::new();
     for (files, name) in groups.iter().zip(&names) {
-        let tables = TabledTrace::new(files, args.no_cache).open()?;
+        let tables = TabledTrace::new(files, args.no_cache).open_any()?;
         if !tables.store().trace().is_one_system() {
             say(SEVERAL_SYSTEMS);
         }
         if args.against.is_some() && tables.store().holds_only().is_some() {
             return Err(Failure::input(
                 &files[0],
-                "has no events to compare; give traces of Windows (.etl)",
+                "this file has no events to compare; give traces of Windows (.etl)",
             ));
         }
         let symbols = simulated.symbols(files, &args.symbols.options());
@@ -104,6 +111,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         traces,
         args.against.is_some(),
         presets_file(),
+        view,
         Arc::new(Terminal),
     )?;
     let address = server.address();
@@ -136,8 +144,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(server.run()?)
 }
 
-/// Simulated traces of the scenarios that were given instead of files. The traces are deleted when this value
-/// is dropped.
+/// Traces that were simulated from scenarios in the arguments. The traces are deleted when this value is dropped.
 #[derive(Default)]
 struct Simulated {
     folder: Option<TempDir>,
@@ -221,6 +228,31 @@ fn distinct(names: Vec<String>) -> Vec<String> {
     distinct
 }
 
+/// Maximum number of bytes of a file with a view.
+const LONGEST_VIEW: u64 = 1 << 20;
+
+/// Reads the file of `--view`. The page checks the content of the view, like the content of a link.
+fn saved_view(path: &Path) -> Result<serde_json::Value, Failure> {
+    let advice = "give a file that the page saved with `Save view`";
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_VIEW + 1).read_to_end(&mut text));
+    read.map_err(|error| Failure::input(path, error))?;
+    if text.len() as u64 > LONGEST_VIEW {
+        return Err(Failure::input(
+            path,
+            format!("it is larger than 1 MiB; {advice}"),
+        ));
+    }
+    match serde_json::from_slice(&text) {
+        Ok(view @ serde_json::Value::Object(_)) => Ok(view),
+        Ok(_) => Err(Failure::input(path, format!("this is no view; {advice}"))),
+        Err(error) => Err(Failure::input(
+            path,
+            format!("this is no view: {error}; {advice}"),
+        )),
+    }
+}
+
 /// Returns the path of the file with the user's presets. It is in the folder of [`FOLDER`], or else in the
 /// platform's configuration folder.
 fn presets_file() -> Option<PathBuf> {
@@ -237,6 +269,19 @@ fn presets_file() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_files_with_a_view_are_views() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("view.json");
+        std::fs::write(&file, r#"{"page": "analysis"}"#).unwrap();
+        assert_eq!(saved_view(&file).unwrap()["page"], "analysis");
+        for text in ["", "[]", "7", "{", &format!("{}{{}}", " ".repeat(1 << 20))] {
+            std::fs::write(&file, text).unwrap();
+            assert!(saved_view(&file).is_err());
+        }
+        assert!(saved_view(&folder.path().join("none.json")).is_err());
+    }
 
     #[test]
     fn traces_of_one_name_are_numbered() {

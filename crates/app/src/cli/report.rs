@@ -85,10 +85,7 @@ impl<R: ReportArgs> Reported<R> {
     fn run(&self, json: bool) -> Result<(), Failure> {
         let range = self.range.get()?;
         let report = self.report.report();
-        let tables = match R::READS_LINUX {
-            true => self.trace.open_any()?,
-            false => self.trace.open()?,
-        };
+        let tables = self.trace.open_any()?;
         let mut wanted = report.tables();
         wanted.extend(tables::Identities::TABLES);
         tables.make(&wanted)?;

@@ -12,7 +12,7 @@ use super::Failure;
 use crate::output::{duration, grouped};
 
 /// Options that limit `laglab explain` to threads, processes or a time range.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(super) struct ScopeArgs {
     /// Explain the waits of this thread, by id (repeatable)
     #[arg(
@@ -112,7 +112,8 @@ impl ScopeArgs {
     }
 }
 
-/// Returns the time range that an option selects, in nanoseconds since the trace's start.
+/// Returns the time range that an option selects, in nanoseconds since the trace's start. The range is cut to the
+/// trace.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the range is empty or outside the trace.
@@ -121,12 +122,23 @@ pub(super) fn time_range(
     range: [Moment; 2],
     tables: &TraceTables,
 ) -> Result<Range<i64>, Failure> {
+    if range[0].is_negative() {
+        return Err(Failure::Input(format!(
+            "{option}: T1 is before the start of the trace; times count from its start, so give 0 or more"
+        )));
+    }
     let clock = tables.store().trace().clock();
     let [from, to] = range.map(|moment| moment.since_start(clock));
     if from >= to {
-        return Err(Failure::Input(format!("{option}: T1 is not before T2")));
+        return Err(Failure::Input(format!(
+            "{option}: T1 ({}) is not before T2 ({}); give the earlier time first",
+            duration(from),
+            duration(to)
+        )));
     }
-    check_time(option, &(from..to), tables).map(|()| from..to)
+    check_time(option, &(from..to), tables)?;
+    let (_, end) = tables::span_of(tables.store().trace());
+    Ok(from.max(0)..to.min(end.saturating_add(1)))
 }
 
 fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
@@ -187,7 +199,11 @@ fn check_process(names: &Identities, asked: &str) -> Result<(), Failure> {
 }
 
 /// Returns an error if a time range is outside the trace.
-fn check_time(option: &str, asked: &Range<i64>, tables: &TraceTables) -> Result<(), Failure> {
+pub(super) fn check_time(
+    option: &str,
+    asked: &Range<i64>,
+    tables: &TraceTables,
+) -> Result<(), Failure> {
     let trace = tables.store().trace();
     let clock = trace.clock();
     let (_, end) = tables::span_of(trace);

@@ -29,7 +29,7 @@ use crate::watch::{self, Watch};
     laglab simulate rank-stall --profile dpc\n  \
     laglab simulate rank-stall --symbols symbols\n  \
     laglab simulate load --events 20000000 -o load.etl\n\n\
-    Next to FILE.etl it writes FILE.truth.json: everything that happened inside the model.\n\
+    The command also writes FILE.truth.json: everything that happened in the model.\n\
     docs/scenarios.md describes scenarios, docs/truth.md the truth file.")]
 pub(super) struct Args {
     /// Name of a built-in scenario, or a scenario file
@@ -87,12 +87,23 @@ struct Report<'a> {
     symbols: Option<String>,
 }
 
+/// JSON output of `laglab simulate --show`. Programs rely on its fields.
+#[derive(Serialize)]
+struct Shown<'a> {
+    scenario: &'a str,
+    toml: &'a str,
+}
+
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let Some(name) = args.scenario.as_deref().filter(|_| !args.list) else {
         return list(json);
     };
     let text = text(name)?;
     if args.show {
+        if json {
+            let (scenario, toml) = (name, &*text);
+            return Ok(output::json(&Shown { scenario, toml })?);
+        }
         let mut out = output::for_programs();
         out.write_all(text.as_bytes())?;
         return Ok(out.flush()?);
@@ -104,10 +115,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     };
     let truth_path = trace.with_extension("truth.json");
     for written in [&trace, &truth_path] {
-        if is_same_file(written, Path::new(name)) {
-            let message = "is the scenario file; give another file to write";
-            return Err(Failure::input(written, message));
-        }
+        is_not_the_scenario(written, name)?;
     }
     // Both files are created first. If one cannot be written, no time is lost on the simulation.
     let (new_trace, new_truth) = (NewFile::create(&trace)?, NewFile::create(&truth_path)?);
@@ -136,6 +144,35 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(say(&report)?)
 }
 
+/// Returns an error if the file that would be written is the scenario file.
+fn is_not_the_scenario(written: &Path, name: &str) -> Result<(), Failure> {
+    match is_same_file(written, Path::new(name)) {
+        true => Err(Failure::input(
+            written,
+            "this is the scenario file; give another file to write",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Simulates a built-in scenario or a scenario file, and writes only the trace. Returns the path of the trace:
+/// `output`, or else `SCENARIO.etl` in the current folder.
+pub(super) fn only_trace(name: &str, output: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let scenario = read(name, &text(name)?, &[])?;
+    let trace = output.unwrap_or_else(|| PathBuf::from(format!("{}.etl", scenario.name())));
+    is_not_the_scenario(&trace, name)?;
+    write_trace(&scenario, &trace)?;
+    Ok(trace)
+}
+
+/// Simulates a scenario, and writes only the trace.
+fn write_trace(scenario: &Scenario, trace: &Path) -> Result<Truth, Failure> {
+    let new = NewFile::create(trace)?;
+    let truth = write(scenario, None, trace, &new)?;
+    new.finish()?;
+    Ok(truth)
+}
+
 /// Returns the built-in scenario with this name, or with the most similar name.
 pub(super) fn scenario_like(name: &str) -> Option<&'static str> {
     closest_one(name, shipped::names())
@@ -153,9 +190,7 @@ pub(super) fn is_shipped(name: &str) -> bool {
 pub(super) fn into_folder(name: &str, folder: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     let scenario = read(name, &text(name)?, &[])?;
     let trace = folder.join(format!("{}.etl", scenario.name()));
-    let new = NewFile::create(&trace)?;
-    let truth = write(&scenario, None, &trace, &new)?;
-    new.finish()?;
+    let truth = write_trace(&scenario, &trace)?;
     let store = folder.join("symbols");
     write_symbols(&truth.modules, &store)?;
     Ok((trace, store))
@@ -176,7 +211,7 @@ fn text(name: &str) -> Result<String, Failure> {
     }
     read_text(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => {
-            Failure::input(path, "is not a scenario: the file is not UTF-8 text")
+            Failure::input(path, "this is not a scenario: the file is not UTF-8 text")
         }
         // `read_text` created this error, so its text already names the cause.
         io::ErrorKind::Other => Failure::input(path, error),
@@ -193,7 +228,7 @@ fn read_text(path: &Path) -> io::Result<String> {
         .read_to_string(&mut text)?;
     match text.len() as u64 > MAX_BYTES {
         true => Err(io::Error::other(
-            "is not a scenario: the file is larger than 4 MiB",
+            "this is not a scenario: the file is larger than 4 MiB",
         )),
         false => Ok(text),
     }
@@ -278,7 +313,7 @@ fn recorded_by(capture: &Capture) -> [String; 3] {
     ]
 }
 
-/// Parses a scenario. It may extend built-in scenarios and scenarios in its own folder.
+/// Parses a scenario. A scenario may extend built-in scenarios and scenarios in the same folder.
 fn read(name: &str, text: &str, settings: &[Override]) -> Result<Scenario, Failure> {
     let folder = Path::new(name)
         .parent()
@@ -317,7 +352,7 @@ fn write(
     let (out, truth) = simulated.map_err(|error| match error {
         RunError::Stopped => Failure::Interrupted,
         RunError::Write(error) => Failure::writing(path, &error),
-        error @ RunError::Stuck(_) => Failure::input(path, error),
+        error @ (RunError::Stuck(_) | RunError::Workload(_)) => Failure::input(path, error),
     })?;
     out.into_inner()
         .map_err(|error| Failure::writing(path, &error.into_error()))?;

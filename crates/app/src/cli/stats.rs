@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use etl::Trace;
 use facts::Stats;
 use session::watched;
 
@@ -29,29 +28,47 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let mut decoder = args.metadata.decoder()?;
-    let trace = args.trace.open()?;
-    let stats = watched(&Terminal, "counting", trace.size_bytes(), |options| {
-        Stats::read(&trace, &mut decoder, options)
-    })?;
+    let (stats, place) = match args.trace.of_linux() {
+        Some(recording) => {
+            let tables = recording.open_any()?;
+            let store = tables.store();
+            let size = store
+                .recording()
+                .map_or(0, |recording| recording.size_bytes());
+            let stats = tables.watched(|options| Stats::of_tables(store, options))?;
+            (stats, format!("a file of {}", output::size(size)))
+        }
+        None => {
+            let mut decoder = args.metadata.decoder()?;
+            let trace = args.trace.open()?;
+            let size = trace.size_bytes();
+            let stats = watched(&Terminal, "counting", size, |options| {
+                Stats::read(&trace, &mut decoder, options)
+            })?;
+            let buffers = counted(trace.buffers().len() as u64, "buffer", "buffers");
+            (
+                stats,
+                format!("{buffers} ({} in total)", output::size(size)),
+            )
+        }
+    };
     if json {
         output::json(&stats)?;
     } else {
         let mut out = output::for_people();
-        write(&mut out, &trace, &stats, args.events)?;
+        write(&mut out, &place, &stats, args.events)?;
         out.flush()?;
     }
     Ok(())
 }
 
-fn write(out: &mut dyn Write, trace: &Trace, stats: &Stats, with_events: bool) -> io::Result<()> {
+/// Writes the counts. `place` is the name of the counted trace.
+fn write(out: &mut dyn Write, place: &str, stats: &Stats, with_events: bool) -> io::Result<()> {
     writeln!(
         out,
-        "{} with {} of event records, in {} ({} in total)",
+        "{} with {} of event records, in {place}",
         counted(stats.total_events, "event", "events"),
         counted(stats.total_bytes, "byte", "bytes"),
-        counted(trace.buffers().len() as u64, "buffer", "buffers"),
-        output::size(trace.size_bytes())
     )?;
     output::heading(out, "Header kinds")?;
     let mut columns = Columns::new(&[Side::Right, Side::Left]);
@@ -131,24 +148,45 @@ fn write_providers(out: &mut dyn Write, stats: &Stats, with_events: bool) -> io:
     if stats.providers.is_empty() {
         return Ok(());
     }
-    output::heading(out, "Providers and event classes")?;
+    let has_guids = stats.providers.iter().any(|it| it.guid.is_some());
+    output::heading(
+        out,
+        match has_guids {
+            true => "Providers and event classes",
+            false => "Subsystems",
+        },
+    )?;
     let mut columns = Columns::new(&[Side::Right, Side::Right, Side::Left, Side::Left]);
-    columns.row(["events", "bytes", "name", "GUID"]);
+    columns.row([
+        "events",
+        "bytes",
+        "name",
+        if has_guids { "GUID" } else { "" },
+    ]);
     for provider in &stats.providers {
         columns.row([
             grouped(provider.count),
             grouped(provider.bytes),
-            provider.name.as_deref().unwrap_or("?").to_owned(),
-            provider.guid.to_string(),
+            match (&provider.name, provider.guid) {
+                (Some(name), _) => name.to_string(),
+                (None, Some(_)) => "?".to_owned(),
+                (None, None) => "events of perf itself".to_owned(),
+            },
+            provider
+                .guid
+                .map(|guid| guid.to_string())
+                .unwrap_or_default(),
         ]);
         for e in provider.events.iter().filter(|_| with_events) {
-            let id =
-                e.id.map_or_else(|| format!("opcode {}", e.opcode), |id| format!("id {id}"));
+            let id = e.id.map(|id| format!("id {id}"));
+            let id = id.or_else(|| e.opcode.map(|opcode| format!("opcode {opcode}")));
+            let version = e.version.map(|version| format!("version {version}"));
+            let known: Vec<String> = id.into_iter().chain(version).collect();
             columns.row([
                 grouped(e.count),
                 grouped(e.bytes),
                 format!("  {}", e.name.as_deref().unwrap_or("?")),
-                format!("  {id}, version {}", e.version),
+                format!("  {}", known.join(", ")),
             ]);
         }
     }

@@ -3,10 +3,10 @@
 use session::SymbolOptions;
 
 /// Options of all commands that show names of functions.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(super) struct SymbolArgs {
-    /// Symbol path of PDBs: folders, symbol stores and servers, in the syntax of _NT_SYMBOL_PATH
-    /// [default: the variable _NT_SYMBOL_PATH]
+    /// Symbol path of PDBs: folders, symbol stores and servers, in the syntax of _NT_SYMBOL_PATH. For recordings of
+    /// Linux: folders with ELF files (`/` for those of this machine) [default: the variable _NT_SYMBOL_PATH]
     #[arg(long, value_name = "PATH", help_heading = "Symbols")]
     symbols: Option<String>,
     /// Download PDBs from the symbol servers of the symbol path

@@ -7,12 +7,13 @@ use etl::write::{WriteError, Writer};
 use facts::{Processes, Sieve};
 use serde::Serialize;
 use session::{NewFile, watched};
+use tables::LinuxDecoder;
 use trim::{CopyError, Counts, Redactor, Selection};
 
 use super::Failure;
 use super::filter::FilterArgs;
 use super::metadata::MetadataArgs;
-use super::open::TraceFiles;
+use super::open::{TabledTrace, TraceFiles};
 use crate::output::{self, counted, grouped};
 use crate::watch::Terminal;
 
@@ -48,6 +49,10 @@ pub(super) struct Args {
     metadata: MetadataArgs,
 }
 
+/// Error for conditions with which `trim` cannot select a part of a recording of Linux.
+const ONLY_TIME: &str = "a part of a recording of Linux can only be a time range; give --from and --to, and no other \
+                         condition nor --redact";
+
 /// JSON output of `laglab trim`. Programs rely on its fields.
 #[derive(Serialize)]
 struct Report {
@@ -58,13 +63,16 @@ struct Report {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    if let Some(trace) = args.trace.of_linux() {
+        return of_linux(args, &trace, json);
+    }
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
     let filter = args.filter.filter(trace.clock())?;
     if args.trace.are_at(&args.output) {
         return Err(Failure::input(
             &args.output,
-            "is an input file; give another file to write",
+            "this is an input file; give another file to write",
         ));
     }
     let mut session = trim::session(&trace, &filter)?;
@@ -97,6 +105,50 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(no_events(&counts));
     }
     writer.finish().map_err(failed)?;
+    report(args, new, counts, json)
+}
+
+/// Writes a time range of a recording of Linux.
+fn of_linux(args: &Args, trace: &TabledTrace, json: bool) -> Result<(), Failure> {
+    let tables = trace.open_any()?;
+    let input = args.trace.linux_file();
+    let (Some(recording), Some(input)) = (tables.store().recording(), input) else {
+        return Ok(());
+    };
+    let clock = tables.store().trace().clock();
+    let filter = args.filter.filter(clock)?;
+    if args.redact || !filter.is_only_time() {
+        return Err(Failure::input(input, ONLY_TIME));
+    }
+    if args.trace.are_at(&args.output) {
+        return Err(Failure::input(
+            &args.output,
+            "this is an input file; give another file to write",
+        ));
+    }
+    let (from, to) = filter.range(clock);
+    let range = LinuxDecoder::new(recording).clock_range(from, to);
+    let new = NewFile::create(&args.output)?;
+    let mut out = BufWriter::new(new.file());
+    let written = recording.write_part(range, &mut out);
+    let written = written.map_err(|error| Failure::input(input, error))?;
+    let flushed = out.flush();
+    drop(out);
+    flushed.map_err(|error| Failure::writing(&args.output, &error))?;
+    let counts = Counts {
+        read: written.read,
+        wanted: written.samples,
+        context: written.others,
+        ..Counts::default()
+    };
+    if counts.wanted == 0 {
+        return Err(no_events(&counts));
+    }
+    report(args, new, counts, json)
+}
+
+/// Gives the finished file its final name, and prints the counts.
+fn report(args: &Args, new: NewFile, counts: Counts, json: bool) -> Result<(), Failure> {
     let bytes = new.finish()?;
     let report = Report {
         output: args.output.display().to_string(),
@@ -139,14 +191,14 @@ fn write(report: &Report) -> Result<(), Failure> {
     if counts.unredactable > 0 {
         writeln!(
             out,
-            "left out, because they identify the machine or have unknown fields: {}",
+            "left out: {}, because they identify the machine or have unknown fields",
             counted(counts.unredactable, "event", "events")
         )?;
     }
     if counts.out_of_order > 0 {
         writeln!(
             out,
-            "left out, because they are too far out of time order: {}",
+            "left out: {}, because they are too far out of time order",
             counted(counts.out_of_order, "event", "events")
         )?;
     }

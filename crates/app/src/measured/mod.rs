@@ -1,5 +1,6 @@
 //! Results of live probes as text, JSON, pictures and HTML.
 
+mod causes;
 mod command_line;
 mod lines;
 mod page;
@@ -20,6 +21,9 @@ use tables::{Named, SampleConditions};
 
 use crate::output::percent;
 
+pub(crate) use causes::Causes;
+#[cfg(target_os = "linux")]
+pub(crate) use causes::{ExplainedSample, Medians, RecorderCost, Wakes, main_cause};
 pub(crate) use lines::sleep_lines;
 pub(crate) use page::page;
 pub(crate) use terminal_heat::terminal_heat;
@@ -51,6 +55,9 @@ pub(crate) struct Report<'m> {
     #[serde(skip_serializing_if = "<[PeerRun]>::is_empty")]
     peer: &'m [PeerRun],
     notes: &'m [String],
+    /// Causes of late samples, if they were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'m Causes>,
 }
 
 /// Results of one method under one setting.
@@ -107,6 +114,7 @@ impl<'m> Report<'m> {
             system: machine.kernel.clone(),
             command: Some(self.command.clone()),
             ended_utc: Some(self.ended_utc.clone()),
+            until_sure: matches!(self.measurement.goal, Some(Goal::Sure(_))),
         }
     }
 
@@ -130,7 +138,15 @@ impl<'m> Report<'m> {
             fates: &[],
             peer: &[],
             notes: &measurement.notes,
+            why: None,
         }
+    }
+
+    /// Adds the causes of late samples.
+    #[must_use]
+    pub(crate) fn with_causes(mut self, why: Option<&'m Causes>) -> Report<'m> {
+        self.why = why;
+        self
     }
 
     /// Summarises a measurement of round trips.

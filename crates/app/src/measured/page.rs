@@ -26,6 +26,15 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
             @for table in tables(report) { (results(&table)) }
             @for remark in remarks(report) { p.note { (Printable(&remark)) } }
         }
+        @if let Some(causes) = report.why {
+            section {
+                h2 { "Why samples were late" }
+                p { (Printable(&causes.answer())) }
+                @let table = causes.table();
+                @if !table.rows.is_empty() { (results(&Table { title: None, ..table })) }
+                @for remark in causes.remarks() { p.note { (Printable(&remark)) } }
+            }
+        }
         section {
             h2 { "Over time" }
             // The text needs no further escaping, because `heat_svg_rows` escapes the names of methods.

@@ -8,9 +8,9 @@ use super::{Outcome, Report};
 use crate::output::{Side, counted, duration};
 
 /// Text below these tables that explains their numbers.
-pub(super) const MEANING: &str = "The column of a phase shows the median of its runs. Single reads \
-                                  are timed from request to observed completion, over all runs. \
-                                  Ticks are ticks of the clock.";
+pub(super) const MEANING: &str = "The column of a phase shows the median over all runs. The columns of single reads \
+                                  cover the reads of all runs, each timed from its request to its observed \
+                                  completion. Mticks are millions of clock ticks.";
 
 /// Phases for which the tables show a comparison.
 pub(super) const COMPARED: [FilesPhase; 2] = [FilesPhase::Read, FilesPhase::Total];

@@ -27,8 +27,8 @@ const COLUMNS: [(&str, Side); 11] = [
     ("p99 (bounds)", Side::Right),
     ("p99.9 (bounds)", Side::Right),
     ("max", Side::Right),
-    ("not done", Side::Right),
-    ("missed", Side::Right),
+    ("incomplete", Side::Right),
+    ("started late", Side::Right),
 ];
 
 /// Returns the tables of a measurement.

@@ -34,6 +34,9 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     for remark in remarks(report) {
         output::paragraph(out, &remark)?;
     }
+    if let Some(causes) = report.why {
+        super::causes::write(causes, out)?;
+    }
     output::heading(out, "Measured on")?;
     for fact in facts(report) {
         output::paragraph(out, &fact)?;
@@ -130,7 +133,8 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     if report.results.iter().any(|of| is_single(&of)) {
         remarks.push(
             "The bounds of p99 and p99.9 hold with 95 % confidence. They need at least 368 and 3,688 independent \
-             samples, otherwise there is a dash. Neighbouring samples that depend on each other count as fewer."
+             samples; if there are fewer, the table has a dash. Neighbouring samples that depend on each other count \
+             as fewer."
                 .to_owned(),
         );
     }
@@ -138,7 +142,7 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     if missed > 0 {
         let worst = report.results.iter().map(|of| of.pacing.worst_ns).max();
         remarks.push(format!(
-            "{} began at least one interval late; the maximum is {}; {}.",
+            "{} began at least one interval late, at most {}; {}.",
             counted(missed, "sample", "samples"),
             duration(worst.unwrap_or(0)),
             if missed == 1 {

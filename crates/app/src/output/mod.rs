@@ -38,6 +38,14 @@ pub(crate) fn json(value: &impl serde::Serialize) -> io::Result<()> {
     out.flush()
 }
 
+/// Writes `value` as JSON in one line.
+pub(crate) fn json_line(value: &impl serde::Serialize) -> io::Result<()> {
+    let mut out = for_json();
+    serde_json::to_writer(&mut out, value)?;
+    writeln!(out)?;
+    out.flush()
+}
+
 const HEADING: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 const WARNING: Style =

@@ -64,8 +64,8 @@ impl Explained {
     }
 }
 
-/// Runs the queries of evidence about a trace, and asserts that they return the shown rows. Each evidence has
-/// the name of its source.
+/// Runs the queries of evidence about a trace, and asserts that they return the shown rows. Each entry of `evidence` is
+/// a pair: the name of the source, and the evidence.
 #[cfg(feature = "sql")]
 pub(crate) fn check_evidence(trace: &str, evidence: &[(&str, &Value)], options: &[&str]) {
     let statements: Vec<String> = (0..)

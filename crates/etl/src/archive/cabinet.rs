@@ -132,8 +132,8 @@ impl<R: BufRead + Seek> Cabinet<R> {
         std::mem::take(&mut self.folders)
     }
 
-    /// Returns a reader of the expanded data of `folder`. A read after the end of the data is an error. The
-    /// sizes of the files are known, so no read should need more data.
+    /// Returns a reader of the expanded data of `folder`. A read past the end of the data is an error: the list of
+    /// files states which data the folder has, so the cabinet is then damaged.
     pub(super) fn expand(&mut self, folder: &Folder) -> FolderData<'_, R> {
         FolderData {
             reader: &mut self.reader,
@@ -307,7 +307,7 @@ impl Expander {
     }
 }
 
-/// Returns the exclusive or of all little-endian 32-bit words. If 1 to 3 bytes remain at the end, they form a
+/// Returns the bitwise XOR of all little-endian 32-bit words. If 1 to 3 bytes remain at the end, they form a
 /// big-endian word.
 fn checksum(bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<4>();

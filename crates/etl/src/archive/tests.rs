@@ -404,7 +404,7 @@ fn damaged_archives_are_errors_or_traces() {
 
 #[test]
 fn a_cabinet_may_point_past_its_data() {
-    // Here hi.etl starts far after the end of the folder's data.
+    // In this archive, hi.etl starts far after the end of the folder's data.
     let mut archive = lzx_cabinet();
     archive[48..52].copy_from_slice(&[0xFF, 0, 0, 0]);
     assert!(matches!(
@@ -416,14 +416,14 @@ fn a_cabinet_may_point_past_its_data() {
         extract_bytes(&archive),
         Err(ArchiveError::TooLarge { .. })
     ));
-    // Here the folder has no blocks.
+    // In this archive, the folder has no blocks.
     let mut archive = lzx_cabinet();
     archive[40] = 0;
     assert!(matches!(
         extract_bytes(&archive),
         Err(ArchiveError::Member { .. })
     ));
-    // Here bye.etl starts before the end of hi.etl.
+    // In this archive, bye.etl starts before the end of hi.etl.
     let mut archive = lzx_cabinet();
     archive[71] = 14;
     assert!(matches!(

@@ -92,7 +92,7 @@ pub enum DecompressFault {
     /// An LZNT1 chunk header does not have the signature 3 in its bits 12 to 14.
     #[error("{0:#06x} is not a chunk header: bits 12 to 14 must be 3")]
     NotAChunk(u16),
-    /// An LZNT1 chunk that is not the last chunk does not have exactly 4096 bytes.
+    /// An LZNT1 chunk before the last chunk has another size than 4096 bytes.
     #[error("a chunk before the last one has {0} bytes, expected 4096")]
     ChunkSize(usize),
 }

@@ -1,10 +1,10 @@
 //! XPRESS: the "plain LZ77" of [MS-XCA] sections 2.3 and 2.4.
 //!
-//! A block is a sequence of 32-bit flag words. After each flag word come 32 items. Each bit of the flag word
-//! belongs to one item, beginning with the highest bit. Flag 0 means that the item is a literal byte. Flag 1
-//! means that the item is a match: a copy of earlier output. A match has 16 bits. The upper 13 bits are the
-//! distance minus 1. The lower 3 bits are the length minus 3. If all 3 bits are set, the length continues in
-//! half a byte (two matches share one byte), then in a byte, then in 16 and then in 32 bits.
+//! A block is a sequence of 32-bit flag words. After each flag word come 32 items. Each bit of the flag word belongs to
+//! one item, beginning with the highest bit. Flag 0 means that the item is a literal byte. Flag 1 means that the item
+//! is a match: a copy of earlier output. A match has 16 bits. The upper 13 bits are the distance minus 1. The lower 3
+//! bits are the length minus 3. If all 3 bits are set, the length continues in half a byte (two matches share one
+//! byte). Greater lengths continue in a byte, then in 16 bits, and then in 32 bits.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
@@ -108,7 +108,7 @@ impl Decoder<'_> {
         Ok((distance, length))
     }
 
-    /// Reads the continuation of a length whose three bits in the match are all set.
+    /// Reads the continuation of a long length. In the match, all three bits of a long length are set.
     #[inline(always)]
     fn long_length(&mut self) -> Result<usize, DecompressFault> {
         let half = match self.half_byte.take() {
@@ -165,14 +165,14 @@ impl Decoder<'_> {
 /// Maximum distance of a match in bytes. The field has 13 bits.
 const MAX_DISTANCE: usize = 1 << 13;
 
-/// Maximum length in bytes of a match that the encoder writes. Later revisions of the specification also
-/// allow 32-bit lengths. All decoders accept this maximum.
+/// Maximum length in bytes of a match that the encoder writes. Longer matches would need 32-bit lengths. Only
+/// later revisions of the specification allow them, so some decoders may not accept them.
 const MAX_LENGTH: usize = 0xFFFF + 3;
 
 /// Appends `input` to `output` as one XPRESS block.
 ///
-/// Compares the bytes at each position with the bytes at one earlier position. Both positions have the same
-/// first three bytes. This is fast and compresses traces about as well as Windows' encoder.
+/// Compares the bytes at each position with the bytes at one earlier position: the latest position whose first
+/// three bytes have the same hash. This is fast and compresses traces about as well as Windows' encoder.
 /// [`decompress`](super::decompress) decodes the block if its output has `input.len()` bytes. The block can
 /// be longer than the input, but at most by `input.len() / 8 + 8` bytes.
 pub fn compress_xpress(input: &[u8], output: &mut Vec<u8>) {
@@ -299,9 +299,9 @@ impl<'a> Encoder<'a> {
         self.output[self.flags_at..][..4].copy_from_slice(&flags.to_le_bytes());
     }
 
-    /// Writes the last flag word. The specification requires that the unused bits of this word are set. If a
-    /// decoder does not know the length of the data, it reads an unused bit as a match. It finds no input for
-    /// this match and stops.
+    /// Writes the last flag word. The specification requires that the unused bits of this word are set. If a decoder
+    /// does not know the length of the data, the decoder reads an unused bit as a match. The decoder stops, because
+    /// there is no input for this match.
     fn finish(mut self) {
         let unused = self.flags.leading_zeros() - 31;
         let flags = (self.flags << unused | ((1 << unused) - 1)) as u32;

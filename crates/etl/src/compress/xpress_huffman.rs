@@ -1,11 +1,11 @@
 //! XPRESS with Huffman codes: the "LZ77+Huffman" of [MS-XCA] sections 2.1 and 2.2.
 //!
-//! The input has one part for each 64 KiB of output. A part starts with 256 bytes: the code lengths of 512
-//! symbols, half a byte each. Symbols below 256 are literal bytes. The other symbols are matches. In the low
-//! byte of a match symbol, the upper four bits are the number of distance bits. The lower four bits are the
-//! length minus 3 (15 if the length continues). Codes are in 16-bit words, highest bit first. If a length
-//! continues, further bytes of the length are between these words. The decoder reads words ahead. So the next
-//! byte of a length follows the last word that the decoder has read.
+//! The input has one part for each 64 KiB of output. A part starts with 256 bytes: the code lengths of 512 symbols,
+//! half a byte each. Symbols below 256 are literal bytes. The other symbols are matches. In the low byte of a match
+//! symbol, the upper four bits are the number of distance bits. The lower four bits are the length minus 3 (15 if the
+//! length continues). Codes are in 16-bit words, highest bit first. If a length continues, its further bytes are
+//! between these words. The decoder reads words ahead. So a further byte of a length is directly after the last word
+//! that the decoder has read.
 
 use super::{DecompressFault, Stopped, copy_match};
 use crate::le;
@@ -174,8 +174,8 @@ impl<'a> Bits<'a> {
         Ok(taken)
     }
 
-    /// Reads the continuation of a length whose four bits in the symbol are all set. The bytes of the
-    /// continuation follow the last 16-bit word that was read.
+    /// Reads the continuation of a long length. In the symbol, all four bits of a long length are set. The bytes
+    /// of the continuation follow the last 16-bit word that was read.
     fn long_length(&mut self) -> Result<usize, DecompressFault> {
         let byte = *self.input.get(self.at).ok_or(DecompressFault::InputEnds)?;
         self.at += 1;

@@ -7,9 +7,9 @@ use crate::ids::class::LOST_EVENT;
 #[cfg(doc)]
 use crate::ids::hook;
 
-/// Returns the payload of [`hook::EXTENSION`] and [`hook::END_EXTENSION`]. It contains the enabled groups of
-/// kernel events. The flag of a group has 32 bits. The top three bits of the flag are the index *i* of a
-/// mask. The other bits of the flag are set in `masks[i]`. `kernel_version` is the version of the kernel's
+/// Returns the payload of [`hook::EXTENSION`] and [`hook::END_EXTENSION`]. It contains the enabled groups of kernel
+/// events. Each group has a flag of 32 bits. The top three bits of the flag are the index *i* of a mask. If the group
+/// is enabled, `masks[i]` contains the other bits of the flag. `kernel_version` is the version of the kernel's
 /// events: 42 in Windows 7 and 8, 80 in build 19041.
 pub fn extension(masks: [u32; 8], kernel_version: u32) -> Payload {
     let mut payload = Payload::new();

@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The record does not fit into a buffer, or its size does not fit into the 16-bit size field.
+    /// The record is larger than a buffer, or larger than its 16-bit size field allows.
     #[error("event of {size} bytes is too large; a record has at most {limit} bytes")]
     TooLarge {
         /// Size of the record in bytes, including its header.

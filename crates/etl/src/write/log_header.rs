@@ -24,8 +24,8 @@ pub(super) struct Totals {
     pub(super) buffers_lost: u32,
 }
 
-/// Returns the records of the header buffer, each padded to 8 bytes. The size of the records depends only on
-/// the session. So the records can be overwritten in the file when the totals are known.
+/// Returns the records of the header buffer, each padded to a multiple of 8 bytes. The size of the records
+/// depends only on the session. So the records can be overwritten in the file when the totals are known.
 pub(super) fn records(s: &Session, totals: Totals) -> Vec<u8> {
     let mut p = vec![0; FIXED];
     let mut put = |at: usize, bytes: &[u8]| p[at..at + bytes.len()].copy_from_slice(bytes);

@@ -7,8 +7,8 @@ use super::error::WriteError;
 use crate::clock::{Clock, ClockKind};
 use crate::logfile::{LogFileHeader, mode};
 
-/// Session and machine that the header of a written log states. Times are FILETIMEs (100 ns since 1601 UTC).
-/// Raw times are an exception: they are in ticks of `clock`.
+/// Session and machine of a log that is written. The header of the log contains these values. Times are FILETIMEs
+/// (100 ns since 1601 UTC). Raw times are an exception: they are in ticks of `clock`.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Buffer size in bytes; a power of two from 1 KiB to 16 MiB.
@@ -40,7 +40,7 @@ pub struct Session {
     pub time_zone_bias: i32,
     /// Name of the time zone's standard time; cut to 31 UTF-16 units.
     pub time_zone: String,
-    /// Name of the session. In a relogger's log, it is `Relogger`.
+    /// Name of the session. Windows' relogger uses the name `Relogger`.
     pub name: String,
     /// Name of the log file that the header states.
     pub log_file: String,
@@ -103,9 +103,10 @@ impl Default for Session {
 }
 
 impl From<&LogFileHeader> for Session {
-    /// Returns the session that a log's header describes. Events of that log can then be written to a new
-    /// log. The clock is the same, so raw times keep their meaning. Storage settings are not copied: `mode`
-    /// and `end` have the values of [`Session::default`]. Buffers are at least as large as in the old log.
+    /// Returns the session that a log's header describes. Events of that log can then be written to a new log. The
+    /// clock is the same, so raw times keep their meaning. Values about storage and the end are not copied. For
+    /// example, `mode` and `end` have the values of [`Session::default`]. Buffers are at least as large as in the old
+    /// log.
     fn from(header: &LogFileHeader) -> Session {
         let default = Session::default();
         let buffer_size = header

@@ -198,8 +198,8 @@ impl TraceLogging {
     pub fn schema(&self) -> Payload {
         let mut schema = Payload::new();
         let size = 3 + self.names.len();
-        // If the size does not fit into a u16, the schema does not fit into a record. The writer then returns
-        // an error.
+        // If the size exceeds the range of a u16, the schema is too large for a record. The writer then returns an
+        // error.
         schema.u16(size as u16).u8(0).bytes(&self.names);
         schema
     }

@@ -142,9 +142,9 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes an event of another log without a change, for the same CPU. The event can have any kind of
-    /// header. The raw time of the event must be in ticks of this session's clock. Do not copy the header
-    /// event of the other log.
+    /// Writes an event of another log without a change, for the same CPU. The event can have any kind of header. The
+    /// raw time of the event must be in ticks of this session's clock. The header event of the other log must not be
+    /// copied.
     ///
     /// # Errors
     /// Returns the errors of [`Writer::kernel`].
@@ -322,7 +322,7 @@ impl<W: Write + Seek> Writer<W> {
                 true => flag::FLUSH_MARKER,
                 false => flag::FLUSH_MARKER | flag::PROCESSOR_INDEX,
             },
-            // The header buffer of a relogger's log has the compression format in this field.
+            // If the log is compressed, the header buffer has the compression format in this field.
             state: match (relogged, self.session.compressed) {
                 (true, false) => 0,
                 (_, true) => FORMAT_XPRESS,

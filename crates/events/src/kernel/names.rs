@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use crate::schema::ValueMap;
 
-/// Defines one function per enumeration. The function returns the name of a number. Also defines `value_map`.
-/// This function returns an enumeration. Its argument is the name of the enumeration's function. Layouts use
-/// this name to refer to the enumeration.
+/// Defines one function for each enumeration. The function returns the name of a number. Also defines the function
+/// `value_map`, which returns a whole enumeration. Layouts refer to an enumeration by the name of its function.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident($ty:ty) $kind:ident { $($value:literal $text:literal,)* })*) => {
         $(names!(@$kind $(#[$doc])* $name($ty) { $($value $text,)* });)*

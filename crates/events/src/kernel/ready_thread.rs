@@ -2,9 +2,9 @@
 
 use super::cursor::Cursor;
 
-/// ReadyThread, hook 0x0532: a waiting thread became ready. The payload does not name the thread that caused
-/// this. If [`ReadyThread::by_dpc`] returns true, a DPC made the thread ready. Otherwise, the thread that ran
-/// on the event's CPU made it ready.
+/// ReadyThread, hook 0x0532: a waiting thread became ready. The payload does not name the readying thread. If
+/// [`ReadyThread::by_dpc`] returns true, a DPC made the waiting thread ready. Otherwise, the readying thread is
+/// the thread that ran on the event's CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyThread {
     /// Thread that became ready.
@@ -30,8 +30,8 @@ impl ReadyThread {
         })
     }
 
-    /// Returns true if a DPC made the thread ready. Returns false if the thread that ran on the CPU made it
-    /// ready.
+    /// Returns true if a DPC made the thread ready. Returns false if another thread made the thread ready: the
+    /// thread that ran on the event's CPU.
     pub fn by_dpc(&self) -> bool {
         self.flags & 1 != 0
     }
@@ -48,7 +48,7 @@ impl ReadyThread {
         self.flags & 4 != 0
     }
 
-    /// Returns true if the thread that made this thread ready tried to pass its CPU directly to this thread.
+    /// Returns true if the readying thread tried to pass its CPU directly to the readied thread.
     pub fn direct_switch_attempt(&self) -> bool {
         self.flags & 8 != 0
     }

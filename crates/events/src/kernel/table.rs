@@ -59,7 +59,7 @@ impl Layout {
 
 struct Table {
     classes: Vec<Class>,
-    /// Index in `classes` of the class for each hook group. The position in this list is the group.
+    /// Index in `classes` of each hook group's class. The position in this list is the number of the group.
     by_group: Vec<Option<usize>>,
     by_guid: HashMap<Guid, usize>,
     hooks: HashMap<u16, &'static str>,
@@ -298,7 +298,7 @@ fn parse_versions(word: &str) -> std::ops::RangeInclusive<u8> {
     number(first)..=number(last)
 }
 
-/// Parses `Name type; Name type` with the given separator.
+/// Parses fields of the form `Name type`, with `separator` between them.
 fn parse_fields(text: &str, separator: char) -> Vec<Field> {
     text.split(separator)
         .map(str::trim)

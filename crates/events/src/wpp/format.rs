@@ -50,7 +50,8 @@ impl Format {
                 literal.push('%');
                 behind
             } else if let Some(behind) = after.strip_prefix('0') {
-                // `%0` is the placeholder of a prefix. Viewers add this prefix to every message.
+                // `%0` stands for a prefix that viewers add to every message. The decoder adds no prefix, so `%0` is
+                // dropped.
                 behind
             } else if let Some((name, behind)) = delimited(after) {
                 match context.iter().find(|(known, _)| *known == name) {

@@ -142,7 +142,7 @@ pub struct TmfSet {
 
 impl TmfSet {
     /// Adds the messages of a TMF text and returns their number. A new message replaces an existing message
-    /// with the same GUID and number. A GUID identifies one state of one source file, so the old and the new
+    /// with the same GUID and number. A GUID identifies one version of one source file, so the old and the new
     /// message are equal.
     ///
     /// # Errors

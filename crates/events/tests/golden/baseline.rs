@@ -18,7 +18,7 @@ pub(crate) struct Line<'a> {
     /// Kind of the event: provider, task and opcode, such as `Windows Kernel/Process/Start`.
     pub(crate) kind: &'a str,
     /// Names and texts of all fields in the line's order. The fields `PID`, `TID`, `PName`, `ProceNum` and
-    /// `DataLen` come from the event's header. The other fields come from the payload.
+    /// `DataLen` exist for all kinds of events. The other fields come from the payload.
     pub(crate) fields: Vec<(&'a str, &'a str)>,
 }
 

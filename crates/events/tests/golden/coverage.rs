@@ -30,8 +30,8 @@ const INCOMPLETE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Files with wrong headers. A 32-bit program wrote 64-bit payloads, but it built the headers itself. So the
-/// headers state a pointer size of 4 bytes.
+/// Files with wrong headers. A 32-bit program wrote these files and built the headers itself. The headers state
+/// a pointer size of 4 bytes, but the payloads have pointers of 8 bytes.
 const WRONG_WIDTH: &[&str] = &[
     "sawbuck__image_data_64_v0.etl",
     "sawbuck__image_data_64_v2.etl",

@@ -128,8 +128,8 @@ impl Facts {
     }
 }
 
-/// Returns the fact that is valid at `time`. This is the last fact at or before `time`. If there is none, it
-/// is the first fact after `time`.
+/// Returns the fact that is valid at `time`. This is the last fact at or before `time`. If there is no earlier fact,
+/// this is the first fact after `time`.
 fn at<T>(facts: &[(i64, T)], time: i64) -> Option<&T> {
     let known = facts.iter().rfind(|(from, _)| *from <= time);
     known.or(facts.first()).map(|(_, fact)| fact)

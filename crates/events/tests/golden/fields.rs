@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     Equal,
     /// The field does not exist in the event's version, so TraceEvent prints it as empty or zero.
     Absent,
-    /// The field differs for the given known reason.
+    /// The field differs for a known reason. Contains the reason.
     Explained(&'static str),
     /// The field differs for an unknown reason. Contains the value that our decoder returned.
     Different(String),
@@ -41,7 +41,7 @@ const RENAMED: &[(&str, &str, &str)] = &[
         "MemoryCount",
         "PageFaultCount",
     ),
-    // Since version 3, this field is the affinity. TraceEvent still uses the name of version 2.
+    // Since version 3 of the event, the value is the affinity. TraceEvent still uses the name of version 2.
     ("Windows Kernel/Thread/*", "StartAddr", "Affinity"),
     ("Windows Kernel/DiskIO/*", "FileKey", "FileObject"),
     ("Windows Kernel/Memory/HardFault", "FileKey", "FileObject"),
@@ -261,8 +261,8 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
 /// Numbers and the names that TraceEvent prints for them.
 type Names = &'static [(u64, &'static str)];
 
-/// Fields whose values TraceEvent prints as names that our decoder does not have. Each entry has the event
-/// kind, the name in TraceEvent, true if the values are sets of bits, and the names of the values.
+/// Fields whose values TraceEvent prints as names that our decoder does not have. Each entry has the event kind, the
+/// name in TraceEvent, a flag that is true if the values are sets of bits, and the names of the values.
 const NAMES: &[(&str, &str, bool, Names)] = &[
     (
         "Microsoft-Windows-DotNETRuntime*/GC/GlobalHeapHistory",
@@ -503,7 +503,8 @@ impl<'a> Printed<'a> {
     }
 
     /// Returns the process to which the event's payload refers. If the payload names no process, returns the
-    /// process that logged the event. Returns -1 if neither process is known.
+    /// process that logged the event. If the header has no process either, returns the process of the event's
+    /// thread. Returns -1 if no process is known.
     fn process(&self) -> i64 {
         let of_payload = match self.class() {
             "Process" | "Thread" | "Image" => self.number("ProcessId"),
@@ -529,8 +530,9 @@ impl<'a> Printed<'a> {
             .into()
     }
 
-    /// Returns the thread to which the event's payload refers. If the payload names no thread, returns the
-    /// thread that logged the event. Returns -1 if neither thread is known.
+    /// Returns the thread that TraceEvent prints for the event. This is the thread in the payload, or else the
+    /// thread that logged the event. For `DiskIo`, the thread that logged the event takes precedence. Returns -1
+    /// for events of processes, for events of images except loads, and if no thread is known.
     fn thread(&self) -> i64 {
         let of_header = || self.event.thread_id().map(|id| id as i32);
         let of_payload = match self.class() {

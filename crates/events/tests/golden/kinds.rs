@@ -89,8 +89,8 @@ const USER_EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Events that TraceEvent removes from a trace, with the reason. TraceEvent keeps the facts of these events
-/// in other data. It calls them "bookkeeping events".
+/// Events that TraceEvent removes from a trace, with the reason. TraceEvent keeps the facts of these events in other
+/// data. TraceEvent calls these events "bookkeeping events".
 const LEFT_OUT: &[(&str, &str)] = &[
     ("Windows Kernel/FileIO/FileCreate", "kept as file names"),
     ("Windows Kernel/FileIO/FileDelete", "kept as file names"),

@@ -10,20 +10,22 @@ type Stream = (u16, u16);
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) events: usize,
-    /// Number of different times at which several streams have events.
+    /// Number of moments at which several streams have events.
     pub(crate) ties: usize,
-    /// Number of choices that the rule of Windows does not decide. Each choice is between streams that have
-    /// events at the same time.
+    /// Number of choices between streams with events at the same moment that the rule of Windows (see [`compare`])
+    /// does not decide.
     pub(crate) open: usize,
 }
 
 /// Compares the order of a trace's events with `names`, the event names in TraceEvent's output. TraceEvent
 /// shows the events in the order in which Windows merged the files.
 ///
-/// Windows sorts events by time. If events have the same time, the events of one stream stay together. The
-/// stream from which Windows read last comes first. The order of the other streams depends on Windows'
-/// internal queue. Our trace sorts events of the same time by CPU and file. So this function first sorts our
-/// events by the rule of Windows. Then it compares the two orders.
+/// The rule of Windows is: events are sorted by time. If events have the same time, the events of one stream stay
+/// together, and the stream from which Windows read last comes first. The rule does not decide the order of the
+/// other streams, because this order depends on Windows' internal queue.
+///
+/// Our trace sorts events of the same time by CPU and file. So this function sorts our events by the rule of
+/// Windows before it compares them. If the rule does not decide, the function takes a stream that matches `names`.
 pub(crate) fn compare(trace: &Decodable, names: &[&str]) -> Order {
     let mut shown: Vec<(i64, Stream, String)> = Vec::new();
     trace.for_each(|event, decoded| {

@@ -1,19 +1,19 @@
 //! Offsets of the processors' clocks, and the times during which they apply.
 //!
-//! Most threads run as soon as they are readied. If the clocks agree, nearly every run begins promptly after
-//! the event that readied its thread, so events and runs can be paired. If one clock is wrong, events on its
-//! processor cannot be paired with runs on other processors, and runs on its processor cannot be paired with
-//! events on other processors. The function `Offsets::fit` finds the offsets with which most events and runs
-//! can be paired. It corrects the clock whose correction adds most pairs. This is the wrong clock: its
-//! correction restores the pairs with all other processors. The correction of a good clock would restore only
-//! the pairs with the wrong clock.
+//! Most threads run as soon as they are readied. If the clocks agree, nearly every run begins promptly after the event
+//! that readied its thread, so events and runs can be paired. If one clock is wrong, events on its processor cannot be
+//! paired with runs on other processors. Runs on its processor cannot be paired with events on other processors either.
+//! The function `Offsets::fit` finds the offsets with which most events and runs can be paired. In each step, it
+//! corrects the clock whose correction adds most pairs. This clock is the wrong one, because its correction restores
+//! the pairs with all other processors. The correction of a good clock would restore only the pairs with the wrong
+//! clock.
 //!
-//! If ready threads always wait equally long for a CPU, their events and runs look as if a clock were wrong. But
-//! a wait never makes a thread run before it is readied. So a clock counts as wrong only if its correction
-//! removes impossible runs: no event readied the thread since its previous run.
+//! If ready threads always wait equally long for a CPU, their events and runs look as if a clock were wrong. But a wait
+//! never makes a thread run before it is readied. So a clock counts as wrong only if its correction removes impossible
+//! runs. A run is impossible if no event readied the thread between its previous run and this run.
 //!
-//! The events and runs of a strictly periodic thread can be paired with any offset that is a multiple of its
-//! period. Such an offset adds no pairs, because the events and runs can also be paired without it.
+//! The events and runs of a strictly periodic thread can be paired with any offset that is a multiple of its period.
+//! Such an offset adds no pairs, because the events and runs can also be paired without it.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -23,16 +23,16 @@ use rustc_hash::FxHashMap;
 use super::wakes::{Moment, Wakes};
 use crate::thresholds::{CLOCK_PAIRS, CLOCKS_AGREE_NS, CLOCKS_APART_MAX_NS, PROMPT_NS};
 
-/// Number of runs that are examined before an unpaired event, and number of runs that are examined after it.
-/// One of these runs may belong to the event.
+/// Number of runs that are examined before an unpaired event, and also after it. One of these runs may belong to the
+/// event.
 const NEAR: usize = 16;
 
-/// Maximum number of possible pairs that are examined for one change of a clock.
+/// Maximum number of possible pairs that are examined for one change of an offset.
 const VOTES: usize = 1 << 20;
 
-/// Maximum number of changes of clocks.
+/// Maximum number of changes that are made to the offsets.
 const CHANGES: usize = 128;
-/// Maximum number of candidates (CPU and offset) that are tried for each change of a clock.
+/// Maximum number of candidates (CPU and offset) that are tried for one change of an offset.
 const TRIED: usize = 4;
 
 /// Offsets of the CPUs' clocks. Clocks without an entry agree with each other.
@@ -131,9 +131,9 @@ impl Offsets {
             .collect()
     }
 
-    /// Returns the starts of impossible runs: no event readied the thread since its previous run.
-    /// This happens only if events are missing or a clock is wrong. The first run of a thread does
-    /// not count.
+    /// Returns the starts of impossible runs. A run is impossible if no event readied the thread between its previous
+    /// run and this run. Impossible runs occur only if events are missing or a clock is wrong. The first run of a
+    /// thread does not count.
     fn impossible(&self, wakes: &Wakes, pairs: &[Places]) -> Vec<i64> {
         let mut led_to = vec![None; wakes.readied.len()];
         for (event, run) in pairs {
@@ -166,9 +166,9 @@ impl Offsets {
         order
     }
 
-    /// Returns for each CPU the offset of its clock with which most unpaired events and runs could be paired.
-    /// An entry has the number of these pairs, the ends of the range of such offsets (the end closer to 0
-    /// first), and the CPU. Entries are sorted by the number of pairs, largest first.
+    /// Returns for each CPU the range of offsets of its clock that would pair most of the unpaired events and runs. An
+    /// entry has the number of these pairs, the two ends of the range (the end closer to 0 first), and the CPU. Entries
+    /// are sorted by the number of pairs, largest first.
     fn peaks(&self, threads: &[Wakes]) -> Vec<(usize, [i64; 2], u16)> {
         let mut votes: FxHashMap<u16, Vec<Range<i64>>> = FxHashMap::default();
         let mut count = 0;
@@ -192,12 +192,11 @@ impl Offsets {
                     if event.cpu == run.cpu || !is_near {
                         continue;
                     }
-                    // Range of offsets of the event's clock with which the run began promptly after the
-                    // event.
+                    // If the offset of the event's clock is in this range, the run began promptly after the event.
                     let least = event.ns.saturating_sub(*start_ns);
                     let its = votes.entry(event.cpu).or_default();
                     its.push(least..least.saturating_add(PROMPT_NS));
-                    // Range of offsets of the run's clock with which the run began promptly after the event.
+                    // If the offset of the run's clock is in this range, the run began promptly after the event.
                     let most = run.ns.saturating_sub(*readied_ns);
                     let its = votes.entry(run.cpu).or_default();
                     its.push(most.saturating_sub(PROMPT_NS)..most);
@@ -257,8 +256,8 @@ impl Offsets {
     }
 }
 
-/// Returns the time that the clock of `cpu` shows for a pair. Returns `None` unless exactly one of the event
-/// and the run is on this CPU.
+/// Returns the time that the clock of `cpu` shows for a pair, if exactly one of the event and the run is on this CPU.
+/// Otherwise, returns `None`.
 fn by_clock_of(cpu: u16, wakes: &Wakes, (event, run): Places) -> Option<i64> {
     let (event, run) = (wakes.readied[event], wakes.ran[run]);
     match (event.cpu == cpu, run.cpu == cpu) {

@@ -1,10 +1,15 @@
 //! Processors whose clocks disagree with other clocks.
 //!
-//! A thread cannot run before it is readied, and it is not readied before its previous run has ended. So an
-//! event that readied a thread and a run of this thread show a wrong clock in two cases. If the run seems to
-//! begin before the event, the clock of the event's processor is ahead by at least the difference. If the
-//! previous run seems to end after the event, the clock of this run's processor is ahead by at least the
-//! difference. The offsets that `clock_offsets` finds determine which run belongs to which event.
+//! A thread is readied after its previous run ends, and before its next run starts. If the recorded times contradict
+//! this order, one of the two clocks is wrong. There are two cases:
+//!
+//! - The next run seems to start before the event that readied the thread. Then the clock of the event's processor is
+//!   ahead of the clock of the next run's processor.
+//! - The previous run seems to end after the event. Then the clock of the previous run's processor is ahead of the
+//!   clock of the event's processor.
+//!
+//! In both cases, the difference of the times is a lower bound of the clock's offset. A difference of up to
+//! `CLOCKS_AGREE_NS` does not count. The module `clock_offsets` decides which run belongs to which event.
 
 use std::cmp::Reverse;
 
@@ -90,9 +95,9 @@ fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
     skews
 }
 
-/// Finds the pairs which show that the clock of `cpu` is ahead of other clocks or, if `is_ahead` is false,
-/// behind other clocks. Returns `None` if there are too few such pairs. Only clocks that always agree are
-/// used for the comparison, because the moment at which another clock jumped is not known.
+/// Finds the pairs that show a wrong clock of `cpu`. If `is_ahead` is true, the pairs show that the clock is ahead of
+/// other clocks; otherwise, that it is behind them. Returns `None` if there are too few pairs. Only clocks that always
+/// agree are used for the comparison, because the moment at which another clock jumped is not known.
 fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Option<ClockSkew> {
     let mut pairs = Vec::new();
     for wakes in threads {

@@ -18,7 +18,7 @@ pub struct Complete {
 }
 
 impl Default for Complete {
-    /// Returns the time of the whole trace.
+    /// Returns the value for a trace in which all CPUs are recorded at all times.
     fn default() -> Complete {
         Complete {
             range: i64::MIN..i64::MAX,
@@ -64,7 +64,8 @@ impl Complete {
     }
 
     /// Returns an SQL condition that is true if all CPUs are recorded from `from` to `to`. Both arguments are
-    /// columns or expressions. The condition starts with `AND`, because it follows other conditions.
+    /// columns or expressions. The condition starts with `AND`, because it follows other conditions. It is empty if all
+    /// CPUs are recorded at all times.
     pub(super) fn condition(&self, from: &str, to: &str) -> String {
         let mut condition = String::new();
         if self.range.start != i64::MIN {
@@ -81,11 +82,7 @@ impl Complete {
     pub(crate) fn missing(&self) -> Option<String> {
         let missing = self.cpus.iter().filter(|(_, _, until)| is_nothing(*until));
         let missing: Vec<u16> = missing.map(|(cpu, ..)| *cpu).collect();
-        match missing.as_slice() {
-            [] => None,
-            [cpu] => Some(format!("CPU {cpu}")),
-            all => Some(format!("CPUs {}", numbers(all))),
-        }
+        (!missing.is_empty()).then(|| cpu_names(&missing))
     }
 
     /// Returns true if later buffers of the session overwrote earlier buffers.
@@ -159,6 +156,14 @@ impl Complete {
 /// Returns true if the recording of a CPU ended at time 0 or before. Such a CPU is not recorded at all.
 fn is_nothing(until_ns: Option<i64>) -> bool {
     until_ns.is_some_and(|until_ns| until_ns <= 0)
+}
+
+/// Returns the names of CPUs with sorted numbers, such as `CPU 3` or `CPUs 0, 2 and 4`.
+pub(crate) fn cpu_names(sorted: &[u16]) -> String {
+    match sorted {
+        [cpu] => format!("CPU {cpu}"),
+        all => format!("CPUs {}", numbers(all)),
+    }
 }
 
 /// Returns sorted numbers as text. Three or more consecutive numbers become a range.

@@ -5,7 +5,8 @@ use tables::{CpuRunsView, DoubtfulRuns, StoreError, Table};
 
 use crate::{Evidence, Finding, Reader, Unit, duration, grouped};
 
-/// Doubtful runs of a trace and their sums. No other sum includes these runs.
+/// Doubtful runs of a trace and their sums. The sums of CPU time by CPU, by process and by rank do not include these
+/// runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubtful {
     /// Number of doubtful runs.
@@ -17,7 +18,7 @@ pub struct Doubtful {
 }
 
 impl Doubtful {
-    /// Finds the doubtful runs. `count` counts them later.
+    /// Finds the doubtful runs. [`Doubtful::count`] adds them to the sums later.
     pub(super) fn read(reader: &Reader<'_>) -> Result<Doubtful, StoreError> {
         Ok(Doubtful {
             which: reader.doubtful_runs()?,
@@ -36,8 +37,8 @@ impl Doubtful {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
     }
 
-    /// Returns a condition on rows of `cpu_runs`. It selects the runs of threads that are not doubtful,
-    /// without the runs of idle threads.
+    /// Returns a condition on rows of `cpu_runs`. It selects the runs of threads, except doubtful runs and the runs of
+    /// idle threads.
     pub fn believed(&self) -> Condition {
         let is_of_thread = Condition::is_not("thread_id", 0);
         match self.runs {
@@ -49,8 +50,7 @@ impl Doubtful {
         }
     }
 
-    /// Returns a condition on rows of `cpu_runs`. It selects the runs of idle threads that are not
-    /// doubtful.
+    /// Returns a condition on rows of `cpu_runs`. It selects the runs of idle threads, except doubtful runs.
     pub(crate) fn idle(&self) -> Condition {
         let is_idle = Condition::is("thread_id", 0);
         match self.runs {
@@ -93,7 +93,7 @@ impl Doubtful {
             ),
         };
         finding.with(evidence).doubt(format!(
-            "{left_out}, so the owners of the CPUs are unknown. Tables contain such runs as \
+            "{left_out}, so it is unknown which threads ran. Tables contain such runs as \
              recorded. Graphs of `laglab open` also contain them if the filter “without doubtful \
              runs” is off"
         ))

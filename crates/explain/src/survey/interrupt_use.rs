@@ -74,6 +74,21 @@ pub fn limit_ns(kind: &str) -> Option<i64> {
     }
 }
 
+/// Returns true if a row of the table `interrupts` is a routine that blocks the thread that runs on its CPU. Other
+/// routines run in threads, so their rows include times in which their threads were preempted.
+pub(crate) fn blocks_thread(view: &InterruptsView<'_>, row: usize) -> bool {
+    view.kind.get(row).is_some_and(is_blocking)
+}
+
+/// Returns the kinds of routines for which [`blocks_thread`] returns true.
+pub(crate) fn blocking_kinds() -> Vec<&'static str> {
+    KINDS.into_iter().filter(|kind| is_blocking(kind)).collect()
+}
+
+fn is_blocking(kind: &str) -> bool {
+    limit_ns(kind).is_some()
+}
+
 /// Columns that [`Routines`] needs.
 pub(crate) const COLUMNS: [&str; 9] = [
     "start_ns",
@@ -156,8 +171,10 @@ impl InterruptUse {
                 if cpu >= cpus.len() {
                     cpus.resize_with(cpu + 1, Tenths::default);
                 }
-                let exclusive_ns = view.exclusive_ns.get(row).unwrap_or(0);
-                cpus[cpu].add(view.start_ns.get(row), view.end_ns[row], exclusive_ns);
+                if blocks_thread(&view, row) {
+                    let exclusive_ns = view.exclusive_ns.get(row).unwrap_or(0);
+                    cpus[cpu].add(view.start_ns.get(row), view.end_ns[row], exclusive_ns);
+                }
             }
         }
         let mut locked: Vec<Locked> = (0..)
@@ -178,7 +195,7 @@ impl InterruptUse {
 /// Nanoseconds of a tenth of a second.
 const TENTH_NS: i64 = 100_000_000;
 
-/// Minimum time in routines within one second for which a CPU counts as locked, in nanoseconds.
+/// Minimum time in routines within one second, in nanoseconds. A CPU with at least this time counts as locked.
 const LOCKED_NS: i64 = 10 * TENTH_NS / 100 * LOCKED_PERCENT;
 
 /// CPU time of routines on one CPU, divided into tenths of a second.
@@ -203,8 +220,9 @@ impl Tenths {
         }
     }
 
-    /// Returns the time ranges in which the CPU was locked during every second. A tenth of a second at the
-    /// start or end of a range is left out if routines took less than half of this tenth.
+    /// Returns the time ranges in which the CPU was locked: in each second of a range, routines took at least
+    /// `LOCKED_NS`. A tenth of a second at the start or end of a range is left out if routines took less than half of
+    /// this tenth.
     fn locked(self) -> Vec<Range<i64>> {
         let used = self.used;
         let (mut first, mut sum) = (0, 0_i64);

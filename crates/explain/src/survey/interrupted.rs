@@ -7,7 +7,7 @@ use std::ops::Range;
 use selection::{Condition, Expression, Selection};
 use tables::{InterruptsView, StoreError, StoredTable, Table};
 
-use super::limit_ns;
+use super::blocks_thread;
 use crate::{Case, Column, Evidence, Reader, Unit};
 
 /// Reader of the DPCs and service routines that interrupted runs of threads. Pass the runs in the
@@ -19,15 +19,14 @@ pub struct Interrupted<'c> {
     during: Range<i64>,
     /// Latest end of a routine in the rows that were read so far.
     reached: i64,
-    /// For each CPU: the routines that were not assigned to a run yet. Each entry has the end and the time of
-    /// a routine.
+    /// For each CPU: the routines that were not assigned to a run yet. Each entry has the end of a routine and its
+    /// time without nested routines, in nanoseconds.
     ended: Vec<VecDeque<(i64, i64)>>,
 }
 
 const COLUMNS: [&str; 4] = ["end_ns", "cpu", "kind", "exclusive_ns"];
 
-/// Kinds of routines that block the running thread, as a list in SQL. These are the kinds for which
-/// `limit_ns` returns a limit.
+/// Kinds of routines for which [`blocks_thread`] returns true, as a list in SQL.
 const KINDS: &str = "'dpc', 'timer_dpc', 'io_timer', 'isr', 'msi'";
 
 impl<'c> Interrupted<'c> {
@@ -82,11 +81,8 @@ impl<'c> Interrupted<'c> {
         for row in 0..view.len() {
             let end_ns = view.end_ns[row];
             self.reached = self.reached.max(end_ns);
-            let holds_up = view
-                .kind
-                .get(row)
-                .is_some_and(|kind| limit_ns(kind).is_some());
-            let Some(ns) = view.exclusive_ns.get(row).filter(|_| holds_up) else {
+            let ns = view.exclusive_ns.get(row);
+            let Some(ns) = ns.filter(|_| blocks_thread(&view, row)) else {
                 continue;
             };
             if end_ns <= self.during.start || self.during.end < end_ns {
@@ -149,8 +145,9 @@ pub(crate) fn totals(
     Evidence::new(title, query, &TOTALS).row([busy_ns, interrupts_ns].map(|ns| Some(ns.into())))
 }
 
-/// Returns an SQL expression with runs, like [`query`]. `which` is a condition on the rows. In a row,
-/// `counts` is 1 for a thread, 2 for an idle thread, and 0 for a doubtful run.
+/// Returns an SQL subquery, to follow `FROM`, with the runs that meet the condition `which`. The column `counts` is 1
+/// for a run of a normal thread, 2 for a run of an idle thread, and 0 for a doubtful run. See [`query`] for the columns
+/// `cpu_ns` and `inside_ns`.
 fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
     let survey = &case.survey;
     let counts = format!(
@@ -208,6 +205,7 @@ fn counted_runs(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limit_ns;
 
     #[test]
     fn kinds_that_hold_up_are_those_with_a_limit() {

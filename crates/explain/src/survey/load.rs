@@ -72,8 +72,8 @@ impl Load {
         }
     }
 
-    /// Returns the time ranges of at least `at_least_ns` in which the CPUs were busy for at least
-    /// `percent` of their time. A pause of one interval does not end a range.
+    /// Returns the time ranges of at least `at_least_ns` in which the CPUs were busy for at least `percent` of their
+    /// time. If the CPUs were less busy for only one interval, the range continues after it.
     pub fn busier_than(&self, percent: i64, cpus: usize, at_least_ns: i64) -> Vec<Range<i64>> {
         let limit = self.width_ns / 100 * percent * cpus as i64;
         let mut stretches: Vec<Range<i64>> = Vec::new();

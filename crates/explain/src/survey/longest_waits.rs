@@ -31,6 +31,8 @@ pub struct Wait {
     pub process_id: Option<u32>,
     /// Row of the thread's process in `processes`.
     pub process_row: Option<u32>,
+    /// CPU of the thread's run before this one.
+    pub previous_cpu: Option<u16>,
     /// Time when the thread was last switched out before the run, in nanoseconds since the trace's start.
     pub previous_out_ns: Option<i64>,
     /// Time when the thread was readied, in nanoseconds since the trace's start, if an event recorded it.
@@ -92,6 +94,7 @@ impl Wait {
             thread_row: runs.thread_row.get(row),
             process_id: runs.process_id.get(row),
             process_row: runs.process_row.get(row),
+            previous_cpu: runs.previous_cpu.get(row),
             previous_out_ns: runs.previous_out_ns.get(row),
             readied_ns: runs.readied_ns.get(row),
             waits_ns: runs.waits_ns.get(row),

@@ -23,8 +23,11 @@ use tables::{CpuRunsView, StoreError, Table};
 use crate::{Reader, Scope, SuspendGaps};
 pub use clock_skew::{ClockSkew, Pair};
 pub use complete::Complete;
+pub(crate) use complete::cpu_names;
 pub use doubtful::Doubtful;
-pub(crate) use interrupt_use::{COLUMNS as INTERRUPT_COLUMNS, Routines};
+pub(crate) use interrupt_use::{
+    COLUMNS as INTERRUPT_COLUMNS, Routines, blocking_kinds, blocks_thread,
+};
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
 pub use interrupted::{Interrupted, own_runs};
 pub(crate) use interrupted::{query as interrupted_runs, selection as selected_runs, totals};
@@ -44,7 +47,7 @@ pub(crate) use wanted::Wanted;
 /// Sums over the runs of all threads.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// Time from the first to the last run, in nanoseconds since the trace's start.
+    /// Time range from the start of the first run to the end of the last run, in nanoseconds since the trace's start.
     pub span: Range<i64>,
     /// CPUs that have runs, sorted by number. A CPU that never switched threads has one run. CPUs
     /// without recorded events are not in this list; `complete` lists them.
@@ -52,9 +55,6 @@ pub struct Survey {
     /// CPU use of each process, by row in the table `processes`. The last entry is for threads of
     /// unknown processes.
     pub processes: Vec<ProcessUse>,
-    /// CPU time of threads in nanoseconds, by priority from 0 to 31. It does not include idle
-    /// threads and threads of unknown priority.
-    pub priorities_ns: [i64; 32],
     /// CPU load over time.
     pub load: Load,
     /// Times during which the machine was suspended, so that no CPU logged an event.
@@ -71,12 +71,12 @@ pub struct Survey {
     pub noticed_waits: Vec<NoticedWaits>,
     /// Waits of each thread for something other than a CPU, and its many short waits for a CPU.
     pub threads: Vec<ThreadWaits>,
-    /// Number of contradicted runs. The context switch before such a run names another thread as
-    /// the next one, so context switches are missing.
+    /// Number of contradicted runs. A run is contradicted if the context switch before it names another thread as the
+    /// next one. In this case, context switches are missing.
     pub contradictions: u64,
     /// Total length of the contradicted runs, in nanoseconds.
     pub contradicted_ns: i64,
-    /// Doubtful runs. The sums of CPU time in this survey do not include them.
+    /// Doubtful runs. The sums of CPU time by CPU, by process and by rank do not include them.
     pub doubtful: Doubtful,
     /// CPU time of DPCs and service routines.
     pub interrupts: InterruptUse,
@@ -90,7 +90,7 @@ pub struct Survey {
 }
 
 /// Columns of `cpu_runs` that the survey reads. A [`Wait`] consists of such columns.
-pub(crate) const COLUMNS: [&str; 35] = [
+pub(crate) const COLUMNS: [&str; 36] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -100,6 +100,7 @@ pub(crate) const COLUMNS: [&str; 35] = [
     "process_id",
     "process_row",
     "planned_thread_id",
+    "previous_cpu",
     "previous_out_ns",
     "readied_ns",
     "ready_ns",
@@ -178,7 +179,7 @@ impl Survey {
         let wanted = Wanted::new(&reader.names, scope, complete);
         let (mut longest, mut noticed) =
             (LongestWaits::default(), noticed_waits::ByProcess::default());
-        let mut threads = thread_waits::ByThread::new(scope);
+        let mut threads = thread_waits::ByThread::new(reader, scope);
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         let mut is_doubtful = Vec::new();
         let mut interrupted = Interrupted::new(reader, i64::MIN..i64::MAX)?;
@@ -211,7 +212,7 @@ impl Survey {
             }
             uses.add(&view, &is_doubtful, &inside_ns);
             load.add(&view, &is_doubtful);
-            ranks.add(&view);
+            ranks.add(&view, &is_doubtful);
             longest.add(&view, &wanted);
             noticed.add(&view, &wanted);
             survey.ready_waits.add(&view);
@@ -221,7 +222,7 @@ impl Survey {
             true => first..last,
             false => 0..0,
         };
-        (survey.cpus, survey.processes, survey.priorities_ns) = uses.finish();
+        (survey.cpus, survey.processes) = uses.finish();
         survey.load = load;
         (survey.ranks, survey.runs_with_rank) = ranks.finish();
         survey.longest_waits = longest.finish();
@@ -230,8 +231,8 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Returns the maximum difference between two clocks that must be expected, in nanoseconds; 0 if the
-    /// clocks agree. It is twice the largest known offset, because a known offset is only a lower bound.
+    /// Returns the largest difference between two clocks that is possible, in nanoseconds; 0 if the clocks agree. It is
+    /// twice the largest known offset, because a known offset is only a lower bound.
     pub(crate) fn clocks_apart_ns(&self) -> i64 {
         let most_ns = self.clock_skews.iter().map(|skew| skew.most_ns);
         most_ns.max().unwrap_or(0).saturating_mul(2)
@@ -279,8 +280,8 @@ impl Survey {
         awake_ns.saturating_mul(self.cpus.len() as i64)
     }
 
-    /// Returns the words that follow a percentage in a sentence, if 100 % is the time that `awake_cpus_ns`
-    /// returns.
+    /// Returns the words that follow a percentage of the CPUs' time in a sentence. The whole (100 %) is the time that
+    /// `awake_cpus_ns` returns.
     pub(crate) fn of_their_time(&self, range: &Range<i64>) -> &'static str {
         match self.suspend_gaps.asleep_ns(range) {
             0 => "of their time",

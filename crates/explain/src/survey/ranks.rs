@@ -14,7 +14,7 @@ pub struct RankUse {
     pub rank: u8,
     /// Number of runs of these threads.
     pub runs: u64,
-    /// Total length of the runs, in nanoseconds.
+    /// Total length of the runs that are not doubtful, in nanoseconds.
     pub cpu_ns: i64,
     /// End of the first run, in nanoseconds since the trace's start.
     pub first_ns: i64,
@@ -29,8 +29,10 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>) {
-        for row in 0..runs.len() {
+    /// Adds runs. The rank of a doubtful run is known, because the switch that ended the run contains the rank. The
+    /// length of a doubtful run is not known.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool]) {
+        for (row, is_doubtful) in is_doubtful.iter().enumerate() {
             let Some(rank) = runs.rank_out.get(row) else {
                 continue;
             };
@@ -53,7 +55,9 @@ impl Ranks {
                     last_ns: end_ns,
                 });
             used.runs += 1;
-            used.cpu_ns = used.cpu_ns.saturating_add(runs.cpu_ns[row]);
+            if !is_doubtful {
+                used.cpu_ns = used.cpu_ns.saturating_add(runs.cpu_ns[row]);
+            }
             used.last_ns = end_ns;
         }
     }

@@ -8,14 +8,15 @@ use rustc_hash::FxHashMap;
 use tables::CpuRunsView;
 
 use super::longest_waits::Wait;
-use crate::Scope;
 use crate::ranges::overlap;
-use crate::thresholds::{LOST_PERCENT, NOTICED_NS, REAL_TIME_PRIORITY};
+use crate::thread_state::WAITING;
+use crate::thresholds::{LOST_PERCENT, NOTICED_NS};
+use crate::{Reader, Scope};
 
 /// Number of wait reasons with a separate counter. Windows has fewer wait reasons; the other counters are
 /// reserved for new reasons.
 const REASONS: usize = 48;
-/// Maximum number of blocks that are kept for a thread.
+/// Maximum number of blocks (waits for something other than a CPU) that are kept for a thread.
 const BLOCKS: usize = 64;
 /// Maximum number of short waits for a CPU that are kept for a thread.
 const SHORT: usize = 16;
@@ -27,8 +28,6 @@ const SHORTEST_ASKED_NS: i64 = 1_000_000;
 const WAKES: usize = 1 << 20;
 /// Nanoseconds of a second.
 const SECOND_NS: i64 = 1_000_000_000;
-/// Code of the thread state “waiting”.
-const WAITING: u8 = 5;
 /// Code of the wait reason `WrCpuRateControl`.
 pub(crate) const RATE_CONTROL: u8 = 24;
 
@@ -52,8 +51,8 @@ pub struct ThreadWaits {
     /// Time of the thread's last switch-out, the wait reason and the CPU. `None` if the thread did not wait
     /// after its last recorded run.
     pub blocked_since: Option<(i64, u8, u16)>,
-    /// First run of the thread, and the number of clock ticks that the kernel counted before it. `None` if
-    /// the first run begins soon after the first run of the trace.
+    /// First run of the thread, and the number of clock ticks that the kernel counted before this run. `None` if the
+    /// number is not recorded, or if the run begins soon after the first run of the trace.
     pub first: Option<Box<(Wait, u32)>>,
     /// Seconds of the trace in which the thread lost much time, in order.
     pub lost: Vec<LostSecond>,
@@ -143,6 +142,7 @@ impl Kept {
 /// Waits by id and row of the thread.
 pub(super) struct ByThread {
     threads: FxHashMap<(u32, Option<u32>), Kept>,
+    real_time_priority: i8,
     shortest_ns: i64,
     during: Option<Range<i64>>,
     wakes: usize,
@@ -151,8 +151,9 @@ pub(super) struct ByThread {
 }
 
 impl ByThread {
-    pub(super) fn new(scope: &Scope) -> ByThread {
+    pub(super) fn new(reader: &Reader<'_>, scope: &Scope) -> ByThread {
         ByThread {
+            real_time_priority: reader.real_time_priority(),
             threads: FxHashMap::default(),
             shortest_ns: match scope.has_all_threads() {
                 true => NOTICED_NS,
@@ -242,7 +243,7 @@ impl ByThread {
         if inside_ns > 0 {
             kept.lose(start..end, inside_ns, true);
         }
-        let is_real_time = runs.priority.get(row) >= Some(REAL_TIME_PRIORITY);
+        let is_real_time = runs.priority.get(row) >= Some(self.real_time_priority);
         if let Some(readied_ns) = runs.readied_ns.get(row).filter(|_| is_real_time)
             && self.wakes < WAKES
         {

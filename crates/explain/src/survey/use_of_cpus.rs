@@ -1,4 +1,4 @@
-//! CPU time by CPU, process and priority.
+//! CPU time by CPU and process.
 
 use tables::CpuRunsView;
 
@@ -53,11 +53,10 @@ impl ProcessUse {
     }
 }
 
-/// Sums of CPU time by CPU, process and priority.
+/// Sums of CPU time by CPU and process.
 pub(super) struct UseOfCpus {
     cpus: Vec<Option<CpuUse>>,
     processes: Vec<ProcessUse>,
-    priorities_ns: [i64; 32],
 }
 
 impl UseOfCpus {
@@ -65,7 +64,6 @@ impl UseOfCpus {
         UseOfCpus {
             cpus: Vec::new(),
             processes: vec![ProcessUse::default(); processes + 1],
-            priorities_ns: [0; 32],
         }
     }
 
@@ -100,15 +98,11 @@ impl UseOfCpus {
                 inside_ns[row],
                 runs.ready_ns.get(row),
             );
-            let priority = runs.priority.get(row).and_then(|p| usize::try_from(p).ok());
-            if let Some(ns) = priority.and_then(|p| self.priorities_ns.get_mut(p)) {
-                *ns = ns.saturating_add(cpu_ns);
-            }
         }
     }
 
-    pub(super) fn finish(self) -> (Vec<CpuUse>, Vec<ProcessUse>, [i64; 32]) {
+    pub(super) fn finish(self) -> (Vec<CpuUse>, Vec<ProcessUse>) {
         let cpus = self.cpus.into_iter().flatten().collect();
-        (cpus, self.processes, self.priorities_ns)
+        (cpus, self.processes)
     }
 }

@@ -6,6 +6,7 @@ use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
 use super::Complete;
 use crate::Reader;
+use crate::thread_state::WAITING;
 
 /// A moment by the clock of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +30,12 @@ pub(super) struct Wakes {
     pub(super) ended: Vec<Moment>,
 }
 
-/// Code of the thread state “waiting”.
-const WAITING: u8 = 5;
-
 /// Maximum number of moments kept in memory.
 const KEPT: usize = 1 << 18;
 
-/// Reads the wakes of threads that were readied and ran, while all CPUs are recorded. If there are too many
-/// moments, the threads that wake most often are dropped. In the result, the threads that wake rarely come
-/// first, because their runs are the easiest to assign to events.
+/// Reads the times when threads were readied and when they ran. Skips times at which a CPU is not recorded.
+/// If there are too many moments, the threads that wake most often are dropped. In the result, the threads that wake
+/// rarely come first, because their runs are the easiest to assign to events.
 pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes>, StoreError> {
     let mut kept = Kept::new(KEPT);
     let readied = reader.table(Table::ReadyThreads)?;

@@ -10,7 +10,7 @@ use tables::{ImageTracker, SamplesView, StoreError, Table};
 use crate::ranges::union;
 use crate::thresholds::{LOOP_BYTES, LOOP_FRAMES, LOOP_SAMPLES, NOTICED_NS, STALL_NS};
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit,
+    About, Case, Column, Evidence, Finding, Name, Outcome, Severity, Source, Subject, Theory, Unit,
     counted, duration,
 };
 
@@ -66,8 +66,8 @@ impl Theory for BusyWaiting {
                 true => "no driver stalled a CPU for 10 ms or longer",
                 false => {
                     "no system thread stayed in one short loop of the kernel for 10 ms or longer; \
-                     drivers that stall could not be found by function names, because kernel \
-                     symbols are missing"
+                     the names of wait functions were not checked, because kernel symbols are \
+                     missing"
                 }
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
@@ -151,7 +151,7 @@ impl Spin {
     }
 }
 
-/// Samples in code of the kernel, and loops that they show.
+/// Samples in code of the kernel, and the loops that these samples show.
 struct Kernel {
     /// Usual time between samples, in nanoseconds.
     interval_ns: i64,
@@ -191,12 +191,7 @@ const COLUMNS: [&str; 10] = [
 impl Kernel {
     fn read(case: &Case<'_>) -> Result<Kernel, StoreError> {
         let images = 0..case.names.images.base_address.len() as u32;
-        let is_kernel = images.map(|row| {
-            let module = case.module_label(Some(row)).unwrap_or("");
-            ["ntoskrnl.exe", "ntkrnlmp.exe", "ntkrnlpa.exe", "hal.dll"]
-                .iter()
-                .any(|kernel| kernel.eq_ignore_ascii_case(module))
-        });
+        let is_kernel = images.map(|row| case.is_kernel_or_hal(row));
         let mut kernel = Kernel {
             interval_ns: 0,
             has_stacks: false,
@@ -282,8 +277,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the drivers that wait in a loop, and true if functions of the kernel have names. If these
-    /// functions have names, a driver is found by the name of the stalling function. Otherwise, a driver is
+    /// Returns the drivers that wait in a loop, and a flag that is true if functions of the kernel have names. If
+    /// these functions have names, a driver is found by the name of the stalling function. Otherwise, a driver is
     /// found by its loop.
     fn spins(&self, case: &Case<'_>) -> Result<(Vec<Spin>, bool), StoreError> {
         let tracker = ImageTracker::new(&case.names.images);
@@ -456,7 +451,7 @@ fn measure(case: &Case<'_>, spins: &mut [Spin], interval_ns: i64) -> Result<(), 
 }
 
 fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
-    let driver = case.module_label(Some(spin.driver)).unwrap_or("a driver");
+    let driver = driver(case, spin);
     let longest = spin.bursts[0].clone();
     let (cpu, thread_id, longest_ns) = (longest.cpu, longest.thread_id, longest.ns);
     let severity = match spin.is_named && longest_ns >= NOTICED_NS {
@@ -503,7 +498,7 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
             format!("of CPU time in which {driver} only waited for a device"),
         )
         .during(during)
-        .subjects(subjects(driver, spin, cpu))
+        .subjects(subjects(case, spin, cpu))
         .with(by_thread(case, spin, interval_ns))
         .with(by_burst(spin, interval_ns))
         .remedy(format!(
@@ -520,9 +515,18 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
     finding
 }
 
+/// Returns the name of the driver, for a sentence.
+fn driver(case: &Case<'_>, spin: &Spin) -> String {
+    let name = case.module_label(Some(spin.driver));
+    name.map_or("a driver".to_owned(), |name| Name(name).to_string())
+}
+
 /// Returns the subjects: the driver, its threads, and the CPU of the longest wait.
-fn subjects(driver: &str, spin: &Spin, cpu: u16) -> Vec<Subject> {
-    let name = driver.to_owned();
+fn subjects(case: &Case<'_>, spin: &Spin, cpu: u16) -> Vec<Subject> {
+    let name = case
+        .module_label(Some(spin.driver))
+        .unwrap_or("a driver")
+        .to_owned();
     let mut threads: Vec<_> = spin.threads.keys().collect();
     threads.sort_unstable();
     let threads = threads
@@ -541,7 +545,7 @@ fn subjects(driver: &str, spin: &Spin, cpu: u16) -> Vec<Subject> {
 fn by_thread(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Evidence {
     const SHOWN: usize = 8;
     let cap_ns = cap_ns(interval_ns);
-    let driver = case.module_label(Some(spin.driver)).unwrap_or("the driver");
+    let driver = driver(case, spin);
     let title = format!("Samples in which {driver} waited, by thread");
     let mut threads: Vec<_> = spin.threads.iter().collect();
     threads.sort_unstable_by_key(|((row, id), spun)| (Reverse(spun.ns), *id, *row));

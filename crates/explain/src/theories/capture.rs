@@ -32,6 +32,10 @@ impl Theory for Capture {
         &ABOUT
     }
 
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         // For each kind of damage: the number of its rows, and the sum of their counts if the counts are
         // known.
@@ -86,14 +90,12 @@ impl Theory for Capture {
         if contradictions > 0 {
             told.push(counted(
                 contradictions,
-                "context switch at which the thread that stopped is not the thread that the CPU's \
-                 previous switch started",
-                "context switches at which the thread that stopped is not the thread that the CPU's \
-                 previous switch started",
+                "context switch away from a thread that the CPU's previous switch did not start",
+                "context switches away from threads that the CPU's previous switch did not start",
             ));
             let selection =
                 Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
-            let title = "Runs of threads that the previous context switch did not name";
+            let title = "Runs of threads that the CPU's previous context switch did not start";
             finding_evidence.push(
                 Evidence::of(title, selection)
                     .column("runs", "runs", Unit::Count, Expression::Count)
@@ -133,7 +135,11 @@ impl Theory for Capture {
         if let Some(asked) = case.scope.during.as_ref().filter(|_| !then.is_empty()) {
             finding = then_missing(finding, asked, then);
         }
-        for remedy in remedies(&kinds, is_relogged(case)?) {
+        let remedies = match case.is_linux() {
+            true => linux_remedies(&kinds),
+            false => remedies(&kinds, is_relogged(case)?),
+        };
+        for remedy in remedies {
             finding = finding.remedy(remedy);
         }
         if kinds.len() > 1 {
@@ -206,12 +212,14 @@ fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) ->
     let start = gaps.iter().map(|gap| gap.start_ns).min();
     let end = gaps.iter().map(|gap| gap.end_ns).max();
     if let Some((start, end)) = start.zip(end) {
-        finding.sentence += &format!(
-            " Events that are missing between {} and {} may be from the requested time, so its \
-             waits are uncertain.",
+        let sentence = format!(
+            "{:#} Events that are missing between {} and {} may be from the requested time, so waits in this time \
+             are uncertain.",
+            finding.sentence,
             moment(start),
             moment(end)
         );
+        finding.sentence = sentence.into();
         finding = finding.during(start..end);
     }
     finding.with(evidence)
@@ -226,10 +234,7 @@ fn words(kind: &str, number: u64) -> String {
             "buffer in which events were lost",
             "buffers in which events were lost",
         ),
-        "buffer_marks_lost_buffers" => (
-            "buffer before which others were lost",
-            "buffers before which others were lost",
-        ),
+        "buffer_marks_lost_buffers" => ("buffer after lost buffers", "buffers after lost buffers"),
         "loss_events" => ("event that reports a loss", "events that report a loss"),
         "missing_sequence_numbers" => ("missing buffer", "missing buffers"),
         "implausible_sequence" => (
@@ -250,6 +255,17 @@ fn words(kind: &str, number: u64) -> String {
         "unknown_record" | "record_too_small" | "record_too_large" => {
             ("buffer with a broken event", "buffers with broken events")
         }
+        "truncated" => ("truncated buffer", "truncated buffers"),
+        "ends_early" => ("early end of a file", "early ends of files"),
+        "wrong_size" | "too_many_valid_bytes" => {
+            ("buffer of the wrong size", "buffers of the wrong size")
+        }
+        "decompress" => (
+            "buffer that cannot be decompressed",
+            "buffers that cannot be decompressed",
+        ),
+        "io" => ("read error", "read errors"),
+        "no_log_file_header" => ("missing log-file header", "missing log-file headers"),
         _ => return kind.replace('_', " "),
     };
     match number {
@@ -315,6 +331,25 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
     remedies
 }
 
+/// Returns remedies for these kinds of damage of a recording of Linux. If `kinds` is empty, returns none, because the
+/// causes of contradicting switches are unknown.
+fn linux_remedies(kinds: &[&str]) -> Vec<String> {
+    let has = |kind: &str| kinds.contains(&kind);
+    let mut remedies = Vec::new();
+    if has("events_lost") {
+        remedies.push(
+            "Record again with larger buffers (perf record -m 16M, trace-cmd record -b 16384) or fewer events"
+                .to_owned(),
+        );
+    }
+    if has("unknown_record") {
+        let copy = "Copy the file again from the machine that recorded it, and stop the recording with Ctrl-C so that it \
+            writes the end of the file";
+        remedies.push(copy.to_owned());
+    }
+    remedies
+}
+
 /// Returns true if a session of the trace rewrote another trace.
 fn is_relogged(case: &Case<'_>) -> Result<bool, StoreError> {
     let table = case.table(Table::Sessions)?;
@@ -353,7 +388,7 @@ mod tests {
             words("buffer_marks_lost_events", 2),
             "buffers in which events were lost"
         );
-        assert_eq!(words("truncated", 1), "truncated");
+        assert_eq!(words("truncated", 1), "truncated buffer");
     }
 
     #[test]

@@ -28,6 +28,10 @@ impl Theory for Clocks {
         &ABOUT
     }
 
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() || !case.survey.has_ready_events {
             let what = "context switches or ready-thread events are missing";

@@ -10,8 +10,8 @@ use crate::ranges::overlap;
 use crate::survey::{interrupted_runs, selected_runs, totals};
 use crate::thresholds::IDLE_SAMPLES;
 use crate::{
-    About, Case, Column, Evidence, Finding, Outcome, ProcessUse, Severity, Subject, Theory, Unit,
-    counted, duration, grouped, moment, percent, runs,
+    About, Case, Column, Evidence, Finding, Name, Outcome, ProcessUse, Severity, Subject, Theory,
+    Unit, counted, duration, grouped, moment, percent, runs,
 };
 
 /// Theory about CPU time by process and module.
@@ -20,7 +20,7 @@ pub(crate) struct CpuUse;
 static ABOUT: About = About {
     id: "cpu-use",
     name: "CPU use",
-    question: "Were the CPUs used: by which programs, and in which of their modules?",
+    question: "Which programs and modules used the CPUs?",
     tables: &[Table::CpuRuns, Table::Samples],
     sources: &[],
 };
@@ -31,6 +31,10 @@ const SHOWN: usize = 10;
 impl Theory for CpuUse {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
@@ -118,19 +122,19 @@ fn by_process(
     };
     let interrupted = match inside_ns {
         0 => String::new(),
-        ns => format!(", {} of that with DPCs and ISRs", duration(ns)),
+        ns => format!(", {} of that with {}", duration(ns), case.terms().routines),
     };
     let most = match processes.as_slice() {
         [] if survey.doubtful.runs == 0 && range.is_none() => return None,
         [] => String::new(),
         [first, next, ..] if *first == unknown => {
             format!(
-                " The threads that ran longest: {}, then {}.",
+                " The threads that used most CPU time: {}, then {}.",
                 told(*first),
                 told(*next)
             )
         }
-        [first, ..] => format!(" The process that ran longest: {}.", told(*first)),
+        [first, ..] => format!(" The process that used most CPU time: {}.", told(*first)),
     };
     let runs = interrupted_runs(case, range);
     let mut evidence = Evidence::new(
@@ -178,9 +182,13 @@ fn by_process(
         percent(busy_ns, survey.awake_cpus_ns(whole)),
         survey.of_their_time(whole)
     );
+    let together = match survey.cpus.len() {
+        0 | 1 => "",
+        _ => " in total",
+    };
     let the = if range.is_some() { "the" } else { "The" };
     let sentence = format!(
-        "{when}{the} CPUs were busy for {} ({share}){interrupted}.{most}",
+        "{when}{the} CPUs were busy for {}{together} ({share}){interrupted}.{most}",
         duration(busy_ns),
     );
     let named = processes
@@ -206,10 +214,10 @@ fn by_process(
         ));
     }
     Some(match survey.interrupts.routines.is_empty() {
-        true => finding.doubt(
-            "DPCs and ISRs are not recorded: their time counts as time of the \
-             interrupted threads",
-        ),
+        true => finding.doubt(format!(
+            "{} are not recorded: their time counts as time of the interrupted threads",
+            wording::capitalized(case.terms().routines)
+        )),
         false => finding,
     })
 }
@@ -322,7 +330,8 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
         None => format!("{nowhere}."),
         Some((module, sampled)) => {
             let within = format!(
-                "The module with most of the busy samples: {module} ({}).",
+                "The module with most of the busy samples: {} ({}).",
+                Name(module),
                 share(sampled.samples)
             );
             match unknown.samples > sampled.samples {
@@ -333,7 +342,7 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     };
     let sentence = match idle {
         0 => format!(
-            "CPUs were busy in all of {}. {most}",
+            "CPUs were busy in all {}. {most}",
             counted(all, "sample", "samples")
         ),
         _ => format!(
@@ -363,8 +372,8 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
     Ok(Some(match unknown.samples {
         0 => finding,
         samples => finding.doubt(format!(
-            "{} are outside known modules: in generated code, or in modules that the trace does \
-             not list",
+            "{} of the busy samples are outside known modules: in generated code, or in modules that \
+             the trace does not list",
             share(samples)
         )),
     }))

@@ -1,12 +1,15 @@
 //! Theory: disks were slow.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DiskIoView, StoreError, Table};
 
 use crate::thresholds::{DISK_REQUESTS, SLOW_DISK_NS, SLOW_REQUEST_NS};
 use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, duration, grouped,
+    About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, counted, duration,
+    grouped,
 };
 
 /// Theory about slow requests to disks.
@@ -22,6 +25,12 @@ static ABOUT: About = About {
 
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
+/// Maximum number of processes that a finding names.
+const WAITING: usize = 3;
+/// Remedy on Linux if requests wait before they go to the disk.
+const LIMITS: &str = "Find the programs that fill the queue (`laglab diskio`), and the limits that let requests wait: \
+                      io.max and io.latency of cgroups (blkio.throttle.* in version 1), ionice, and the disk's \
+                      scheduler (/sys/block/*/queue/scheduler)";
 
 #[derive(Clone, Copy, Default)]
 struct Requests {
@@ -70,6 +79,10 @@ impl Requests {
 impl Theory for Disks {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
@@ -129,7 +142,9 @@ impl Theory for Disks {
             .collect();
         with_slow.sort_by_key(|(disk, requests)| (-requests.slow.total_ns, *disk));
         if let Some((disk, requests)) = with_slow.first() {
-            return Ok(Outcome::For(vec![slow_requests(*disk, requests, evidence)]));
+            return Ok(Outcome::For(vec![slow_requests(
+                case, *disk, requests, evidence,
+            )?]));
         }
         let slow = |(_, requests): &&(u32, Requests)| {
             requests.known >= DISK_REQUESTS && requests.mean_ns() >= SLOW_DISK_NS
@@ -137,45 +152,61 @@ impl Theory for Disks {
         let Some((disk, requests)) = disks.iter().find(slow) else {
             let (_, most) = disks[0];
             let because = format!(
-                "no disk took {} or more on average for {DISK_REQUESTS} or more requests; the \
-                 busiest took {} on average for {} requests, {} at most",
+                "no disk with {DISK_REQUESTS} or more requests took {} or longer on average; the disk with the most \
+                 request time took {} on average for {}, {} at most",
                 duration(SLOW_DISK_NS),
                 duration(most.mean_ns()),
-                grouped(most.known),
+                counted(most.known, "request", "requests"),
                 duration(most.longest_ns)
             );
             return Ok(Outcome::Against(because, vec![evidence]));
         };
         let sentence = format!(
-            "Disk {disk} was slow: its {} requests took {} on average, {} at most{}.",
+            "{} was slow: its {} requests took {} on average, {} at most{}.",
+            wording::capitalized(&case.disk(*disk)),
             grouped(requests.known),
             duration(requests.mean_ns()),
             duration(requests.longest_ns),
             requests.queue_ns.map_or_else(String::new, |ns| format!(
-                ", {} of it in the queue",
+                ", {} of this time in the queue",
                 crate::percent(ns, requests.total_ns)
             ))
         );
         let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
             .subjects([Subject::Disk { number: *disk }])
+            .subjects(waiting(case, *disk, 0)?)
             .with(evidence)
             .remedy(
                 "Find the programs that make these requests (`laglab diskio`), and check whether \
                  the disk is fast enough: above 25 ms per request, programs that wait for it feel \
                  slow",
-            )
-            .doubt("Requests overlap, so the sum of their times exceeds the elapsed time");
+            );
+        let most_in_queue = requests
+            .queue_ns
+            .is_some_and(|ns| ns > requests.total_ns / 2);
+        let finding = match case.is_linux() && most_in_queue {
+            true => finding.remedy(LIMITS),
+            false => finding,
+        };
+        let finding =
+            finding.doubt("Requests overlap, so the sum of their times exceeds the elapsed time");
         Ok(Outcome::For(vec![finding]))
     }
 }
 
 /// Returns the finding about a disk that has some very slow requests.
-fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
+fn slow_requests(
+    case: &Case<'_>,
+    disk: u32,
+    requests: &Requests,
+    all: Evidence,
+) -> Result<Finding, StoreError> {
     let slow = &requests.slow;
     let sentence = format!(
-        "{} of {} requests to disk {disk} took {} or longer, {} at most.",
+        "{} of {} requests to {} took {} or longer, {} at most.",
         grouped(slow.count),
         grouped(requests.known),
+        case.disk(disk),
         duration(SLOW_REQUEST_NS),
         duration(requests.longest_ns)
     );
@@ -183,13 +214,16 @@ fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
     let because = slow.queue_ns.map(|queue_ns| {
         let queue = crate::percent(queue_ns, slow.total_ns);
         match in_queue {
+            true if case.is_linux() => format!(
+                "They spent {queue} of their time in the kernel's queue, before they went to the disk."
+            ),
             true => {
                 format!(
                     "They spent {queue} of their time in the disk's queue, behind other requests."
                 )
             }
             false => format!(
-                "The disk itself worked on {} of them for {} or longer; {queue} of their time was \
+                "The disk itself worked on {} of them for {} or longer. Together, they spent {queue} of their time \
                  in its queue.",
                 grouped(slow.served),
                 duration(SLOW_REQUEST_NS)
@@ -197,9 +231,14 @@ fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
         }
     });
     let remedy = match in_queue {
+        true if case.is_linux() => LIMITS,
         true => {
             "Find the programs that fill the queue (`laglab diskio`), and make them read and write \
              less at the same time"
+        }
+        false if case.is_linux() => {
+            "Check the disk, its cable and its controller: the health data of the disk (smartctl), and the \
+             disk's errors and resets in the kernel's log (dmesg)"
         }
         false => {
             "Check the disk, its cable and its controller: the health data of the disk (SMART), \
@@ -223,11 +262,48 @@ fn slow_requests(disk: u32, requests: &Requests, all: Evidence) -> Finding {
             slow.queue_ns.map(Into::into),
         ]);
     let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence);
-    finding.why.extend(because);
-    finding
+    finding.why.extend(because.map(Into::into));
+    Ok(finding
         .subjects([Subject::Disk { number: disk }])
+        .subjects(waiting(case, disk, SLOW_REQUEST_NS)?)
         .with(evidence)
         .with(all)
         .remedy(remedy)
-        .doubt("Requests overlap, so the sum of their times exceeds the elapsed time")
+        .doubt("Requests overlap, so the sum of their times exceeds the elapsed time"))
+}
+
+/// Returns processes on Linux that queued slow requests of a disk: requests that took `least_ns` or longer. The process
+/// with the longest total time of slow requests comes first; at most `WAITING` processes are returned. On Windows, the
+/// list is empty, because the theory `hangs` names the programs that waited.
+fn waiting(case: &Case<'_>, disk: u32, least_ns: i64) -> Result<Vec<Subject>, StoreError> {
+    if !case.is_linux() {
+        return Ok(Vec::new());
+    }
+    let mut processes: FxHashMap<(Option<u32>, Option<u32>), i64> = FxHashMap::default();
+    let table = case.table(Table::DiskIo)?;
+    let columns = [
+        "time_ns",
+        "disk",
+        "duration_ns",
+        "process_id",
+        "process_row",
+    ];
+    for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = DiskIoView::new(&batch)?;
+        for row in (0..view.len()).filter(|row| view.disk[*row] == disk) {
+            let process = (view.process_row.get(row), view.process_id.get(row));
+            let took_ns = view.duration_ns.get(row).filter(|ns| *ns >= least_ns);
+            if let Some(took_ns) = took_ns.filter(|_| process.1.is_some()) {
+                let sum = processes.entry(process).or_default();
+                *sum = sum.saturating_add(took_ns);
+            }
+        }
+    }
+    let mut processes: Vec<_> = processes.into_iter().collect();
+    processes.sort_by_key(|(process, took_ns)| (Reverse(*took_ns), *process));
+    let most = processes.into_iter().take(WAITING);
+    Ok(most
+        .flat_map(|((row, id), _)| case.process_subject(row, id))
+        .collect())
 }

@@ -1,16 +1,18 @@
-//! Theory: Windows froze processes.
+//! Theory: Windows, or a cgroup of Linux, froze processes.
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
-use tables::{CpuRunsView, ProcessFreezesView, StoreError, Table};
+use tables::{CpuRunsView, ProcessFreezesView, StoreError, Table, linux_states};
 
-use crate::thresholds::DISRUPTIVE_NS;
+use crate::thread_state::READY;
+use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
 };
 
-/// Theory about processes that Windows froze.
+/// Theory about frozen processes.
 pub(crate) struct Freezes;
 
 static ABOUT: About = About {
@@ -26,13 +28,18 @@ static ABOUT: About = About {
 
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
+/// Maximum time that the threads of a process need to enter a freeze, in nanoseconds.
+const ENTERS_NS: i64 = 50_000_000;
+/// Minimum CPU time of the last run of a thread that would have continued to run without a freeze, in nanoseconds. A
+/// thread that only enters the freeze runs for a shorter time.
+const LONG_NS: i64 = 1_000_000;
 /// Codes of the wait reasons of suspended threads: `Suspended` and `WrSuspended`.
 const SUSPENDED: [u8; 2] = [5, 12];
 
-/// Time during which Windows let no thread of a process run.
+/// Time during which no thread of a process could run.
 pub(super) struct Freeze {
     pub(super) range: Range<i64>,
-    is_thawed: bool,
+    pub(super) is_thawed: bool,
     pub(super) process_id: u32,
     pub(super) process_row: Option<u32>,
 }
@@ -40,6 +47,10 @@ pub(super) struct Freeze {
 impl Theory for Freezes {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
@@ -68,44 +79,62 @@ impl Theory for Freezes {
 fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Finding, StoreError> {
     let Range { start, end } = freeze.range;
     let process = case.process(freeze.process_row, Some(freeze.process_id));
+    let who = match case.is_linux() {
+        true => "A cgroup's freezer",
+        false => "Windows",
+    };
     let woken = woken(case, freeze)?;
-    let wanted = woken.iter().find(|woken| !woken.by_dpc);
-    let wanted_ns = [focus_ns, wanted.map(|woken| woken.start_ns)];
+    // On Windows, an expired timer wakes threads of suspended apps, even if no user waits for them. So only a wake by
+    // another thread shows that the process should have run. On Linux, an expired timer also shows this: the thread
+    // wanted to run at this time.
+    let wanted = woken.iter().find(|woken| !woken.by_dpc || case.is_linux());
+    let running = match case.is_linux() {
+        true => running(case, freeze)?,
+        false => None,
+    };
+    let wanted_ns = [
+        focus_ns,
+        running.map(|_| start),
+        wanted.map(|woken| woken.readied_ns.unwrap_or(woken.start_ns).max(start)),
+    ];
     let wanted_ns = wanted_ns.into_iter().flatten().min();
     let silences = &case.survey.suspend_gaps;
     let delay_ns = wanted_ns.map_or(0, |since| end - since - silences.asleep_ns(&(since..end)));
     let severity = match delay_ns {
         DISRUPTIVE_NS.. => Severity::Problem,
+        NOTICED_NS.. if case.is_linux() => Severity::Warning,
         _ => Severity::Information,
     };
     let until = match freeze.is_thawed {
         true => format!("thawed it at {}", duration(end)),
         false => "did not thaw it before the trace ended".to_owned(),
     };
-    let wanted = match (wanted, focus_ns) {
-        (_, Some(since)) => format!(" It had the focus from {}.", duration(since)),
-        (Some(woken), None) => format!(
+    let wanted = match (running, focus_ns, wanted) {
+        (Some(thread), ..) => format!(" Its thread {thread} ran when it was frozen."),
+        (None, Some(since), _) => format!(" It had the focus from {}.", duration(since)),
+        (None, None, Some(woken)) => format!(
             " Its thread {} was woken at {} and suspended again.",
             woken.thread_id,
             duration(woken.start_ns)
         ),
-        (None, None) => String::new(),
+        (None, None, None) => String::new(),
     };
     let slept = match silences.asleep_ns(&(start..end)) {
         0 => String::new(),
         ns => format!(" The machine was suspended for {} of that.", duration(ns)),
     };
     let sentence = format!(
-        "Windows froze {process} at {} and {until}: none of its threads could run for \
+        "{who} froze {process} at {} and {until}: none of its threads could run for \
          {}.{wanted}{slept}",
         duration(start),
         duration(end - start),
     );
     let id = freeze.process_id;
+    let reasons = suspended(case);
     let selection = Selection::of(Table::CpuRuns)
         .within("end_ns", start.saturating_add(1)..end.saturating_add(1))
         .filter(Condition::is("process_id", id))
-        .filter(Condition::is_one_of("wait_reason_out", &SUSPENDED))
+        .filter(Condition::is_one_of("wait_reason_out", reasons))
         .order(&[Order::ascending("end_ns"), Order::ascending("thread_id")])
         .limit(SHOWN);
     let title = "Threads that were woken during the freeze and suspended again";
@@ -136,6 +165,10 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         finding = finding.with(silences.evidence(&(start..end)));
     }
     Ok(match delay_ns {
+        0 if case.is_linux() => finding.doubt(
+            "None of its threads wanted to run, as far as the recording shows. A freeze is a problem only if someone \
+             waited for the process",
+        ),
         0 => finding.doubt(
             "Windows freezes packaged apps that are not visible. That is a problem only if a user \
              waited for one",
@@ -144,20 +177,28 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
             .delay(
                 delay_ns,
                 match slept.is_empty() {
+                    true if case.is_linux() => format!(
+                        "of {process}, counted from when one of its threads ran or was woken"
+                    ),
                     true => format!(
-                        "of the user who waited for {process}, counted from when it had the focus \
-                         or one of its threads was woken"
+                        "of waiting for {process}, from the time when it had the focus or one of its threads was woken"
                     ),
                     false => format!(
-                        "of the user who waited for {process}, counted from when it had the focus \
-                         or one of its threads was woken (without time in suspension)"
+                        "of waiting for {process}, from the time when it had the focus or one of its threads was \
+                         woken (suspension excluded)"
                     ),
                 },
             )
-            .remedy(
-                "Find out why Windows froze it while it was needed: the Background Tasks \
-                 Infrastructure service decides, from the state of windows that the shell reports",
-            ),
+            .remedy(match case.is_linux() {
+                true => {
+                    "Find the program that writes to cgroup.freeze of its cgroup (/proc/PID/cgroup): a container \
+                     engine (docker pause), systemd (systemctl freeze), or a manager of apps"
+                }
+                false => {
+                    "Find out why Windows froze the program while it was needed: the Background Tasks \
+                     Infrastructure service decides this from the state of windows that the shell reports"
+                }
+            }),
     })
 }
 
@@ -184,15 +225,64 @@ impl Freeze {
     }
 }
 
-/// Run of a frozen process's thread that ended because the thread was suspended again.
+/// Run of a thread during the freeze of its process. The run ended because the thread was suspended again.
 struct Woken {
     thread_id: u32,
     readied_ns: Option<i64>,
     start_ns: i64,
     end_ns: i64,
-    /// True if a DPC woke the thread. A timer that expires wakes threads by a DPC. Such a timer also wakes
-    /// threads of a suspended app, even if no user and no program waits for the app.
+    /// True if a DPC woke the thread. An expired timer wakes threads by a DPC, even threads of a suspended app for
+    /// which no user and no program waits.
     by_dpc: bool,
+}
+
+/// Returns the wait reasons of threads that are suspended.
+fn suspended(case: &Case<'_>) -> &'static [u8] {
+    match case.is_linux() {
+        // On Linux, frozen threads and threads in an interruptible wait have the same recorded state.
+        true => &[linux_states::INTERRUPTIBLE],
+        false => &SUSPENDED,
+    }
+}
+
+/// Returns a thread of Linux that would have continued to run without the freeze. When Linux freezes a process, it
+/// wakes the waiting threads of the process, and they wait again at once. The returned thread had a longer run before
+/// the freeze, or was ready.
+fn running(case: &Case<'_>, freeze: &Freeze) -> Result<Option<u32>, StoreError> {
+    const COLUMNS: [&str; 7] = [
+        "start_ns",
+        "end_ns",
+        "cpu_ns",
+        "thread_id",
+        "process_id",
+        "previous_state",
+        "wait_reason_out",
+    ];
+    let start = freeze.range.start;
+    let from = start.saturating_sub(ENTERS_NS);
+    let runs = case.table(Table::CpuRuns)?;
+    let mut last: FxHashMap<u32, (i64, bool)> = FxHashMap::default();
+    for batch in case.batches(&runs, from..start.saturating_add(1), &COLUMNS) {
+        let batch = batch?;
+        let view = CpuRunsView::new(&batch)?;
+        for row in 0..view.len() {
+            let end_ns = view.end_ns[row];
+            if view.process_id.get(row) != Some(freeze.process_id)
+                || !(from..=start).contains(&end_ns)
+            {
+                continue;
+            }
+            let was_ready = view.previous_state.get(row) == Some(READY);
+            let is_frozen = view.wait_reason_out.get(row) == Some(linux_states::INTERRUPTIBLE);
+            let ran_on = is_frozen && (was_ready || view.cpu_ns[row] >= LONG_NS);
+            let run = last.entry(view.thread_id[row]).or_insert((end_ns, ran_on));
+            if run.0 <= end_ns {
+                *run = (end_ns, ran_on);
+            }
+        }
+    }
+    let ran_on = last.into_iter().filter(|(_, (_, ran_on))| *ran_on);
+    Ok(ran_on.map(|(thread, _)| thread).min())
 }
 
 fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
@@ -206,6 +296,7 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
         "wait_reason_out",
     ];
     let Range { start, end } = freeze.range;
+    let reasons = suspended(case);
     let runs = case.table(Table::CpuRuns)?;
     let mut found = Vec::new();
     for batch in case.batches(&runs, start..end.saturating_add(1), &COLUMNS) {
@@ -215,7 +306,7 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
             let is_suspended = view
                 .wait_reason_out
                 .get(row)
-                .is_some_and(|reason| SUSPENDED.contains(&reason));
+                .is_some_and(|reason| reasons.contains(&reason));
             if is_suspended
                 && view.process_id.get(row) == Some(freeze.process_id)
                 && start < view.end_ns[row]

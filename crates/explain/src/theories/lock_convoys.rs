@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use selection::{Condition, Expression, Order, Selection};
-use tables::{CpuRunsView, HardFaultsView, StoreError, Table};
+use tables::{CpuRunsView, HardFaultsView, StoreError, Table, linux_states};
 
 use crate::ranges::{overlap, union};
 use crate::suspend_gaps::asleep_sql;
@@ -14,10 +14,11 @@ use crate::thresholds::{
     NOTICED_NS, STARVED_HOLDER_PERCENT, is_share,
 };
 use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, SuspendGaps, Theory, Unit,
-    duration, grouped, labels, percent,
+    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
+    grouped, labels, percent,
 };
 
+use super::futexes::Futexes;
 use super::hangs::Noticed;
 use super::long_waits::starved::Starved;
 use super::long_waits::story::Thread;
@@ -29,7 +30,7 @@ static ABOUT: About = About {
     id: "lock-convoy",
     name: "lock convoys",
     question: "Did threads of one program wait for each other, one after the other?",
-    tables: &[Table::CpuRuns, Table::HardFaults],
+    tables: &[Table::CpuRuns, Table::HardFaults, Table::FutexWaits],
     sources: &[Source {
         title: "Microsoft: wait reasons (KWAIT_REASON)",
         url: Some(
@@ -38,10 +39,15 @@ static ABOUT: About = About {
     }],
 };
 
+static LINUX_SOURCE: Source = Source {
+    title: "Linux manual: futex(2)",
+    url: Some("https://man7.org/linux/man-pages/man2/futex.2.html"),
+};
+
 /// Codes of the wait reasons of locks or possible locks: `WrKeyedEvent`, `WrResource`,
 /// `WrPushLock`, `WrMutex`, `WrFastMutex`, `WrGuardedMutex` and `WrAlertByThreadId` (locks and
 /// condition variables of user mode since Windows 8).
-const LOCKS: [u8; 7] = [21, 27, 28, 29, 34, 35, 37];
+pub(super) const LOCKS: [u8; 7] = [21, 27, 28, 29, 34, 35, 37];
 /// Nanoseconds of a millisecond.
 const MS: i64 = 1_000_000;
 /// Maximum number of rows of evidence.
@@ -49,8 +55,9 @@ const SHOWN: usize = 20;
 /// Maximum number of findings.
 const TOLD: usize = 5;
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "end_ns",
+    "previous_out_ns",
     "thread_id",
     "thread_row",
     "process_row",
@@ -74,20 +81,33 @@ struct Wait {
     /// Part of the wait during which the machine was not suspended, in nanoseconds.
     awake_ns: i64,
     reason: u8,
+    /// Address of the lock. Only recordings of Linux have it.
+    lock: Option<u64>,
 }
 
 impl Wait {
-    fn read(silences: &SuspendGaps, runs: &CpuRunsView<'_>, row: usize) -> Option<Wait> {
+    fn read(
+        case: &Case<'_>,
+        futexes: &Futexes,
+        runs: &CpuRunsView<'_>,
+        row: usize,
+    ) -> Option<Wait> {
         let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns >= LOCK_WAIT_NS)?;
         let readied_ns = runs.readied_ns.get(row)?;
+        let silences = &case.survey.suspend_gaps;
         let asleep_ns = silences.asleep_ns(&(readied_ns.saturating_sub(waits_ns)..readied_ns));
+        let lock = match case.is_linux() {
+            true => Some(futexes.lock(runs.thread_id[row], runs.previous_out_ns.get(row)?)?),
+            false => None,
+        };
         let wait = Wait {
             waits_ns,
             awake_ns: Some(waits_ns - asleep_ns).filter(|ns| *ns >= LOCK_WAIT_NS)?,
             reason: runs
                 .previous_wait_reason
                 .get(row)
-                .filter(|reason| LOCKS.contains(reason))?,
+                .filter(|reason| reasons(case).contains(reason))?,
+            lock,
             process_row: runs.process_row.get(row)?,
             thread_id: runs.thread_id[row],
             thread_row: runs.thread_row.get(row),
@@ -100,9 +120,19 @@ impl Wait {
     }
 }
 
+/// Returns the wait reasons of locks. On Linux, a signal can interrupt the wait for a lock, so the recorded
+/// state is `INTERRUPTIBLE`.
+fn reasons(case: &Case<'_>) -> &'static [u8] {
+    match case.is_linux() {
+        true => &[linux_states::INTERRUPTIBLE],
+        false => &LOCKS,
+    }
+}
+
 /// Threads of a process that handed a lock from one to the next.
 struct Convoy {
     process_row: u32,
+    lock: Option<u64>,
     threads: FxHashSet<u32>,
     times: u64,
     /// Time range from the start of the first wait to the end of the last wait.
@@ -132,19 +162,28 @@ impl Theory for LockConvoys {
         &ABOUT
     }
 
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if !case.survey.has_ready_events || case.survey.cpus.is_empty() {
             let what = "the trace does not record what readied threads";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let mut convoys = convoys(case)?;
+        let futexes = Futexes::read(case)?;
+        if case.is_linux() && !futexes.is_recorded() {
+            let what = "the recording has no calls that wait for locks";
+            return Ok(Outcome::NotRecorded(what.to_owned()));
+        }
+        let mut convoys = convoys(case, &futexes)?;
         convoys.retain(|convoy| {
             convoy.threads.len() >= CONVOY_THREADS && convoy.times >= CONVOY_HANDOVERS
         });
         if convoys.is_empty() {
             let because = format!(
-                "no lock passed {CONVOY_HANDOVERS} or more times between {CONVOY_THREADS} or more \
-                 threads of one program that each waited {} or longer",
+                "in no program did {CONVOY_THREADS} or more threads hand a lock to each other \
+                 {CONVOY_HANDOVERS} or more times (counted after waits of {} or longer)",
                 duration(LOCK_WAIT_NS)
             );
             return Ok(Outcome::Against(because, Vec::new()));
@@ -152,35 +191,39 @@ impl Theory for LockConvoys {
         convoys.sort_by_key(|convoy| Reverse(convoy.during.end - convoy.during.start));
         convoys.truncate(TOLD);
         let noticed = Noticed::read(case)?;
-        let found = convoys.iter().map(|convoy| found(case, &noticed, convoy));
+        let found = convoys.iter().map(|convoy| {
+            let waiters = Waiters::read(case, &futexes, convoy)?;
+            found(case, &noticed, &waiters)
+        });
         let found: Result<_, StoreError> = found.collect();
         Ok(Outcome::For(found?))
     }
 }
 
 /// Follows locks from thread to thread, in the order of time.
-fn convoys(case: &Case<'_>) -> Result<Vec<Convoy>, StoreError> {
+fn convoys(case: &Case<'_>, futexes: &Futexes) -> Result<Vec<Convoy>, StoreError> {
     let mut waits = Vec::new();
-    each_wait(case, i64::MIN..i64::MAX, |wait| waits.push(wait))?;
+    each_wait(case, futexes, i64::MIN..i64::MAX, |wait| waits.push(wait))?;
     waits.sort_by_key(|wait| (wait.readied_ns, wait.thread_id));
     let mut convoys: Vec<Convoy> = Vec::new();
-    // For each thread: the time when it got the lock, and the index of its convoy.
-    let mut got: FxHashMap<(u32, u32), (i64, usize)> = FxHashMap::default();
+    // For each lock: the time when a thread got it, and the index of its convoy. If the trace does not show which lock
+    // it was, the id of the thread that got the lock is the key.
+    let mut got: FxHashMap<(u32, u64), (i64, usize)> = FxHashMap::default();
     for wait in waits {
-        let from = got
-            .get(&(wait.process_row, wait.by_thread_id))
-            .filter(|(got_ns, _)| {
-                let asleep_ns = case
-                    .survey
-                    .suspend_gaps
-                    .asleep_ns(&(*got_ns..wait.readied_ns));
-                wait.readied_ns - got_ns - asleep_ns <= LOCK_HELD_NS
-            });
+        let lock = |thread: u32| (wait.process_row, wait.lock.unwrap_or(thread.into()));
+        let from = got.get(&lock(wait.by_thread_id)).filter(|(got_ns, _)| {
+            let asleep_ns = case
+                .survey
+                .suspend_gaps
+                .asleep_ns(&(*got_ns..wait.readied_ns));
+            wait.readied_ns - got_ns - asleep_ns <= LOCK_HELD_NS
+        });
         let convoy = match from {
             Some((_, convoy)) => *convoy,
             None => {
                 convoys.push(Convoy {
                     process_row: wait.process_row,
+                    lock: wait.lock,
                     threads: FxHashSet::from_iter([wait.by_thread_id]),
                     times: 0,
                     during: wait.readied_ns - wait.waits_ns..wait.readied_ns,
@@ -188,10 +231,7 @@ fn convoys(case: &Case<'_>) -> Result<Vec<Convoy>, StoreError> {
                 convoys.len() - 1
             }
         };
-        got.insert(
-            (wait.process_row, wait.thread_id),
-            (wait.readied_ns, convoy),
-        );
+        got.insert(lock(wait.thread_id), (wait.readied_ns, convoy));
         let convoy = &mut convoys[convoy];
         convoy.threads.insert(wait.thread_id);
         convoy.times += 1;
@@ -201,9 +241,11 @@ fn convoys(case: &Case<'_>) -> Result<Vec<Convoy>, StoreError> {
     Ok(convoys)
 }
 
-/// Calls `each` for every wait for a lock. A wait counts if the run after the wait ended in the range.
+/// Calls `each` for every wait for a lock whose next run ended in the range. The table is read in chunks, so `each`
+/// may also be called for waits outside of the range.
 fn each_wait(
     case: &Case<'_>,
+    futexes: &Futexes,
     range: Range<i64>,
     mut each: impl FnMut(Wait),
 ) -> Result<(), StoreError> {
@@ -212,7 +254,7 @@ fn each_wait(
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
         (0..view.len())
-            .filter_map(|row| Wait::read(&case.survey.suspend_gaps, &view, row))
+            .filter_map(|row| Wait::read(case, futexes, &view, row))
             .for_each(&mut each);
     }
     Ok(())
@@ -235,13 +277,18 @@ struct Waiters<'c> {
 }
 
 impl<'c> Waiters<'c> {
-    fn read(case: &Case<'_>, convoy: &'c Convoy) -> Result<Waiters<'c>, StoreError> {
+    fn read(
+        case: &Case<'_>,
+        futexes: &Futexes,
+        convoy: &'c Convoy,
+    ) -> Result<Waiters<'c>, StoreError> {
         let Range { start, end } = convoy.during;
         let mut waits = Vec::new();
-        // The run after the last wait may end long after the convoy.
-        each_wait(case, start..i64::MAX, |wait| {
+        // The run after the last wait may end long after the convoy, so all later runs are read.
+        each_wait(case, futexes, start..i64::MAX, |wait| {
             let is_within = start < wait.readied_ns && wait.readied_ns <= end;
-            if wait.process_row == convoy.process_row && is_within {
+            let is_same = (wait.process_row, wait.lock) == (convoy.process_row, convoy.lock);
+            if is_same && is_within {
                 waits.push(wait);
             }
         })?;
@@ -282,9 +329,18 @@ impl<'c> Waiters<'c> {
             Condition::is("process_row", row),
             Condition::is("readying_process_row", row),
             Condition::IsFalse("readied_by_dpc"),
-            Condition::is_one_of("previous_wait_reason", &LOCKS),
+            Condition::is_one_of("previous_wait_reason", reasons(case)),
             Condition::AtLeast(awake_ns, LOCK_WAIT_NS),
         ]);
+        // On Linux, threads that wait for something other than a lock have the same state. So the rows are selected by
+        // the ends of the waits.
+        let selection = match self.convoy.lock {
+            None => selection,
+            Some(_) => {
+                let ends: Vec<i64> = self.waits.iter().map(|wait| wait.readied_ns).collect();
+                selection.filter(Condition::is_one_of("readied_ns", &ends))
+            }
+        };
         (selection, awake_ns)
     }
 
@@ -359,8 +415,8 @@ impl<'c> Waiters<'c> {
     }
 }
 
-fn found(case: &Case<'_>, noticed: &Noticed, convoy: &Convoy) -> Result<Finding, StoreError> {
-    let waiters = Waiters::read(case, convoy)?;
+fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Finding, StoreError> {
+    let convoy = waiters.convoy;
     let (thread_id, Waits { total_ns, .. }) = waiters.threads[0];
     let starved = starved(case, &waiters.waits, thread_id)?;
     let starved = starved.filter(|starved| is_share(starved.ns, total_ns, STARVED_HOLDER_PERCENT));
@@ -373,9 +429,12 @@ fn found(case: &Case<'_>, noticed: &Noticed, convoy: &Convoy) -> Result<Finding,
     let process = case.process(Some(convoy.process_row), None);
     let Range { start, end } = convoy.during;
     let mut sentence = format!(
-        "{} threads of {process} waited for each other, probably for a lock: from {} to {} it was \
+        "{} threads of {process} waited for each other, probably for a lock{}: from {} to {} it was \
          handed over {} times. Thread {thread_id} waited longest, {}.",
         waiters.threads.len(),
+        convoy
+            .lock
+            .map_or(String::new(), |lock| format!(" (futex {lock:#x})")),
         duration(start),
         duration(end),
         grouped(waiters.waits.len() as u64),
@@ -395,7 +454,8 @@ fn found(case: &Case<'_>, noticed: &Noticed, convoy: &Convoy) -> Result<Finding,
     let is_paging = is_share(pages.0, (end - start - asleep_ns).max(1), CAUSE_PERCENT);
     if is_paging {
         sentence += &format!(
-            " The lock is not the cause: in {} of this time, one of them waited for a page from disk.",
+            " The lock is not the cause: in {} of this time, one of these threads waited for a page from \
+             disk.",
             percent(pages.0, end - start - asleep_ns)
         );
     }
@@ -420,13 +480,22 @@ fn found(case: &Case<'_>, noticed: &Noticed, convoy: &Convoy) -> Result<Finding,
             false => format!(
             "Make threads of {process} hold the lock for less time, and release it before they \
              read, write or compute. `laglab explain TRACE --thread {thread_id} --between \
-             {from_ms}ms {to_ms}ms` shows what they did"
+             {from_ms}ms {to_ms}ms` shows what thread {thread_id} waited for"
             ),
         })
-        .doubt(
-            "A trace shows that threads waited and what readied them, but not the object that they \
-             waited for: locks and condition variables look alike",
-        );
+        .doubt(match case.is_linux() {
+            true => {
+                "A futex counts as a lock if its value is 2 while threads wait for it, as in glibc, Rust and Go. \
+                 Other objects may have this value, too"
+            }
+            false => {
+                "A trace shows that threads waited and what readied them, but not the object that they \
+                 waited for: locks and condition variables look alike"
+            }
+        });
+    if case.is_linux() {
+        finding.sources = vec![LINUX_SOURCE];
+    }
     finding.evidence.extend(waiters.evidence(case));
     if asleep_ns > 0 {
         finding = finding.with(case.survey.suspend_gaps.evidence(&convoy.during));

@@ -3,28 +3,35 @@
 mod busy_waiting;
 pub(crate) mod capture;
 mod clocks;
+mod cpu_limit;
 mod cpu_use;
 mod disks;
 mod dotnet;
 mod freezes;
+mod futexes;
 mod hangs;
 mod interrupts;
+mod inversion;
 mod lock_convoys;
 pub(crate) mod long_waits;
+mod memory_reclaim;
 mod network;
 mod outranked;
 mod paging;
 mod quantum;
 mod saturation;
 mod short_waits;
+mod stopped;
 mod suspension;
+mod timer_slack;
 mod timers;
 
 use tables::{Identities, Table};
 
 use crate::{Survey, Theory};
 pub use hangs::{PathPart, PathTime, divided};
-pub use long_waits::story;
+pub use long_waits::{late, story};
+pub use timers::TIMERS_PER_PROCESS_FROM;
 
 /// All theories, in the order in which their answers are listed.
 pub(crate) static THEORIES: &[&dyn Theory] = &[
@@ -39,7 +46,11 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &interrupts::LongRoutines,
     &busy_waiting::BusyWaiting,
     &freezes::Freezes,
+    &stopped::Stopped,
+    &cpu_limit::CpuLimit,
+    &memory_reclaim::MemoryReclaim,
     &lock_convoys::LockConvoys,
+    &inversion::Inversion,
     &dotnet::Pauses,
     &dotnet::Pools,
     &saturation::Saturation,
@@ -48,6 +59,7 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &network::Marking,
     &quantum::Quantum,
     &timers::Timers,
+    &timer_slack::TimerSlack,
     &network::ReceiveSpread,
     &network::Throughput,
     &cpu_use::CpuUse,
@@ -75,9 +87,14 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_what_the_table_of_needs_has() {
-        let asked: Vec<&str> = THEORIES.iter().map(|theory| theory.about().id).collect();
+        let of_windows = THEORIES.iter().filter(|theory| theory.is_asked_of(false));
+        let asked: Vec<&str> = of_windows.map(|theory| theory.about().id).collect();
         let known = record::needs::THEORIES.iter().map(|needs| needs.theory);
         assert_eq!(asked, known.collect::<Vec<_>>());
+        let of_linux = THEORIES.iter().filter(|theory| theory.is_asked_of(true));
+        for theory in of_linux.map(|theory| theory.about().id) {
+            assert!(record::linux::for_theory(theory).is_some(), "{theory}");
+        }
         let weighed: Vec<&str> = long_waits::CAUSES.iter().map(|about| about.id).collect();
         let known = record::needs::CAUSES.iter().map(|needs| needs.theory);
         assert_eq!(weighed, known.collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Theory: threads had a rank other than 0. All threads of rank 0 run before such threads.
+//! Theory: threads had a rank other than 0. All threads of rank 0 run before these threads.
 
 use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};
@@ -15,7 +15,7 @@ pub(crate) struct Outranked;
 static ABOUT: About = About {
     id: "outranked",
     name: "ranks",
-    question: "Did threads have a rank, so that every thread of rank 0 ran first?",
+    question: "Did threads have a rank above 0, so that every thread of rank 0 ran first?",
     tables: &[Table::CpuRuns],
     sources: &[
         Source {
@@ -37,7 +37,13 @@ impl Theory for Outranked {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.runs_with_rank == 0 {
-            let why = "the context switches in this trace do not contain ranks";
+            let why = match survey.cpus.is_empty() {
+                true => "the trace has no context switches",
+                false => {
+                    "the context switches in this trace do not contain ranks: only Windows 10 1709 \
+                     and later record them"
+                }
+            };
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         let known = grouped(survey.runs_with_rank);
@@ -70,16 +76,12 @@ fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
         .group_by(&["rank_out"])
         .order(&[Order::ascending("rank_out")]);
     let rank = Expression::Column("rank_out");
+    let cpu_ns = Expression::sum_if("cpu_ns", case.survey.doubtful.believed());
     let (first_ns, last_ns) = (Expression::Min("end_ns"), Expression::Max("end_ns"));
     let mut evidence = Evidence::of(format!("Runs of {process} by rank"), selection)
         .column("rank", "rank", Unit::None, rank)
         .column("runs", "runs", Unit::Count, Expression::Count)
-        .column(
-            "cpu_ns",
-            "CPU time",
-            Unit::Duration,
-            Expression::Sum("cpu_ns"),
-        )
+        .column("cpu_ns", "CPU time", Unit::Duration, cpu_ns)
         .column("first_ns", "first", Unit::Moment, first_ns)
         .column("last_ns", "last", Unit::Moment, last_ns);
     for used in ranks {

@@ -23,12 +23,18 @@ static ABOUT: About = About {
     name: "paging",
     question: "Did threads wait for pages to be read from disk?",
     tables: &[Table::HardFaults, Table::Focus],
-    sources: &[Source {
-        title: "Microsoft: Introduction to the page file (hard faults, page file, memory pressure)",
-        url: Some(
-            "https://learn.microsoft.com/troubleshoot/windows-client/performance/introduction-to-the-page-file",
-        ),
-    }],
+    sources: &[
+        Source {
+            title: "Microsoft: Introduction to the page file (hard faults, page file, memory pressure)",
+            url: Some(
+                "https://learn.microsoft.com/troubleshoot/windows-client/performance/introduction-to-the-page-file",
+            ),
+        },
+        Source {
+            title: "Linux manual: getrusage(2), ru_majflt",
+            url: Some("https://man7.org/linux/man-pages/man2/getrusage.2.html"),
+        },
+    ],
 };
 
 /// Maximum number of rows of evidence.
@@ -44,15 +50,18 @@ type ProcessRow = Option<u32>;
 #[derive(Clone, Copy, Default)]
 struct Faults {
     count: u64,
-    bytes: u64,
+    /// Number of bytes read; `None` on Linux, where it is unknown.
+    bytes: Option<u64>,
     waited_ns: Option<i64>,
     longest_ns: Option<i64>,
 }
 
 impl Faults {
-    fn add(&mut self, bytes: u32, duration_ns: Option<i64>) {
+    fn add(&mut self, bytes: Option<u32>, duration_ns: Option<i64>) {
         self.count += 1;
-        self.bytes += u64::from(bytes);
+        if let Some(bytes) = bytes {
+            self.bytes = Some(self.bytes.unwrap_or(0) + u64::from(bytes));
+        }
         if let Some(ns) = duration_ns {
             self.waited_ns = Some(self.waited_ns.unwrap_or(0).saturating_add(ns));
             self.longest_ns = self.longest_ns.max(Some(ns));
@@ -91,6 +100,10 @@ impl Theory for Paging {
         &ABOUT
     }
 
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let mut processes = read(case)?;
         if processes.is_empty() {
@@ -104,7 +117,7 @@ impl Theory for Paging {
         if long.is_empty() {
             let (row, most) = &processes[0];
             let because = format!(
-                "threads of no process waited long for pages; the longest: {}",
+                "no process waited long for pages; the longest waits: {}",
                 told(case, *row, most)
             );
             return Ok(Outcome::Against(because, vec![evidence]));
@@ -141,7 +154,7 @@ fn read(case: &Case<'_>) -> Result<Vec<(ProcessRow, OfProcess)>, StoreError> {
         let view = HardFaultsView::new(&batch)?;
         for row in 0..view.len() {
             let of = processes.entry(view.process_row.get(row)).or_default();
-            let (bytes, ns) = (view.size_bytes[row], view.duration_ns.get(row));
+            let (bytes, ns) = (view.size_bytes.get(row), view.duration_ns.get(row));
             of.all.add(bytes, ns);
             let of_thread = of.by_thread.entry(view.thread_id[row]).or_default();
             of_thread.add(bytes, ns);
@@ -160,12 +173,12 @@ fn read(case: &Case<'_>) -> Result<Vec<(ProcessRow, OfProcess)>, StoreError> {
 /// Describes the hard faults of a process.
 fn told(case: &Case<'_>, row: ProcessRow, of: &OfProcess) -> String {
     format!(
-        "{} of {} waited {} for {} ({} read), {} at most",
+        "{} of {} waited {} for {}{}, {} at most",
         counted(of.by_thread.len() as u64, "thread", "threads"),
         case.process(row, None),
         duration(of.all.waited_ns.unwrap_or(0)),
         counted(of.all.count, "hard fault", "hard faults"),
-        size(of.all.bytes),
+        (of.all.bytes).map_or_else(String::new, |bytes| format!(" ({} read)", size(bytes))),
         duration(of.all.longest_ns.unwrap_or(0))
     )
 }
@@ -207,6 +220,11 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
             "Use less memory, or add some: find the programs with most private memory (Task Manager, \
              Commit size). A faster disk for the page file makes the waits shorter"
         }
+        false if case.is_linux() => {
+            "Find the files that the pages came from: record filemap:mm_filemap_fault, and see perf-trace(1). The \
+             first start of a program reads its own files; swapped pages mean that memory is short. mlockall(2), \
+             MAP_POPULATE and madvise(2) read pages before they are needed"
+        }
         false => {
             "Find the files that the pages came from (`laglab hardfault`): the first start of a program \
              reads its own files; reads of the page file mean that memory is short"
@@ -236,7 +254,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
         .with(by_file(row, of))
 }
 
-/// Adds the columns that all evidence has.
+/// Adds the columns with sums of hard faults, which all evidence of this theory has.
 fn with_sums(evidence: Evidence) -> Evidence {
     let sum = Expression::Sum;
     evidence
@@ -251,11 +269,11 @@ fn with_sums(evidence: Evidence) -> Evidence {
         )
 }
 
-/// Returns the cells of the columns that all evidence has.
+/// Returns the cells of the columns that [`with_sums`] adds.
 fn sums(faults: &Faults) -> [Option<crate::Value>; 4] {
     [
         Some(faults.count.into()),
-        Some(faults.bytes.into()),
+        faults.bytes.map(Into::into),
         faults.waited_ns.map(Into::into),
         faults.longest_ns.map(Into::into),
     ]

@@ -8,6 +8,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, StoreError, Table};
 use tune::decode::quantum::{self, Win32PrioritySeparation};
 
+use crate::thread_state::{QUANTUM_END, READY};
 use crate::thresholds::{CLOCK_PERIOD_NS, QUANTUM_TURNS};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, duration,
@@ -36,10 +37,6 @@ static ABOUT: About = About {
 
 /// Length of a unit of a quantum in microseconds: a third of a clock tick.
 const UNIT_US: f64 = CLOCK_PERIOD_NS as f64 / 1_000.0 / 3.0;
-/// Code of the wait reason of a thread whose quantum ended (`WrQuantumEnd`).
-const QUANTUM_END: u8 = 30;
-/// Code of the state of a ready thread.
-const READY: u8 = 1;
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 12;
 
@@ -79,8 +76,9 @@ struct Turns {
     longest_ns: i64,
 }
 
-/// Key of turns: the process row, the process id, the focus, and the units of the quantum that were left. The
-/// focus is true if the process had the focus, and `None` if this is not known.
+/// Key of a group of turns. A turn is a run that the end of the quantum ended. The key has the process row, the
+/// process id, the focus, and the units of the quantum that were left. The focus is true if the process had the
+/// focus, and `None` if this is not known.
 type Key = (Option<u32>, Option<u32>, Option<bool>, i64);
 
 impl Theory for Quantum {
@@ -231,8 +229,8 @@ fn found(
              assumed to be the quantum of the program with the focus",
         ),
         (true, None) => finding.doubt(
-            "The trace does not record the focus: it is unknown whether one of these programs had \
-             it",
+            "The trace does not record the focus: some of these turns may be of the program with the \
+             focus, whose quantum can be longer",
         ),
         (false, _) => finding,
     };
@@ -326,8 +324,8 @@ fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     }
 }
 
-/// Returns the length of the quantum of programs with the focus. If `has_focus` is false, returns the length
-/// for programs without the focus.
+/// Returns the usual length of the quantum, in units, of programs with the focus (`Some(true)`), programs without the
+/// focus (`Some(false)`) or programs whose focus is unknown (`None`).
 fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
     let of = turns
         .iter()

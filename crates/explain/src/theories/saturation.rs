@@ -8,7 +8,7 @@ use tables::{StoreError, Table};
 
 use crate::ranges::overlap;
 use crate::survey::{interrupted_runs, selected_runs, totals};
-use crate::thresholds::{NORMAL_PRIORITY, SATURATED_NS, SATURATED_PERCENT, is_share};
+use crate::thresholds::{SATURATED_NS, SATURATED_PERCENT, is_share};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
     percent, runs,
@@ -33,6 +33,10 @@ const SHOWN: usize = 10;
 impl Theory for Saturation {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
@@ -61,8 +65,8 @@ impl Theory for Saturation {
         };
         let Some(longest) = stretches.iter().max_by_key(matters) else {
             let because = format!(
-                "the CPUs were never busy for {SATURATED_PERCENT} % of {}; over the whole trace they \
-                 were busy for {} {}",
+                "in every range of {}, the CPUs were busy for less than {SATURATED_PERCENT} % of their time; over \
+                 the whole trace, for {} {}",
                 duration(SATURATED_NS),
                 percent(survey.busy_ns(), survey.awake_cpus_ns(&survey.span)),
                 survey.of_their_time(&survey.span)
@@ -129,11 +133,12 @@ impl Used {
 
     /// Returns the CPU time of threads below normal priority, in nanoseconds. All other threads run before
     /// them.
-    fn low_ns(&self) -> i64 {
+    fn low_ns(&self, case: &Case<'_>) -> i64 {
+        let normal = case.normal_priority();
         let low = self
             .priorities
             .iter()
-            .filter(|(priority, _)| priority.is_some_and(|priority| priority < NORMAL_PRIORITY));
+            .filter(|(priority, _)| priority.is_some_and(|priority| priority < normal));
         low.map(|(_, ns)| *ns).sum()
     }
 
@@ -182,8 +187,8 @@ impl Used {
     }
 }
 
-/// Describes the ranges in which all CPUs were busy. If threads below normal priority used much of the time,
-/// the finding is only information, because no program of normal priority has to wait for such threads.
+/// Describes the ranges in which all CPUs were busy. If threads below normal priority used much of the time, the
+/// finding is only information, because programs of normal priority do not have to wait for these threads.
 fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
     let cpus = case.survey.cpus.len();
     let long_ns = longest.end - longest.start;
@@ -195,7 +200,7 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
         .collect();
     if is_share(used.interrupts_ns, cpus_ns, 1) {
         let share = percent(used.interrupts_ns, cpus_ns);
-        most.push(format!("DPCs and ISRs {share}"));
+        most.push(format!("{} {share}", case.terms().routines));
     }
     let mut sentence = format!(
         "All {cpus} CPUs were busy for {}, from {} to {} ({} of their time): {}.",
@@ -207,14 +212,15 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
     );
     if let others @ 1.. = all.len() as u64 - 1 {
         let all_ns: i64 = all.iter().map(|range| range.end - range.start).sum();
+        let others_ns = all_ns - long_ns;
         sentence += &format!(
-            " They were also busy in {}. With these, they were busy for {}.",
+            " They were also busy in {}: {} in total.",
             counted(others, "other time range", "other time ranges"),
-            duration(all_ns)
+            duration(others_ns)
         );
     }
     let subjects = first.filter_map(|((row, id), _)| case.process_subject(*row, *id));
-    let low_ns = used.low_ns();
+    let low_ns = used.low_ns(case);
     let others_ns = used.busy_ns.saturating_sub(low_ns);
     let is_urgent = is_share(others_ns, cpus_ns, SATURATED_PERCENT);
     let severity = match is_urgent {
@@ -230,9 +236,13 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
              priority to those that may wait",
         ),
         false => finding.because(format!(
-            "Threads below normal priority used {} of this time. All other threads run before them, \
-             so the CPUs were free for programs of normal priority.",
-            percent(low_ns, cpus_ns)
+            "Threads below normal priority used {} of this time. A ready thread of normal priority runs \
+             before them{}.",
+            percent(low_ns, cpus_ns),
+            match case.survey.runs_with_rank {
+                0 => "",
+                _ => ", unless its rank is worse",
+            }
         )),
     };
     finding.evidence.extend(used.evidence(case, longest));

@@ -5,19 +5,21 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use selection::{Expression, Order, Selection};
+use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
 use super::hangs::Noticed;
-use super::long_waits::{Examined, examine};
+use super::interrupts::is_of_windows;
+use super::long_waits::{Examined, SPREAD, examine};
 use crate::ranges::union;
+use crate::survey::{blocking_kinds, blocks_thread, cpu_names};
 use crate::thresholds::{
     CAUSE_PERCENT, DISRUPTIVE_NS, MISSED_PERCENT, MISSED_PERIODS, NORMAL_PRIORITY, PERIODS,
     is_share,
 };
 use crate::{
-    About, Case, Evidence, Finding, LostSecond, Outcome, Severity, Subject, Theory, ThreadWaits,
-    Unit, Value, Wait, counted, duration, listed, moment, percent,
+    About, Case, Evidence, Finding, LostSecond, Name, Outcome, Severity, Subject, Theory,
+    ThreadWaits, Unit, Value, Wait, counted, duration, moment, percent,
 };
 
 /// Theory about many short waits for a CPU and about missed periods.
@@ -56,6 +58,10 @@ impl Theory for ShortWaits {
         true
     }
 
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() {
             let why = "the trace has no context switches";
@@ -71,11 +77,27 @@ impl Theory for ShortWaits {
         let threads: Vec<&ThreadWaits> = case.survey.threads.iter().filter(in_scope).collect();
         let mut found = missed(case, &threads)?;
         found.extend(woken_late(case, &threads)?);
-        found.extend(lost(case, &noticed, &threads)?);
+        // Recordings of Linux do not show which programs a user notices. So only real-time threads are reported.
+        if !case.is_linux() {
+            found.extend(lost(case, &noticed, &threads)?);
+        }
+        if found.is_empty() && case.is_linux() {
+            let because = "no real-time thread with a period was late often".to_owned();
+            return Ok(Outcome::Against(because, Vec::new()));
+        }
         if found.is_empty() {
-            let because = "no thread that users notice lost much time to short waits for a CPU or \
-                to interrupts, and no real-time thread missed its period often";
-            return Ok(Outcome::Against(because.to_owned(), Vec::new()));
+            let who = if !case.scope.has_all_threads() {
+                "no requested thread"
+            } else if noticed.knows_focus() {
+                "no thread of a program with the focus"
+            } else {
+                "no thread with a window or of a user's program"
+            };
+            let because = format!(
+                "{who} lost much time to short waits for a CPU or to interrupts, and no real-time \
+                 thread missed its period often"
+            );
+            return Ok(Outcome::Against(because, Vec::new()));
         }
         Ok(Outcome::For(found))
     }
@@ -132,7 +154,11 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
     let mut findings = Vec::new();
     for missed in all.iter().take(FINDINGS) {
         let thread = missed.thread;
-        let is_late = |wait: &&Wait| is_share(wait.ready_ns, missed.period_ns, MISSED_PERCENT);
+        let real_time = case.real_time_priority();
+        let is_late = |wait: &&Wait| {
+            is_share(wait.ready_ns, missed.period_ns, MISSED_PERCENT)
+                && wait.priority >= Some(real_time)
+        };
         let waits: Vec<Wait> = thread.short.iter().filter(is_late).copied().collect();
         let longest_ns = missed.late.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
         let (first, last) = (missed.late[0], missed.late[missed.late.len() - 1]);
@@ -281,15 +307,25 @@ fn lost(
         };
         let (first, last) = (&seconds[0], &seconds[seconds.len() - 1]);
         let during = first.range().start..last.range().end;
-        let sentence = format!(
-            "{} lost {} in {} ({} to {}), {} of that time: {} in short waits for a CPU, {} in DPCs \
-             and ISRs that interrupted it.",
-            wording::capitalized(&named(case, thread)),
-            duration(ns),
-            counted(seconds.len() as u64, "second", "seconds"),
-            moment(during.start),
-            moment(during.end),
+        let (from, to) = (moment(during.start), moment(during.end));
+        let spanned = last.second - first.second + 1;
+        let (who, share) = (
+            named(case, thread),
             percent(ns, seconds.len() as i64 * 1_000_000_000),
+        );
+        let lost = match seconds.len() {
+            1 => format!("{who} lost {share} of the second from {from}"),
+            n if n as i64 == spanned => {
+                format!("{who} lost {share} of the {n} seconds from {from} to {to}")
+            }
+            n => format!(
+                "in {n} of the {spanned} seconds from {from} to {to}, {who} lost {share} of these {n} seconds"
+            ),
+        };
+        let sentence = format!(
+            "{} ({}): {} in short waits for a CPU, {} in DPCs and ISRs that interrupted it.",
+            wording::capitalized(&lost),
+            duration(ns),
             duration(ns - inside_ns),
             duration(inside_ns)
         );
@@ -308,7 +344,7 @@ fn named(case: &Case<'_>, thread: &ThreadWaits) -> String {
     let name = thread
         .thread_row
         .and_then(|row| case.names.thread_name(row));
-    let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
+    let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
     let process = case.process(thread.process_row, thread.process_id);
     format!("thread {}{name} of {process}", thread.thread_id)
 }
@@ -368,23 +404,29 @@ fn with_cause(
 /// and the total time of these runs in nanoseconds.
 type Routine = (u16, Option<u32>, u64, u64, i64);
 
-/// DPCs and service routines in time ranges, by CPU. The routine with most CPU time comes first.
+/// DPCs and service routines in time ranges, by CPU. Routines that run in threads are left out. The routine with most
+/// CPU time comes first.
 struct Routines {
     ranges: Vec<Range<i64>>,
     rows: Vec<Routine>,
+    /// Names of interrupts and softirqs of Linux, by the number in the place of an address.
+    names: FxHashMap<u64, String>,
 }
 
 impl Routines {
     fn read(case: &Case<'_>, ranges: Vec<Range<i64>>) -> Result<Routines, StoreError> {
         let mut sums: FxHashMap<(u16, Option<u32>, u64), (u64, i64)> = FxHashMap::default();
+        let mut names = FxHashMap::default();
         let table = case.table(Table::Interrupts)?;
         let columns = [
             "start_ns",
             "end_ns",
             "cpu",
+            "kind",
             "routine",
             "exclusive_ns",
             "image_row",
+            "name",
         ];
         let first = ranges.first().map_or(0, |range| range.start);
         for batch in case.batches(&table, first..i64::MAX, &columns) {
@@ -396,10 +438,15 @@ impl Routines {
                 };
                 let at = ranges.partition_point(|range| range.end <= start);
                 let is_in = ranges.get(at).is_some_and(|range| range.start < end);
-                if !is_in || start >= end {
+                if !is_in || start >= end || !blocks_thread(&view, row) {
                     continue;
                 }
                 let key = (view.cpu[row], view.image_row.get(row), view.routine[row]);
+                if let Some(name) = view.name.get(row).filter(|_| case.is_linux()) {
+                    names
+                        .entry(view.routine[row])
+                        .or_insert_with(|| name.to_owned());
+                }
                 let sum = sums.entry(key).or_default();
                 sum.0 += 1;
                 sum.1 += view.exclusive_ns.get(row).unwrap_or(0);
@@ -417,10 +464,20 @@ impl Routines {
                 image.map_or(u64::MAX, u64::from),
             )
         });
-        Ok(Routines { ranges, rows })
+        Ok(Routines {
+            ranges,
+            rows,
+            names,
+        })
     }
 
-    /// Returns the CPU time of the first row, in nanoseconds.
+    /// Returns the name of the routine: its function, or the interrupt or softirq of Linux.
+    fn name(&self, case: &Case<'_>, image_row: Option<u32>, routine: u64) -> String {
+        let name = self.names.get(&routine).cloned();
+        name.unwrap_or_else(|| case.symbol(image_row, routine))
+    }
+
+    /// Returns the CPU time of the routine with most CPU time, in nanoseconds.
     fn most_ns(&self) -> i64 {
         self.rows.first().map_or(0, |row| row.4)
     }
@@ -440,49 +497,85 @@ impl Routines {
             .map(|row| row.0)
             .collect();
         cpus.sort_unstable();
-        let numbers: Vec<String> = cpus.iter().map(u16::to_string).collect();
-        let name = case.symbol(*image, *routine);
-        let module = case.module_label(*image).unwrap_or("an unknown module");
+        let of_cpus = cpu_names(&cpus);
+        let name = self.name(case, *image, *routine);
+        if case.is_linux() {
+            let because = format!(
+                "Softirqs and interrupts kept the CPU: most CPU time went to {}, {} in {} on {of_cpus}.",
+                Name(&name),
+                duration(ns),
+                counted(times, "run", "runs")
+            );
+            return finding
+                .because(because)
+                .subjects([Subject::Routine { name }])
+                .subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
+                .with(self.evidence(case))
+                .remedy(SPREAD);
+        }
+        let module = case.module_label(*image);
+        let module_name = module.map_or("an unknown module".to_owned(), |name| {
+            Name(name).to_string()
+        });
         let because = format!(
-            "DPCs and ISRs kept the CPU: most CPU time went to {name} ({module}), {} in {} on CPU \
-             {}.",
+            "DPCs and ISRs kept the CPU: most CPU time went to {} ({module_name}), {} in {} on \
+             {of_cpus}.",
+            Name(&name),
             duration(ns),
-            counted(times, "run", "runs"),
-            listed(&numbers)
+            counted(times, "run", "runs")
         );
+        let first = match module {
+            Some(module) if is_of_windows(module) => format!(
+                "{module_name} is a part of Windows: find the drivers and filters that run in its DPCs \
+                 and ISRs (CPU samples by module show them), and update them"
+            ),
+            Some(_) => format!("Update the driver {module_name}"),
+            None => "Find the driver of these DPCs and ISRs, and update it".to_owned(),
+        };
         finding
             .because(because)
             .subjects([
                 Subject::Module {
-                    name: module.to_owned(),
+                    name: module.unwrap_or("an unknown module").to_owned(),
                 },
                 Subject::Routine { name },
             ])
             .subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
             .with(self.evidence(case))
             .remedy(format!(
-                "Update the driver {module}, or spread its interrupts over more CPUs: while they run, \
-                 no thread runs on their CPU"
+                "{first}. Or spread the interrupts over more CPUs: while a CPU runs DPCs and ISRs, it \
+                 runs no threads"
             ))
     }
 
     fn evidence(&self, case: &Case<'_>) -> Evidence {
+        let last = match case.is_linux() {
+            true => "name",
+            false => "image_row",
+        };
         let selection = Selection::of(Table::Interrupts)
+            .filter(Condition::is_text("kind", &blocking_kinds()))
             .overlapping(&self.ranges)
-            .group_by(&["cpu", "image_row", "routine"])
+            .group_by(&["cpu", last, "routine"])
             .order(&[
                 Order::descending("exclusive_ns"),
                 Order::ascending("cpu"),
                 Order::ascending("routine"),
-                Order::ascending("image_row"),
-            ])
-            .limit(SHOWN);
-        let function = Expression::Function {
-            image_row: "image_row",
-            address: "routine",
+                Order::ascending(last),
+            ]);
+        let (selection, function) = match case.is_linux() {
+            true => (selection, Expression::TextOrEmpty("name")),
+            false => (
+                selection,
+                Expression::Function {
+                    image_row: "image_row",
+                    address: "routine",
+                },
+            ),
         };
         let time = Expression::Sum("exclusive_ns");
-        let evidence = Evidence::of("DPCs and ISRs in this time, by CPU and routine", selection)
+        let title = format!("{} in this time, by CPU and routine", case.terms().routines);
+        let evidence = Evidence::of(wording::capitalized(&title), selection.limit(SHOWN))
             .stored("cpu", "CPU", Unit::None)
             .column("function", "routine", Unit::None, function)
             .column("times", "runs", Unit::Count, Expression::Count)
@@ -491,7 +584,7 @@ impl Routines {
         rows.fold(evidence, |evidence, (cpu, image, routine, times, ns)| {
             evidence.row([
                 Some((*cpu).into()),
-                Some(Value::from(case.symbol(*image, *routine))),
+                Some(Value::from(self.name(case, *image, *routine))),
                 Some((*times).into()),
                 Some((*ns).into()),
             ])

@@ -25,6 +25,10 @@ impl Theory for Suspension {
         &ABOUT
     }
 
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() {
             return Ok(Outcome::NotRecorded(
@@ -43,8 +47,8 @@ impl Theory for Suspension {
         let ranges = silences.ranges.iter();
         let all_ns: i64 = ranges.map(|range| range.end - range.start).sum();
         let sentence = format!(
-            "No CPU logged an event for {} in total, longest from {} to {}: the machine was \
-             suspended, or that time was not recorded.",
+            "No CPU logged an event for {} in total; the longest gap is from {} to {}. The machine was suspended, or \
+             this time was not recorded.",
             duration(all_ns),
             duration(longest.start),
             duration(longest.end)

@@ -24,8 +24,8 @@ use super::hangs::told;
 struct Answer {
     /// Theory of the first finding; empty if nothing is wrong.
     theory: String,
-    /// Other theories whose finding may come first. The length of the wait decides which of them judges it,
-    /// and the length depends on the release of Windows.
+    /// Other theories whose finding may come first. The theory that reports the wait depends on the length of the
+    /// wait, which depends on the release of Windows.
     or: Vec<String>,
     /// Minimum severity of the first finding.
     severity: String,
@@ -231,8 +231,8 @@ impl Known {
         faults
     }
 
-    /// Returns the faults of an explanation of a recording from which a part is missing. There is no fault if
-    /// the answer is right, or if the theory of the answer reports that data is missing.
+    /// Returns the faults of an explanation of a recording from which a part is missing. The theory of the answer
+    /// must have a finding or report that data is missing.
     fn faults_of_part(&self, explained: &Explained) -> Vec<String> {
         let mut faults = self.false_claims(explained);
         faults.retain(|fault| !fault.starts_with("false capture"));

@@ -60,8 +60,8 @@ fn assert_near(found: f64, expected: f64, share: f64) {
     );
 }
 
-/// Sums the routines in a time range of the truth file, by kind and name. The sums are the number of runs,
-/// the duration in nanoseconds, and the number of fragments. The truth file does not distinguish
+/// Returns the sums of the truth file for the routines in a time range, by kind and name. The sums are the number of
+/// runs, the duration in nanoseconds, and the number of fragments. The truth file does not distinguish
 /// message-signalled interrupts.
 fn told(window: &Value) -> BTreeMap<(String, String), [i64; 3]> {
     let all = list(window, "routines").iter();
@@ -73,7 +73,7 @@ fn told(window: &Value) -> BTreeMap<(String, String), [i64; 3]> {
     told.collect()
 }
 
-/// Sums rows of evidence by kind and name, in the same form as [`told`] for the truth file.
+/// Returns rows of evidence by kind and name, in the same form as [`told`] for the truth file.
 fn shown(rows: &[Value]) -> BTreeMap<(String, String), [i64; 3]> {
     let shown = rows.iter().map(|row| {
         let kind = text(&row["kind"]).replace("msi", "isr");

@@ -24,8 +24,8 @@ const SCENARIOS: [(&str, &[&str], i64); 4] = [
     ("affinity-pinned", &["duration=3s"], 3_000_000_000),
 ];
 
-/// Time outside the range in the header, in nanoseconds. Damaged events may be this long before the start or
-/// after the end.
+/// Tolerance in nanoseconds. The time of a damaged event may be this long before the start or after the end of the
+/// range in the header.
 const ROOM_NS: i64 = 10_000_000_000;
 
 /// Offset of the first event's payload, which is the log-file header.
@@ -40,7 +40,7 @@ const FREQUENCY: usize = PAYLOAD + 0x100;
 /// Offset of the kind of clock, in the log-file header.
 const CLOCK_KIND: usize = PAYLOAD + 0x110;
 
-/// Numbers of the header. Each has values that no session writes, or that do not belong to this session.
+/// Offsets of numbers in the header. Each has values that no session writes, or that do not belong to this session.
 const HEADER_NUMBERS: [(usize, &[u64]); 4] = [
     (PROCESSORS, &[0, 1, 3, 65_535]),
     (END, &[0, 1, 134_129_520_000_000_001, u64::MAX]),
@@ -105,7 +105,8 @@ fn damage(whole: &[u8], copy: u64) -> (Vec<u8>, &'static str) {
             "a whole CPU zeroed"
         }
         3 => {
-            // Overwrite the high bytes of times in events, so that each time is far from the true time.
+            // Flip bits in the upper halves of 8-byte words. If such a word is the time of an event, the time becomes
+            // far from the true time.
             for _ in 0..1 + numbers.below(40) {
                 let buffer = buffers[numbers.below(buffers.len())].clone();
                 let at = buffer.start + 72 + 8 * numbers.below((buffer.len() - 80) / 8);
@@ -164,7 +165,7 @@ fn faults(damaged: &Explained, known: &BTreeSet<String>, length_ns: i64) -> Vec<
         let is_outside = start.is_some_and(|start| start < -ROOM_NS)
             || end.is_some_and(|end| end > length_ns + ROOM_NS);
         let sentence = finding["sentence"].as_str().unwrap();
-        // Durations of a minute or more are printed in minutes or hours.
+        // Durations of a minute or more are printed in minutes or hours. All traces here are shorter.
         let is_absurd = [" h ", "-2562047", " min "]
             .iter()
             .any(|part| sentence.contains(part));

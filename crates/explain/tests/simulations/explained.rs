@@ -29,7 +29,7 @@ impl Explained {
         Explained::read(&simulated.trace, Some(&simulated.symbols), scope)
     }
 
-    /// Explains a damaged trace without symbols; `None` if the trace is refused.
+    /// Explains a damaged trace without symbols. Returns `None` if laglab refuses to open the trace.
     pub(crate) fn of_damaged(trace: &str) -> Option<Explained> {
         let store = Store::open(&[PathBuf::from(trace)], Cache::Off).ok()?;
         let scope = Scope::default();
@@ -47,7 +47,7 @@ impl Explained {
             path: symbols.map(str::to_owned),
             ..SymbolOptions::default()
         };
-        let symbols = Symbolication::new(&symbols, &names.images).unwrap();
+        let symbols = Symbolication::new(&symbols, &store, &names.images).unwrap();
         let explanation = explain::explain(&store, scope, Some(&symbols), Options::default());
         Explained {
             explanation: serde_json::to_value(explanation.unwrap()).unwrap(),
@@ -82,7 +82,7 @@ impl Explained {
     }
 }
 
-/// Returns the scope of a time range, in milliseconds since the trace's start.
+/// Returns the scope of a time range. The arguments are milliseconds since the trace's start.
 pub(crate) fn during(from_ms: i64, to_ms: i64) -> Scope {
     Scope {
         during: Some(from_ms * 1_000_000..to_ms * 1_000_000),

@@ -15,7 +15,7 @@ title = "test"
 focus = false
 "#;
 
-/// Change of the focus, which makes the trace record the focus.
+/// Change of the focus. A trace contains the focus only if it changes.
 const FOCUS: &str = r#"
 [[at]]
 time = "9800ms"
@@ -274,7 +274,7 @@ program = [ { forever = [ { sleep = "100ms" }, { post = "shop.exe" } ] } ]
     );
 }
 
-/// Asserts that a thread which has nothing to do is no hang.
+/// Checks that a thread which has nothing to do is not reported as a hang.
 #[test]
 fn idle_threads_are_no_hangs() {
     let explained = explained(
@@ -454,7 +454,7 @@ fn a_tenth_of_the_time_in_short_waits_is_no_finding() {
     assert_eq!(explained.of("short-waits").len(), 0);
 }
 
-/// Returns a scenario with an audio engine that has a period of 10 ms. It shares a processor with a driver's
+/// Returns a scenario with an audio engine that has a period of 10 ms. The engine shares a processor with a driver's
 /// thread of priority 31.
 fn audio(run: &str) -> String {
     format!(
@@ -580,4 +580,38 @@ program = [ {{ repeat = 4, steps = [ {{ read = "64KiB", disk = 1, file = 'D:\pho
     );
     let slow = explained("slow", &disk("900ms"));
     assert_eq!(slow.of("disks").len(), 0);
+}
+
+/// Tests a window that waits for a lock when the trace ends. In the scenario, it asks for the lock at 5 s.
+#[test]
+fn an_unfinished_wait_of_a_thread_in_scope_is_reported() {
+    let convoy = Simulated::new("lock-convoy", &["duration=5400ms"]);
+    let mut threads = list(&convoy.truth, "watched_threads").iter();
+    let window = threads.find(|thread| thread["process"]["name"] == "catalogue.exe");
+    let id = number(window.unwrap(), "thread_id") as u32;
+    let of_thread = |during| Scope {
+        threads: vec![id],
+        during,
+        ..Scope::default()
+    };
+    let explained = Explained::scoped(&convoy.trace, of_thread(None));
+    let hangs = explained.of("hangs");
+    let hang = hangs
+        .first()
+        .unwrap_or_else(|| panic!("no hang: {:#?}", explained.findings()));
+    let sentences = told(hang);
+    assert_has(
+        &sentences,
+        &[
+            "at least",
+            "still at the trace's end",
+            "probably for a lock",
+        ],
+    );
+    let since = number(&hang["during"], "start");
+    assert!((since - 5_000_000_000).abs() < 1_000_000, "{sentences}");
+    // The wait is not in this time range.
+    let before = of_thread(Some(1_000_000_000..2_000_000_000));
+    let explained = Explained::scoped(&convoy.trace, before);
+    assert_eq!(explained.of("hangs").len(), 0);
 }

@@ -19,7 +19,7 @@ affinity = [0, 1, 2, 3]
 program = [ { forever = [ { run = "5ms", in = ["work.exe!Work"] } ] } ]
 "#;
 
-/// DPCs of half a millisecond, a thousand per second. Otherwise, their CPU is idle.
+/// DPCs of half a millisecond, a thousand per second, on a CPU that is otherwise idle.
 const DPCS: &str = r#"
 title = "DPCs interrupt the idle thread"
 duration = "4s"

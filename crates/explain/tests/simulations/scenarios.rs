@@ -110,8 +110,8 @@ fn interrupts_are_not_counted_as_time_of_threads() {
     assert!(off <= told / 1_000, "{}, not {told}", times[place]);
     let interrupted = column(&of, "interrupts_ns")[place].as_i64().unwrap();
     assert!(interrupted > 10 * told, "{interrupted}");
-    // The total is the time of threads including interrupts. DPCs and ISRs that interrupted idle CPUs are not
-    // included.
+    // The total is the time of threads, DPCs and ISRs. The kernel's own work in clock interrupts is included only
+    // where it interrupted threads, so the total has no exact value in the truth file.
     let total = column(&of, "busy_ns")[0].as_i64().unwrap();
     let of_cpus = |name| -> i64 {
         let cpus = list(&signing.truth, "processors").iter();
@@ -170,8 +170,9 @@ fn suspension_counts_neither_for_locks_nor_for_freezes() {
         );
         let awake = loss(&Simulated::new(scenario, &[]));
         let asleep = loss(&Simulated::of_text(scenario, &asleep, &[]));
-        // In `frozen`, the freeze is as long as without suspension, but two seconds of it are suspension,
-        // which is no loss. In `lock-convoy`, the threads still have the same work after the suspension.
+        // In `frozen`, the freeze has the same length with and without suspension. Two seconds of it are suspension,
+        // which is no loss. In `lock-convoy`, the threads still have the same work after the suspension, so the loss is
+        // the same.
         let expected = match scenario {
             "frozen" => awake - 2_000_000_000,
             _ => awake,
@@ -239,7 +240,7 @@ fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
         .unwrap();
     let waits = list(window, "longest_waits").iter();
     let for_lock = waits.filter(|wait| wait["reason"] == "WrAlertByThreadId");
-    // Users do not notice waits that are shorter than 20 ms.
+    // The theory counts only waits of 20 ms or longer, because shorter waits for a lock are ordinary.
     let long = for_lock.map(|wait| number(wait, "waited_ns"));
     let told: i64 = long.filter(|ns| *ns >= 20_000_000).sum();
     assert!(told > 900_000_000, "{told}");
@@ -416,8 +417,8 @@ fn lost_events_and_skewed_clocks_are_reported() {
     let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
     let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
     assert_eq!(counts[place], lost.truth["events_lost"]);
-    // If a run seems to include the lost second, its CPU time is not counted. So the reported time is at most
-    // the true time.
+    // The CPU time of a run that seems to include the lost second is not counted. So the reported time is at most the
+    // true time.
     let truth = list(&lost.truth, "processes").iter();
     let told: BTreeMap<String, i64> = truth
         .map(|process| {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use simulated::{Simulated, column, list, number, text};
+use simulated::{Simulated, column, list, number, sum, text};
 
 use super::explained::Explained;
 
@@ -106,6 +106,38 @@ fn lost_events_of_one_of_two_cpus_make_no_waits() {
     }
 }
 
+/// Checks that CPU time by rank does not contain a run within which events are lost.
+#[test]
+fn lost_events_add_no_time_to_a_rank() {
+    let scenario = r#"
+        extends = "lost-events"
+        title = "Ranks and lost events"
+        duration = "8s"
+        [[group]]
+        name = "background"
+        bias = 2
+        background = true
+        [[add.process]]
+        name = "ranked.exe"
+        group = "background"
+        [[add.process.thread]]
+        name = "worker"
+        affinity = [5]
+        program = [ { forever = [ { run = "300ms" }, { sleep = "300ms" } ] } ]
+    "#;
+    let lossy = Simulated::of_text("ranks-and-lost-events", scenario, &[]);
+    let mut processes = list(&lossy.truth, "processes").iter();
+    let truth = processes.find(|process| process["name"] == "ranked.exe");
+    let truth_ns = number(truth.unwrap(), "cpu_ns");
+    let explained = Explained::new(&lossy.trace);
+    let found = explained.of("outranked");
+    let ranked_ns = sum(&column(&found, "cpu_ns"));
+    assert!(
+        truth_ns / 2 < ranked_ns && ranked_ns <= truth_ns,
+        "{ranked_ns}, not {truth_ns}"
+    );
+}
+
 /// Checks that a gap in a trace makes no false waits. Four megabytes (about four seconds) during the long
 /// wait are overwritten or cut out. No counter shows that events are lost.
 #[test]
@@ -124,8 +156,8 @@ fn a_gap_makes_no_waits() {
     }
 }
 
-/// Checks a thread that seems to run before it was readied, because the two CPUs have different clocks. Its
-/// next run must not be taken as the end of the wait.
+/// Checks a thread that seems to run before it was readied, because two CPUs have different clocks. The thread's next
+/// run must not count as the end of the wait.
 #[test]
 fn clocks_that_disagree_make_no_waits_of_a_busy_machine() {
     for seed in ["seed=1", "seed=2", "seed=3"] {

@@ -245,8 +245,8 @@ fn a_thread_without_its_kernel_stack_waits_for_the_disk() {
     let wait = wait_of(&explanation, "mail.exe");
     let told = &watched(&paged, "mail.exe")["longest_ready_waits"][0];
     assert_eq!(explaining(wait), ["stack-paged-out"]);
-    // The trace does not show when the stack has been read from disk. But the thread runs as soon as it has
-    // been read.
+    // The trace does not show when the stack has been read from disk. But the thread runs as soon as the stack is in
+    // memory.
     let stack = told["held_by_cpu_ns"]["stack_paged_out"].as_i64().unwrap() / 8;
     let weighed = list(wait, "weighed").iter();
     let verdict = weighed
@@ -347,7 +347,7 @@ fn a_thread_waits_for_its_locked_ideal_processor() {
         .find(|v| v["theory"] == "interrupted-cpus")
         .unwrap();
     assert_eq!(verdict["judgement"], "for");
-    // The CPU counts as locked only if the interrupts explain more than 80 % of the wait.
+    // On a locked CPU, the interrupts must explain more than 80 % of the wait.
     let explains = number(verdict, "explains_ns");
     assert!(
         explains * 5 > longest["ready_ns"].as_i64().unwrap() * 4,
@@ -362,6 +362,35 @@ fn a_thread_waits_for_its_locked_ideal_processor() {
     let victims = rows(locked, "Threads that were ready");
     let is_victim = |row: &BTreeMap<String, Value>| row["thread_id"] == longest["thread_id"];
     assert!(victims.iter().any(is_victim), "{victims:?}");
+}
+
+/// Tests a thread that waits in the queue of a locked CPU when the trace ends. The scenario locks CPUs 0, 2, 4 and 6
+/// with DPCs. The trace of 24 s shows the same cause for this wait.
+#[test]
+fn an_unfinished_wait_in_the_queue_of_a_locked_cpu_has_this_cause() {
+    let flood = Simulated::new("dpc-flood-teaming", &["duration=22500ms"]);
+    let scope = Scope {
+        threads: vec![232],
+        ..Scope::default()
+    };
+    let explanation = explained_in(&flood, scope);
+    let wait = wait_of(&explanation, "svchost.exe");
+    let sentence = text(&wait["sentence"]);
+    assert!(
+        sentence.contains("and still when the trace ended"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains("its ideal processor, CPU 0,"),
+        "{sentence}"
+    );
+    let explaining = explaining(wait);
+    assert!(
+        explaining.contains(&"interrupted-cpus".to_owned()),
+        "{explaining:?}"
+    );
+    let doubts = wait["doubts"].to_string();
+    assert!(doubts.contains("the run before the wait"), "{doubts}");
 }
 
 /// Checks that the known part of a wait is reported if the events before this part are lost.
@@ -572,8 +601,8 @@ fn a_wait_of_unknown_priority_blames_no_priority() {
     assert!(explaining(wait).is_empty(), "{wait:#}");
 }
 
-/// Tests a wait that mostly consists of a suspend gap. The gap is no delay, so the reported cause
-/// is the cause of the rest of the wait.
+/// Tests a wait that mostly consists of a suspend gap. The gap is no delay, so the cause of the remaining part of the
+/// wait must be reported.
 #[test]
 fn a_wait_that_sleep_made_long_has_the_cause_of_its_rest() {
     let slept = Simulated::of_text(
@@ -685,7 +714,7 @@ fn waits_with_different_causes_have_different_findings() {
         .find(|wait| text(&wait["sentence"]).contains("burn.exe"))
         .unwrap_or_else(|| panic!("no burn.exe: {of_it:#?}"));
     assert!(!explaining(outranked).contains(&"affinity".to_owned()));
-    // 24 threads need 900 ms each, on eight CPUs.
+    // 24 threads need 900 ms each. On eight CPUs, this takes 2.7 s.
     let lost = number(&outranked["delay"], "ns");
     assert!((1_500_000_000..=3_300_000_000).contains(&lost), "{lost}");
 }

@@ -1,6 +1,7 @@
 //! `.pftrace`: trace for [Perfetto](https://perfetto.dev).
 //!
-//! The boot-time clock of the file counts from the trace's start.
+//! Times are on Perfetto's clock BOOTTIME, the default clock of the format. In these files, this clock is 0 at the start
+//! of the trace, not at boot.
 
 mod instants;
 mod packets;

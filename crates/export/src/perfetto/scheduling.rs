@@ -31,9 +31,9 @@ struct Before {
 }
 
 impl<W: Write> Drawing<'_, W> {
-    /// Writes a context switch at the start of each CPU run. The switches are made from runs instead of the
-    /// recorded events, for two reasons: runs name the thread that really ran, even if the scheduler changed
-    /// its decision, and the first runs start when the trace starts.
+    /// Writes a context switch at the start of each CPU run. The switches are made from runs instead of the recorded
+    /// events, for two reasons. First, runs name the thread that really ran, even if the scheduler changed its
+    /// decision. Second, the first run of a CPU starts with the trace, before the first recorded switch of the CPU.
     pub(super) fn write_switches(&mut self) -> Result<(), Error> {
         let columns = [
             "start_ns",

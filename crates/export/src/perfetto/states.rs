@@ -72,8 +72,8 @@ impl<W: Write> Drawing<'_, W> {
         })
     }
 
-    /// Writes the states of a table, cut to the time range of the part. The details of a slice mark its start
-    /// or its end if no event recorded it, or if it was cut off.
+    /// Writes the states of a table, cut to the time range of the part. The details of a slice state if no event
+    /// recorded its start or its end, or if the slice was cut at its start or its end.
     fn write_states(
         &mut self,
         table: Table,

@@ -312,8 +312,8 @@ mod tests {
         packet: Vec<TracePacket>,
     }
 
-    /// Returns the start, end and name of each slice, as Perfetto reads them. Perfetto sorts events by time,
-    /// then by position in the file. An end of a slice closes the slice of its track that was opened last.
+    /// Returns the start, end and name of each slice, as Perfetto reads them. Perfetto sorts events by time, then by
+    /// position in the file. The end of a slice closes the most recently opened slice of the track.
     fn read(bytes: &[u8]) -> Vec<(u64, u64, u64)> {
         let trace = Trace::decode(bytes).expect("packets are complete");
         let mut packets = trace.packet;

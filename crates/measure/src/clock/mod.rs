@@ -66,7 +66,7 @@ pub struct ClockError {
     pub why: &'static str,
 }
 
-/// Clock that is ready for use. Its times count from the moment when it was opened.
+/// Clock that is ready for use. The times of the clock count from its opening.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: ClockSource,
@@ -149,6 +149,18 @@ impl Now for Clock {
     }
 }
 
+/// Clock whose time is relative to the start of a measurement.
+pub(crate) struct Since<'c> {
+    pub(crate) clock: &'c Clock,
+    pub(crate) start_ns: i64,
+}
+
+impl Now for Since<'_> {
+    fn now_ns(&self) -> i64 {
+        self.clock.now_ns() - self.start_ns
+    }
+}
+
 #[inline]
 fn ticks(source: ClockSource) -> u64 {
     match source {
@@ -215,7 +227,7 @@ impl ClockFacts {
     /// Number of readings in one measurement of a clock.
     const READINGS: u32 = 20_000;
 
-    /// Reads the clock 20,000 times, which takes some milliseconds.
+    /// Measures the quality of a clock by 20,000 readings, which take some milliseconds.
     pub fn measure(clock: &impl Now, name: &'static str) -> ClockFacts {
         let first = clock.now_ns();
         let mut facts = ClockFacts {

@@ -93,7 +93,7 @@ fn evict(set: &FileSet) -> Result<(), FilesError> {
             let advice = rustix::fs::Advice::DontNeed;
             Ok(rustix::fs::fadvise(&open, 0, None, advice)?)
         });
-        advised.map_err(FilesError::of(&file.path, "evicted from the cache"))?;
+        advised.map_err(FilesError::of(&file.path, "evict"))?;
     }
     Ok(())
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use wording::grouped;
+
 use crate::Unavailable;
 
 /// Error of a file measurement.
@@ -12,11 +14,11 @@ pub enum FilesError {
     #[error("not available: {0}")]
     Unavailable(String),
     /// An operation on a file or folder failed.
-    #[error("{} cannot be {doing}: {source}{}", path.display(), hint(doing, source))]
+    #[error("cannot {doing} {}: {}{}", path.display(), cause(source), hint(doing, source))]
     File {
         /// Path of the file or folder.
         path: PathBuf,
-        /// Operation as a past participle, for example `opened`.
+        /// Operation as a verb, for example `open`.
         doing: &'static str,
         /// Error of the system.
         source: io::Error,
@@ -54,7 +56,9 @@ pub enum FilesError {
     },
     /// The total size of the files exceeds the size that a run may read.
     #[error(
-        "the files are too large: {bytes} bytes, but a run may read {most}; read fewer files (`--count`)"
+        "the files are too large: {} bytes, but a run may read {}; read fewer files (`--count`)",
+        grouped(*bytes),
+        grouped(*most)
     )]
     TooMuch {
         /// Total size of the files in bytes.
@@ -89,13 +93,22 @@ impl FilesError {
     }
 }
 
+/// Returns the message of a system error without its number, which does not help users.
+fn cause(source: &io::Error) -> String {
+    let text = source.to_string();
+    match text.split_once(" (os error ") {
+        Some((message, _)) => message.to_owned(),
+        None => text,
+    }
+}
+
 /// Returns advice for common errors.
 fn hint(doing: &str, source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::NotFound if doing == "listed" => {
+        io::ErrorKind::NotFound if doing == "list" => {
             "; name an existing folder, or generate one (`--make`)"
         }
-        io::ErrorKind::NotFound if doing == "created" => "; name an existing parent folder",
+        io::ErrorKind::NotFound if doing == "create" => "; name an existing parent folder",
         io::ErrorKind::NotFound => {
             "; if it vanished during the measurement, do not change the folder, or measure generated files (`--make`)"
         }
@@ -103,5 +116,20 @@ fn hint(doing: &str, source: &io::Error) -> &'static str {
             "; free some space, or generate fewer (`--count`) or smaller files"
         }
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_grouped() {
+        let (bytes, most) = (819_200, 4_096);
+        let text = FilesError::TooMuch { bytes, most }.to_string();
+        assert!(
+            text.contains("819,200 bytes") && text.contains("4,096"),
+            "{text}"
+        );
     }
 }

@@ -59,8 +59,8 @@ pub enum UringMode {
     Files,
     /// Registered files and buffers.
     Buffers,
-    /// Registered files and buffers, and a single thread that submits reads. While this thread waits, it also
-    /// does the kernel's completion work (`SINGLE_ISSUER`, `DEFER_TASKRUN`).
+    /// Registered files and buffers, and a single thread that submits reads. This thread also does the kernel's
+    /// completion work while it waits (`SINGLE_ISSUER`, `DEFER_TASKRUN`).
     Deferred,
     /// Registered files and buffers, and a kernel thread that polls for submissions (`SQPOLL`).
     Polled,
@@ -187,6 +187,11 @@ impl FilesMethod {
     /// such files: if a mapped file is truncated, this program ends.
     pub fn tolerates_changes(self) -> bool {
         self != FilesMethod::Mapped
+    }
+
+    /// Returns true if several threads read.
+    pub(crate) fn has_threads(self) -> bool {
+        matches!(self, FilesMethod::Positional { threads: 2.. })
     }
 }
 

@@ -141,7 +141,7 @@ pub(super) fn read_all(set: &FileSet) -> Result<Sums, FilesError> {
     let mut buffer = Buffer::new(CHUNK);
     for (number, file) in set.files().iter().enumerate() {
         let failed = |source| FilesError::of(&file.path, "read")(source);
-        let open = File::open(&file.path).map_err(FilesError::of(&file.path, "opened"))?;
+        let open = File::open(&file.path).map_err(FilesError::of(&file.path, "open"))?;
         for chunk in chunks::of_file(number, file.size) {
             let mut rest = Some(chunk);
             while let Some(chunk) = rest {

@@ -1,9 +1,11 @@
 //! File probe. It measures every method under every cache state, in turns.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ioring::Library;
 use tables::Probe;
+use wording::grouped;
 
 use super::cache::bytes_from_device;
 use super::opening;
@@ -13,9 +15,10 @@ use super::sums::Sums;
 use super::watch::ReadTime;
 use super::{CacheState, FileSet, FilesError, FilesMethod, FilesPhase};
 use crate::compare::{Variant, references};
+use crate::late::own_thread_id;
 use crate::{
-    Clock, ClockFacts, End, Grant, Machine, Measurement, Now, Plan, Sample, Scheduling, Series,
-    SettingGrants, Stop, Unavailable,
+    Clock, ClockFacts, End, Grant, LateSamples, Machine, Measurement, Now, Plan, Sample,
+    Scheduling, Series, SettingGrants, Stop, Unavailable,
 };
 
 /// Plan of a file measurement.
@@ -34,6 +37,9 @@ pub struct FilesProbe {
     /// Library of I/O rings, for example a stand-in for tests. `None` means the rings of the
     /// system.
     pub rings: Option<Library>,
+    /// Limit of the duration of reads, and the function that receives longer reads; `None` if long reads are not
+    /// reported.
+    pub late: Option<Arc<LateSamples>>,
 }
 
 /// Result of a measurement, possibly incomplete.
@@ -49,8 +55,8 @@ pub struct FilesMeasured {
 const TRIAL: usize = 64;
 
 impl FilesProbe {
-    /// Measures until the plan is done for every cache state, `stop` returns true, or an error
-    /// occurs. The result contains the runs so far.
+    /// Carries out the plan for every cache state. If `stop` returns true or an error occurs, the measurement ends
+    /// early, and the result contains the runs so far.
     ///
     /// # Errors
     /// Returns an error if nothing can be measured, because files are unreadable, or because no
@@ -235,7 +241,7 @@ struct Rounds<'r> {
     series: Vec<Series>,
     /// Number of bytes that the device delivered in each run, if known.
     from_device: Vec<u64>,
-    /// Methods that worked in the trial but failed in a round.
+    /// Methods that worked in the trial but failed in a later round.
     gone: Vec<Unavailable>,
 }
 
@@ -289,6 +295,10 @@ impl Rounds<'_> {
         let mut each = series(FilesPhase::EachRead);
         let sample = |read: &ReadTime| Sample::timed(read.start_ns, read.start_ns, read.end_ns);
         each.samples = done.reads.iter().map(sample).collect();
+        if let Some(late) = &self.probe.late {
+            let thread_id = own_thread_id().filter(|_| !method.has_threads());
+            late.report_run(&each, thread_id, self.clock);
+        }
         self.series.push(each);
         Ok(done.times.of(FilesPhase::Total).map(|ns| ns as f64))
     }
@@ -323,8 +333,12 @@ impl Rounds<'_> {
             ));
         }
         Some(format!(
-            "{cache}: the device delivered {median} bytes in the median run ({least} to {most}), including \
-             metadata; the files have {all} bytes"
+            "{cache}: the device delivered {} bytes in the median run ({} to {}), including \
+             metadata; the files have {} bytes",
+            grouped(median),
+            grouped(*least),
+            grouped(*most),
+            grouped(all)
         ))
     }
 }

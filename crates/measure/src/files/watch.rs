@@ -53,7 +53,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Returns the duration of one of [`FilesPhase::PARTS`], or `None` for other phases.
+    /// Returns the duration in nanoseconds of one of [`FilesPhase::PARTS`], or `None` for other phases.
     pub(super) fn of(&self, phase: FilesPhase) -> Option<i64> {
         match phase {
             FilesPhase::Open => Some(self.open_ns),

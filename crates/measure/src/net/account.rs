@@ -55,7 +55,7 @@ pub(super) fn seen_classes(trips: &[Trip], arrivals: &[Arrival]) -> Vec<(u8, u64
 pub struct Tally {
     /// Number of packets that the system accepted.
     pub sent: u64,
-    /// Number of packets that the system refused because its buffers were full.
+    /// Number of packets that the system refused, for example because its buffers were full.
     pub not_sent: u64,
     /// Number of packets that returned at least once.
     pub returned: u64,

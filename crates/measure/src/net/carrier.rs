@@ -41,8 +41,8 @@ impl Carrier {
         self != Carrier::Udp
     }
 
-    /// Opens one end of a connection. The source is on the near side. If the requested real-time priority is
-    /// granted, the threads of ZeroMQ run with this priority too.
+    /// Opens one end of a connection. `side` is [`Side::Near`] for the source and [`Side::Far`] for the reflector. If
+    /// the requested real-time priority is granted, the threads of ZeroMQ run with this priority too.
     ///
     /// # Errors
     /// Returns the errors of [`Udp::open`], [`Pgm::open`] and the libraries.

@@ -68,7 +68,7 @@ pub enum NetError {
         /// Reason that the counter gave.
         why: String,
     },
-    /// The counter closed the connection or answered incorrectly.
+    /// The counter closed the connection, did not answer in time, or answered incorrectly.
     #[error("the counter at {to} stopped: {said}")]
     CounterStopped {
         /// Address of the counter.
@@ -101,7 +101,8 @@ pub enum NetError {
         "cannot listen on {0}: the port is in use; stop the other reflector, or choose another port with --port"
     )]
     PortInUse(SocketAddr),
-    /// The port may not be used, by any program or by this user.
+    /// The system forbids the port: another program uses it exclusively, the system reserves it, or the user lacks a
+    /// privilege.
     #[error(
         "cannot listen on {0}: {reason}; choose another port with --port",
         reason = forbidden_port()

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -15,10 +16,12 @@ use super::{
     RoundTrips, Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions,
     measure, reflect,
 };
+use crate::clock::Since;
 use crate::compare::{Variant, references};
 use crate::{
-    Clock, ClockFacts, Comparison, End, Grant, Incomparable, Machine, Measurement, Now, Plan,
-    Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Unavailable, compare,
+    Clock, ClockFacts, Comparison, End, Grant, Incomparable, LateSamples, Machine, Measurement,
+    Now, Plan, Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Unavailable,
+    compare,
 };
 
 /// Location of the reflector.
@@ -71,6 +74,9 @@ pub struct RoundTripPlan {
     pub with_peer: bool,
     /// Number and order of the runs.
     pub plan: Plan,
+    /// Limit of round-trip times, and the function that receives longer round trips; `None` if long round trips are not
+    /// reported.
+    pub late: Option<Arc<LateSamples>>,
 }
 
 /// Fates of the packets of a run.
@@ -275,6 +281,9 @@ impl RoundTripPlan {
                 series.samples = (exchange.trips.trips.iter())
                     .map(|trip| sample(trip, start_ns))
                     .collect();
+                if let Some(late) = self.late.as_ref().filter(|_| turn.run.is_some()) {
+                    late.report_run(&series, None, &Since { clock, start_ns });
+                }
                 let is_silent = exchange.trips.ended == Ended::Silent;
                 let median = series.percentiles().median();
                 // If the reflector fell silent during a warm-up, the report also contains that warm-up.
@@ -317,8 +326,8 @@ impl RoundTripPlan {
         Ok(report)
     }
 
-    /// Returns the grants of each measured setting by carrier. Carriers with the same grants share
-    /// an entry. The entry names its carriers unless it covers all of them.
+    /// Returns the grants of each measured setting by carrier. Carriers with the same grants share an entry, which
+    /// names them. If all measured carriers share one entry, its list of names is empty.
     fn granted(&self, carriers: &[Carrier], grants: &[Option<Vec<Grant>>]) -> Vec<SettingGrants> {
         let mut all = Vec::new();
         for (setting, grants) in self.settings.iter().zip(grants.chunks(carriers.len())) {

@@ -56,8 +56,7 @@ impl Testbed {
         Testbed(Kind::Loopback)
     }
 
-    /// Creates a test bed with each end in a network namespace. A `veth` pair connects the
-    /// namespaces.
+    /// Creates a test bed whose ends are in two network namespaces. A `veth` pair connects the namespaces.
     ///
     /// # Errors
     /// Returns an error if the privilege or the program `ip` is missing, and on systems other than

@@ -190,7 +190,7 @@ impl Udp {
         let is_source = matches!(place, Place::Peer(_));
         if !is_source {
             let read_class = read_class(&socket, is_v4);
-            // If packets are not marked, it does not matter that the mark cannot be read.
+            // The outcome matters only if packets are marked, so it is reported only in this case.
             if options.dscp.is_some() {
                 grants.add(READING, read_class);
             }
@@ -347,7 +347,7 @@ fn join(socket: &Socket, group: SocketAddr, interface: Option<&Interface>) -> Re
     .map_err(|error| no_route(error, group))
 }
 
-/// Converts a system error. Errors that mean "no route to the address" get their own variants.
+/// Converts a system error. Errors that mean "no route to the address" become separate variants.
 pub(super) fn no_route(error: io::Error, to: SocketAddr) -> NetError {
     // A join without an interface fails with ENODEV if there is no route.
     let no_device = cfg!(unix) && error.raw_os_error() == Some(19);
@@ -371,7 +371,8 @@ impl UdpGrants {
         self.others.push(Grant::new(asked, outcome));
     }
 
-    /// Adds all requests other than buffers as refused. They are not requested for the sockets of a library.
+    /// Adds the requests of `options`, except the buffer sizes, as refused. They are refused because this program
+    /// does not make these requests for the sockets that `library` opens.
     #[cfg(target_os = "linux")]
     pub(super) fn refuse(&mut self, options: &UdpOptions, library: &str) {
         for asked in options.requests().into_iter().flatten() {

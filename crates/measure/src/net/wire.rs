@@ -194,8 +194,8 @@ mod tests {
         assert!(Header::read(&ours).is_some());
         assert_eq!(Header::read(&[]), None);
         assert_eq!(Header::read(&ours[..HEADER_LEN - 1]), None);
-        // A wrong magic number, version, kind or flag is enough to reject a packet. A packet is also rejected
-        // if it contains a class that is not marked as known.
+        // A wrong magic number, version, kind or flag is enough to reject a packet. A packet is also rejected if byte
+        // 7 contains a class although byte 6 states that there is none.
         for (offset, value) in [(0, b'X'), (3, 0), (4, 2), (5, 0), (5, 5), (6, 2), (7, 1)] {
             let mut theirs = ours;
             theirs[offset] = value;

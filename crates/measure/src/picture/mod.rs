@@ -288,8 +288,8 @@ mod tests {
     fn separate_rows_match_the_picture() {
         let (axes, mut maps) = drawn();
         maps.push(maps[0].clone());
-        // The second map contains the maximum of all maps. If the last row were drawn without the other rows,
-        // it would have other colours.
+        // The second map contains the maximum of all maps. The colours of the last row therefore depend on the other
+        // rows.
         maps[1].counts[0][0] = 50;
         let cells = |svg: &str| {
             let line = |line: &&str| line.contains("width=\"4\" height=\"4\"");

@@ -113,8 +113,8 @@ fn timespec(ns: i64) -> Timespec {
     }
 }
 
-/// Repeats a sleep that a signal interrupted. If the sleep is for a duration, it starts over and ends later.
-/// This also happens in other programs.
+/// Repeats a sleep that a signal interrupted. A sleep for a duration then starts over and ends later. Other programs
+/// repeat interrupted sleeps in the same way.
 fn again(mut sleep: impl FnMut() -> rustix::io::Result<()>) -> io::Result<()> {
     loop {
         match sleep() {

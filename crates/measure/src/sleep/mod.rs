@@ -19,12 +19,15 @@ mod resolution;
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock::Since;
 use crate::compare::{Variant, references};
+use crate::late::{Delay, Queue, own_thread_id};
 use crate::{
-    Clock, ClockFacts, Grant, Machine, Measurement, Now, Pacing, Percentiles, Plan, Probe, Sample,
-    SampleOutcome, Scheduling, Series, SettingGrants, Stop, Turn, Unavailable,
+    Clock, ClockFacts, Grant, LateSamples, Machine, Measurement, Now, Pacing, Percentiles, Plan,
+    Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Turn, Unavailable,
 };
 pub use method::SleepMethod;
 pub use resolution::{HeldResolution, Resolution, hold_resolution};
@@ -56,6 +59,8 @@ pub struct SleepPlan {
     pub samples: u32,
     /// Number and order of the runs.
     pub plan: Plan,
+    /// Limit of the lateness, and the function that receives later sleeps; `None` if late sleeps are not reported.
+    pub late: Option<Arc<LateSamples>>,
 }
 
 /// Error of a measurement.
@@ -204,6 +209,10 @@ impl SleepPlan {
         let setting = self.settings[number];
         let mut series = Series::new(Probe::Sleep, method.name(), "", turn.run.unwrap_or(0));
         series.requested_ns = Some(nanoseconds(self.requested));
+        // Late samples are reported during the run. At this time, the answers of the system are not complete, so the
+        // reports name only the requested setting.
+        series.setting = setting.to_string();
+        let late = self.late.as_deref().filter(|_| turn.run.is_some());
         let (failed, mut grants) = setting.scheduling.run(|_| {
             let held = setting.hold();
             series.resolution_ns = system::resolution_ns();
@@ -215,6 +224,7 @@ impl SleepPlan {
                 requested_ns: nanoseconds(self.requested),
                 interval_ns: nanoseconds(self.interval),
                 is_absolute: method.is_absolute(),
+                late,
             };
             let now = Since { clock, start_ns };
             let failed = loops.sample(&now, stop, samples, &mut series, |ns| sleeper.sleep(ns));
@@ -235,6 +245,7 @@ impl SleepPlan {
             requested_ns: 0,
             interval_ns: 1,
             is_absolute: true,
+            late: None,
         };
         let mut nothing = Series::new(Probe::Sleep, "", "", 0);
         let start_ns = clock.now_ns();
@@ -343,28 +354,17 @@ fn nanoseconds(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Clock whose time is relative to the start of the measurement.
-struct Since<'c> {
-    clock: &'c Clock,
-    start_ns: i64,
-}
-
-impl Now for Since<'_> {
-    fn now_ns(&self) -> i64 {
-        self.clock.now_ns() - self.start_ns
-    }
-}
-
 /// Sampling loop that all methods share.
-struct Loop {
+struct Loop<'l> {
     requested_ns: i64,
     interval_ns: i64,
     /// True if the due time of a sleep counts from the intended start of its slot. False if the due time
     /// counts from the actual start of the sleep.
     is_absolute: bool,
+    late: Option<&'l LateSamples>,
 }
 
-impl Loop {
+impl Loop<'_> {
     /// Takes samples until there are `samples` samples, `stop` returns true, or a sleep fails. Returns the
     /// error of the failed sleep, if there is one.
     fn sample(
@@ -380,10 +380,15 @@ impl Loop {
         // Memory is allocated before the first sample, so that this does not disturb the samples.
         series.samples.reserve(samples.min(1 << 20) as usize);
         let mut failed = None;
+        let thread_id = self.late.and_then(|_| own_thread_id());
+        let queue = self.late.filter(|late| late.counts_queue);
+        let queue = queue.and_then(|_| Queue::open());
         for _ in 0..samples {
             let slot = pacing.slot();
+            let queued_before = queue.as_ref().and_then(Queue::read_ns);
+            let free_ns = clock.now_ns();
             // The pause is never longer than a slot, even if the clock went back.
-            let left_ns = slot.intended_ns.saturating_sub(clock.now_ns());
+            let left_ns = slot.intended_ns.saturating_sub(free_ns);
             let left_ns = left_ns.clamp(0, self.interval_ns);
             pause(Duration::from_nanos(left_ns.cast_unsigned()), stop);
             if stop() {
@@ -407,6 +412,22 @@ impl Loop {
             let late = |slept_ns: i64| slept_ns - (due_ns - start_ns);
             sample.latency_ns = sample.latency_ns.map(late);
             series.samples.push(sample);
+            if let Some(late) = self.late
+                && let Some(latency_ns) = sample.latency_ns.filter(|ns| late.has(*ns))
+            {
+                let queued = queue.as_ref().and_then(Queue::read_ns).zip(queued_before);
+                let delay = Delay {
+                    latency_ns,
+                    queued_ns: queued.map(|(after, before)| after.saturating_sub(before)),
+                    end_ns: due_ns.saturating_add(latency_ns),
+                    // At `free_ns`, the thread had finished the previous sleep. If `free_ns` is after `due_ns`, the
+                    // previous sleep caused the delay between these two times. A pause that was too long is later than
+                    // `free_ns`, so it counts as a delay of this sleep.
+                    began_late_ns: free_ns.saturating_sub(due_ns),
+                };
+                let sequence = series.samples.len() as u64 - 1;
+                late.report(series, sequence, delay, thread_id, clock);
+            }
         }
         failed
     }
@@ -450,6 +471,7 @@ mod tests {
             requested_ns: MS,
             interval_ns: MS,
             is_absolute,
+            late: None,
         };
         let slept = Cell::new(0);
         let failed = loops.sample(&clock, &|| false, 3_000, &mut series, |ns| {
@@ -505,6 +527,7 @@ mod tests {
             requested_ns: MS,
             interval_ns: MS,
             is_absolute: false,
+            late: None,
         };
         let count = Cell::new(0);
         loops.sample(&clock, &|| false, 3, &mut series, |ns| {
@@ -537,6 +560,7 @@ mod tests {
                 time: Duration::MAX,
                 goal: None,
             },
+            late: None,
         }
     }
 
@@ -586,6 +610,42 @@ mod tests {
         let samples = measured.series[0].samples.len();
         assert!((20..=200).contains(&samples), "{samples}");
         assert_eq!(measured.table().len(), samples);
+    }
+
+    #[test]
+    fn late_samples_are_reported_with_their_time() {
+        let late = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let found = Arc::clone(&late);
+        let mut reporting = plan(&SleepMethod::HERE[..1]);
+        reporting.late = Some(Arc::new(LateSamples {
+            over: Duration::ZERO,
+            counts_queue: true,
+            tell: Box::new(move |sample| found.lock().unwrap().push(sample)),
+        }));
+        let before = crate::system_clock_ns();
+        let measured = reporting.measure(&Clock::best(), &|| false).unwrap();
+        let after = crate::system_clock_ns();
+        let late = late.lock().unwrap();
+        // The warm-up does not count. Sleeps of this system never end early, except on Windows.
+        let positive = measured.series.iter().flat_map(|run| &run.samples);
+        let positive = positive
+            .filter(|sample| sample.latency_ns > Some(0))
+            .count();
+        assert_eq!(late.len(), positive);
+        let mut last = before;
+        for sample in late.iter() {
+            let length = sample.range.end - sample.range.start;
+            assert_eq!(i64::try_from(length).unwrap(), sample.latency_ns);
+            let series = &measured.series[sample.run as usize];
+            let of = series.samples[sample.sequence as usize];
+            assert_eq!(of.latency_ns, Some(sample.latency_ns));
+            assert!(last <= sample.range.end && sample.range.end <= after);
+            last = sample.range.end;
+            if cfg!(target_os = "linux") {
+                assert!(sample.thread_id.is_some());
+                assert!(sample.queued_ns.is_none_or(|ns| ns >= 0));
+            }
+        }
     }
 
     /// A run of 100,000 slots of 10 ns would take 1 ms, but no system sleeps that often.

@@ -68,7 +68,7 @@ pub fn hold_resolution(resolution: Option<Resolution>, without_throttling: bool)
             Err(refusal) => Grant::new(asked, Err(refusal)),
         });
     };
-    // Throttling is disabled first, so that it is already disabled when the resolution is requested.
+    // Throttling is disabled before the resolution is requested, so that it does not affect the request.
     if without_throttling {
         take("no throttling".to_owned(), system::refuse_throttling());
     }

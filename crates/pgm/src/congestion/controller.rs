@@ -11,7 +11,8 @@ use crate::{
     wire::{Ack, CongestionData, CongestionFeedback, Sqn},
 };
 
-/// Window size in packets. While the window is smaller, each acknowledged packet enlarges it by one packet.
+/// Limit of slow start, in packets. While the window is smaller than this limit, each acknowledged packet
+/// enlarges the window by one packet.
 const SLOW_START_THRESHOLD: f64 = 4.0;
 /// Number of later packets that must be received before a missing packet counts as lost.
 const LOSS_THRESHOLD: usize = 3;
@@ -25,8 +26,8 @@ pub(crate) struct Controller {
     /// Unspecified address (0.0.0.0 or ::). In a data packet, it asks any receiver to acknowledge.
     any_acker: IpAddr,
     acker: Option<Acker>,
-    /// Number of packets that may be in flight. The draft counts tokens instead. With tokens, each lost
-    /// packet would also lose its token.
+    /// Number of packets that may be in flight. The draft counts tokens instead, but then the token of a lost
+    /// packet would never come back.
     window: f64,
     /// First packet that is neither acknowledged nor lost. The list `acknowledged` has one flag for this
     /// packet and for each later packet.

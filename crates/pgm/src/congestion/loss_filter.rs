@@ -92,7 +92,7 @@ mod tests {
     use crate::wire::Sqn;
 
     /// Checks that unused numbers do not count as lost. The group has the numbers 100 to 103, and number 103
-    /// is unused. Packet 100 arrives in both cases. Packet 102 arrives only in the first case.
+    /// is unused. Packet 100 arrives, and packet 101 is lost. Packet 102 arrives in the first of two cases.
     #[test]
     fn unused_numbers_are_not_lost() {
         let lost = |fates: &[bool]| {

@@ -34,7 +34,7 @@ pub(crate) struct Recovered {
 /// Size in bytes of an encoded payload length.
 const LENGTH: usize = 2;
 
-/// First byte of the encoded fragment option of a packet that has no fragment option.
+/// First byte of an encoded fragment option, if the packet has no fragment option.
 const NO_FRAGMENT: u8 = 0x80;
 
 /// Computes parity packet `index` of a group. A shortened group has fewer members than the group

@@ -18,8 +18,8 @@ pub struct ReceiverConfig {
     /// True to request packets that were sent before this receiver joined, if the source allows such
     /// requests. In this case, messages of a source are returned only after the first SPM of the source.
     pub late_join: bool,
-    /// True to send nothing. Missing packets can still arrive as parity, or because other receivers
-    /// request them.
+    /// True if the receiver must send nothing. Missing packets can still arrive as parity, or because other
+    /// receivers request them.
     pub passive: bool,
     /// Maximum number of packets kept in memory per source, from 2 to 2²⁴.
     pub window: u32,
@@ -58,8 +58,8 @@ pub struct ReceiverConfig {
     pub spm_back_off: Duration,
     /// Interval at which the request for an SPM is repeated.
     pub spm_repeat: Duration,
-    /// Maximum random delay of an acknowledgement while the source has no acker (congestion
-    /// control).
+    /// Maximum random delay of an acknowledgement for congestion control. The delay applies while the source
+    /// has not yet chosen the one receiver that acknowledges (the acker).
     pub ack_back_off: Duration,
     /// Variant of the wire format, because OpenPGM encodes some bits differently from RFC 3208.
     pub dialect: Dialect,

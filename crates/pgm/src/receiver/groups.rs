@@ -230,8 +230,8 @@ impl ReceiveWindow {
     pub(super) fn shorten(&mut self, now: Time, sqn: Sqn, packets: u32, size: u32) {
         let group = sqn.group(size);
         let last = group.plus(size - 1);
-        // With parity, the window drops whole groups. A group has therefore passed if its first packet has
-        // passed. Without parity, the last packet of the group must have passed.
+        // A packet has passed if it is before the window. With parity, the window drops whole groups, so the
+        // first packet of a group shows whether the group has passed. Without parity, the last packet shows it.
         let has_passed = match self.groups.is_active() {
             true => group.is_before(self.base),
             false => last.is_before(self.base),
@@ -340,7 +340,7 @@ impl ReceiveWindow {
         self.forget_complete_group(group);
     }
 
-    /// Drops the parity of a group, because it contradicts itself or the data.
+    /// Drops the parity of a group, because the parity contradicts the data or other parity.
     fn drop_parity(&mut self, group: Sqn) {
         if let Some(entry) = self.groups.groups.get_mut(&group) {
             self.statistics.contradictory += entry.parity.len() as u64;

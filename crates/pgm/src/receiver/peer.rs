@@ -61,8 +61,8 @@ pub(super) struct Peer {
 enum Introduction {
     /// An SPM was received, or no SPM is needed.
     NotNeeded,
-    /// A request is due at this time. If another receiver sends a request or the source sends an SPM before
-    /// this time, no request is needed.
+    /// A request is due at this time. If another receiver sends a request before this time, this receiver
+    /// postpones its request. If the source sends an SPM before this time, no request is needed.
     AskAt(Time),
     /// The request was sent to the group, so that other receivers do not repeat it. The next request goes to
     /// the source.
@@ -191,8 +191,8 @@ impl Peer {
         }
     }
 
-    /// Returns the address for packets to the source. If the address `named` in the packet may be trusted, it
-    /// is the result. Otherwise, the result is the address from which the packet came.
+    /// Returns the address for packets to the source: the address `named` in the packet if this address may be trusted,
+    /// and otherwise the address `from` which the packet came.
     fn path_to(&self, from: IpAddr, named: IpAddr) -> IpAddr {
         let is_host = !named.is_multicast() && !named.is_unspecified();
         if self.config.trusts_path && is_host {
@@ -356,9 +356,9 @@ impl Peer {
         self.note_unused_numbers(sqn, short);
         let window = match &mut self.window {
             Some(window) => window,
-            // A parity packet does not show which packet is the first.
+            // A parity packet does not show where the window must start.
             None if packet.parity => return,
-            // The requested SPM will show which packet is the first.
+            // The requested SPM will show where the window must start.
             None if self.config.late_join && options.join.is_none() => return,
             None => self.open_window(now, sqn, trail, options),
         };
@@ -404,8 +404,8 @@ impl Peer {
     }
 
     fn apply_back_off(&mut self, options: &Options<'_>) {
-        // The option can name a later poll as the start of the interval. The code ignores the number of this
-        // poll, because only a source that measures again would send such a number.
+        // The option can name a later poll at which the interval takes effect. The code ignores this poll and
+        // uses the interval at once, because only a source that repeats its measurements would name a poll.
         if let Some(told) = options.back_off_interval
             && let Some(window) = &mut self.window
         {

@@ -31,8 +31,8 @@ pub struct ReceiverStatistics {
     pub skipped: u64,
     /// Number of parity packets that were dropped because they contradict each other or the data.
     pub contradictory: u64,
-    /// Number of late packets. A packet is late if it was missing for some time and then arrived or was
-    /// recovered.
+    /// Number of late packets: all repairs, all recovered packets, and originals that arrived after they were
+    /// missing for some time.
     pub late: u64,
     /// Total time for which the late packets were missing.
     pub late_total: Duration,

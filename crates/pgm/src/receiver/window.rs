@@ -341,9 +341,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Marks all missing packets as lost, also packets for which the window has no room. Without this, a
-    /// forged packet with a high number would cause thousands of windows in a row, and each window would
-    /// report a loss.
+    /// Marks all missing packets as lost, also packets for which the window has no room. Otherwise, a forged packet
+    /// with a high number would cause thousands of windows in a row, and each window would report a loss.
     pub(super) fn give_up(&mut self) {
         for at in 0..self.slots.len() {
             self.lose(at);

@@ -64,7 +64,7 @@ pub enum SocketError {
     /// Too many packets wait to be sent.
     #[error("too many packets wait to be sent; try again later")]
     WouldBlock {
-        /// Time until there is room for the message. `None` while congestion control waits for an
+        /// Time until the send rate allows the next packet. `None` while congestion control waits for an
         /// acknowledgement.
         wait: Option<Duration>,
     },

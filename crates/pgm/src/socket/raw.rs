@@ -10,7 +10,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, UdpSocket},
 };
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::{
     SocketConfig, SocketError,
@@ -57,7 +57,7 @@ impl Raw {
         socket.set_nonblocking(true).context(context)?;
         let socket = UdpSocket::from(socket);
         join(&socket, config, own)?;
-        configure_sending(&socket, config, own)?;
+        configure_sending(&socket, config, config.hops, own)?;
         Ok(Raw {
             socket,
             own,
@@ -97,6 +97,16 @@ impl Raw {
                     header((own, address), self.class, hops, router_alert, bytes.len());
                 packet.extend_from_slice(bytes);
                 self.socket.send_to(&packet, destination)
+            }
+            _ if to == Destination::GroupOneHop => {
+                // The system writes the header, with the hop limit of the socket.
+                let socket = SockRef::from(&self.socket);
+                let context = || "set the hop limit".to_owned();
+                socket.set_multicast_hops_v6(1).context(context)?;
+                let sent = self.socket.send_to(bytes, destination);
+                let hops = self.hops.into();
+                socket.set_multicast_hops_v6(hops).context(context)?;
+                sent
             }
             _ => self.socket.send_to(bytes, destination),
         };

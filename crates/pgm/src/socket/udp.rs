@@ -29,10 +29,11 @@ pub(super) struct Udp {
     /// Socket that receives packets to the group. `None` without a receiver, because a source
     /// receives only unicast packets.
     group: Option<Datagrams>,
-    /// Socket that receives unicast packets. If this member has no source, this socket has a random port.
+    /// Socket that sends unicast packets, and the few packets of a receiver to the group. Its multicast packets stay in
+    /// the local network. If this member has a source, the socket also receives unicast packets. Otherwise, the socket
+    /// has a random port.
     own: Datagrams,
-    /// Socket that sends to the group. `None` if this member has no source. In this case, `own` sends the few
-    /// packets to the group.
+    /// Socket that sends a source's packets to the group. `None` if this member has no source.
     outward: Option<Datagrams>,
     interface: u32,
     unicast: u16,
@@ -70,12 +71,12 @@ impl Udp {
             false => None,
         };
         let own = open(address, if ends.source { unicast } else { 0 }, config)?;
-        configure_sending(&own, config, address)?;
+        configure_sending(&own, config, config.hops.min(1), address)?;
         let outward = match ends.source {
             true => {
                 let socket = open(address, 0, config)?;
                 // This call must precede the connect, because the connect fixes the route.
-                configure_sending(&socket, config, address)?;
+                configure_sending(&socket, config, config.hops, address)?;
                 let peer = endpoint(config.group, multicast, interface);
                 Some(Datagrams::towards(socket, peer).context(context)?)
             }
@@ -176,7 +177,7 @@ impl Udp {
     pub(super) fn receive(&mut self, take: &mut Take<'_>) -> Result<More, SocketError> {
         if !self.came.is_empty() {
             deliver(&mut self.came, &self.room, take);
-            // If more packets wait, the next wait returns at once.
+            // After `More::No`, the caller waits. If more packets have arrived, this wait returns at once.
             return Ok(More::No);
         }
         let mut more = More::No;
@@ -247,8 +248,8 @@ pub(super) fn is_transient(error: &io::Error) -> bool {
 pub(super) fn set_buffer_sizes(socket: &Socket, bytes: usize) {
     let _ = socket.set_recv_buffer_size(bytes);
     let _ = socket.set_send_buffer_size(bytes);
-    // Privileged users may exceed the system's limit. This call therefore also requests the size without the
-    // limit.
+    // Privileged users may exceed the system's limit. The sizes are therefore also requested with two calls
+    // that ignore the limit.
     #[cfg(target_os = "linux")]
     {
         use rustix::net::sockopt;
@@ -311,10 +312,11 @@ pub(super) fn join(
     }
 }
 
-/// Sets the interface, hop limit, loopback and DSCP mark for sent packets.
+/// Sets the interface, loopback and DSCP mark for sent packets, and the hop limit for sent multicast packets.
 pub(super) fn configure_sending(
     socket: &UdpSocket,
     config: &SocketConfig,
+    hops: u32,
     address: IpAddr,
 ) -> Result<(), SocketError> {
     let socket = SockRef::from(socket);
@@ -327,7 +329,7 @@ pub(super) fn configure_sending(
     match address {
         IpAddr::V4(own) => {
             socket.set_multicast_if_v4(&own).context(context)?;
-            socket.set_multicast_ttl_v4(config.hops).context(context)?;
+            socket.set_multicast_ttl_v4(hops).context(context)?;
             socket
                 .set_multicast_loop_v4(config.loopback)
                 .context(context)
@@ -335,7 +337,7 @@ pub(super) fn configure_sending(
         IpAddr::V6(_) => {
             let index = config.interface.index();
             socket.set_multicast_if_v6(index).context(context)?;
-            socket.set_multicast_hops_v6(config.hops).context(context)?;
+            socket.set_multicast_hops_v6(hops).context(context)?;
             socket
                 .set_multicast_loop_v6(config.loopback)
                 .context(context)

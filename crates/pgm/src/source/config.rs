@@ -14,7 +14,7 @@ use crate::{
 pub struct SourceConfig {
     /// Session identifier. It must be unique in the group, and a restarted source needs a new one.
     pub tsi: Tsi,
-    /// Data-destination port. This port must differ from the port of the session.
+    /// PGM data-destination port. It must differ from the data-source port in `tsi`.
     pub destination_port: u16,
     /// Address of this source. Receivers send NAKs to this address.
     pub address: IpAddr,
@@ -54,8 +54,8 @@ pub struct SourceConfig {
     /// [`SourceStatistics::loss`](super::SourceStatistics::loss).
     pub loss_reports: bool,
     /// Time for which repairs are served after the end of the session. With congestion control, this time has
-    /// a second use: if no receiver acknowledges for this time after the session was closed, the source drops
-    /// the packets that still wait to be sent.
+    /// a second use: if no receiver of a closed session acknowledges for two timeouts and then for this time, the
+    /// source drops the packets that still wait to be sent.
     pub linger: Duration,
     /// Variant of the wire format, because OpenPGM encodes some bits differently from RFC 3208.
     pub dialect: Dialect,
@@ -96,7 +96,7 @@ pub enum ConfigError {
     /// The maximum packet size is too small for data, or too large for UDP.
     #[error("invalid packet size of {0} bytes; use 128 to 65,507")]
     PacketSize(usize),
-    /// The session's port equals the destination port.
+    /// The data-source port of the session identifier equals the data-destination port.
     #[error("the session's port {0} is also the destination port; use another one")]
     SamePort(u16),
     /// The group is not a multicast address.

@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, time::Duration};
 
 use crate::wire::{Poll, Polr, Sqn};
 
-/// State of the current poll. At first, it contains a question to send. Later, it counts the answers.
+/// State of the current poll: at first the question to send, and later the number of answers.
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     question: Option<Poll>,

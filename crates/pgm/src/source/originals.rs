@@ -35,23 +35,19 @@ impl Source {
             return Ok(first);
         }
         let room = self.room(is_syn, true, false);
-        let too_long = |packets| SendError::TooLong {
-            packets,
-            max: self.config.window.packets as usize,
-        };
-        let Ok(length) = u32::try_from(message.len()) else {
-            return Err(too_long(message.len().div_ceil(room)));
-        };
-        let packets = message.len().div_ceil(room);
-        if packets > self.config.window.packets as usize
-            || self
-                .config
-                .window
-                .bytes
-                .is_some_and(|max| message.len() > max)
-        {
-            return Err(too_long(packets));
+        let window = &self.config.window;
+        let (packets, max) = (message.len().div_ceil(room), window.packets as usize);
+        if packets > max {
+            return Err(SendError::TooManyPackets { packets, max });
         }
+        let max = window.bytes.unwrap_or(usize::MAX).min(u32::MAX as usize);
+        let length = match u32::try_from(message.len()) {
+            Ok(length) if message.len() <= max => length,
+            _ => {
+                let bytes = message.len();
+                return Err(SendError::TooManyBytes { bytes, max });
+            }
+        };
         self.check_backlog(packets)?;
         for (part, at) in message.chunks(room).zip((0..).step_by(room)) {
             let fragment = Fragment {
@@ -64,7 +60,8 @@ impl Source {
         Ok(first)
     }
 
-    /// Returns the maximum length in bytes of a message that fits into one packet.
+    /// Returns the maximum length in bytes of a message that fits into one packet. The first packet of the
+    /// session has less room, because it carries one more option.
     pub fn longest_unfragmented(&self) -> usize {
         self.room(false, false, false)
     }

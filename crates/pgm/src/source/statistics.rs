@@ -39,8 +39,8 @@ pub struct SourceStatistics {
     /// Number of acknowledgements received.
     pub acks: u64,
     /// Report of the receiver with the highest loss; `None` before the first report. Receivers send reports
-    /// with their NAKs. A new report replaces this report if it comes from the same receiver or contains a
-    /// higher loss. If a receiver has left, its report stays.
+    /// with their NAKs. A new report replaces this report if it comes from the same receiver or contains at least
+    /// the same loss. If a receiver has left, its report stays.
     pub loss: Option<LossReport>,
 }
 
@@ -54,8 +54,8 @@ pub struct LossReport {
 }
 
 impl SourceStatistics {
-    /// Records a loss report in two cases: it has the highest loss so far, or it comes from the same receiver
-    /// as the current report.
+    /// Records a loss report in two cases: its loss is at least the loss of the current report, or both reports
+    /// come from the same receiver.
     pub(super) fn reported(&mut self, report: CongestionReport) {
         let new = LossReport {
             receiver: report.receiver,

@@ -97,8 +97,8 @@ impl TransmitWindow {
     pub(super) fn push(&mut self, payload: &[u8], fragment: Option<Fragment>) {
         self.make_room(1, payload.len());
         let mut memory = std::mem::take(&mut self.spare);
-        // If the memory is much larger than the payload, it is not reused. Otherwise, the rest of the memory
-        // would be wasted while the packet is kept.
+        // Memory that is much larger than the payload is not reused, because most of it would be wasted while the
+        // packet is kept.
         if memory.capacity() > 2 * payload.len() {
             memory = Vec::new();
         }

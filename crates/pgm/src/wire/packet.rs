@@ -18,8 +18,8 @@ pub struct Packet<'a> {
     pub source_port: u16,
     /// Data-destination port. In packets to a source, this field contains the data-source port.
     pub destination_port: u16,
-    /// Host identifier of a source. If a source sent the packet, it is this source. Otherwise, it is the
-    /// source to which the packet refers.
+    /// Host identifier of a source. For a packet from a source, this source sent the packet. For other packets, it is
+    /// the source to which the packet refers.
     pub gsi: Gsi,
     /// True for parity packets, and for requests for parity.
     pub parity: bool,

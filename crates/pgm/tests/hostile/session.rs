@@ -308,7 +308,7 @@ impl Session {
                 let mut bytes = Vec::new();
                 forge(script, &mut bytes);
                 let from = script.address();
-                // No packet of a network comes from these addresses.
+                // In a real network, no packet comes from these addresses.
                 let is_possible = from != VICTIM && !from.is_unspecified();
                 self.forged(if is_possible { from } else { address(1) }, &bytes);
             }
@@ -352,7 +352,7 @@ impl Session {
         self.receiver.handle(self.now, from, packet);
     }
 
-    /// Advances the time. During this time, both ends do all their due work.
+    /// Advances the time. During this time, the source and the receiver do all their due work.
     fn pass(&mut self, nanoseconds: u64) {
         let end = Time(self.now.0 + nanoseconds);
         let mut rounds_in_vain = 0;

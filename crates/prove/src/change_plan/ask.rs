@@ -25,8 +25,7 @@ const SLEEPS: usize = 100;
 /// Minimum number of received packets in a run. A run sends 10,000 packets.
 const PACKETS: usize = 1_000;
 
-/// Number of traces on each side. With fewer traces, it is unknown how much the traces of one side differ by
-/// chance.
+/// Number of traces on each side. Fewer traces do not show how much the traces of one side differ by chance.
 const TRACES: usize = 3;
 
 /// Length of a trace in seconds.
@@ -103,8 +102,7 @@ fn text(value: Option<&impl ToString>) -> String {
 /// Returns the number of runs on each side. With this number, a change as large as the standard deviation of
 /// the runs is found with a probability of 90 %.
 fn runs() -> usize {
-    // The standard deviation of differences between runs of both sides is √2 times the standard deviation of
-    // runs.
+    // The standard deviation of the difference between two runs is √2 times the standard deviation of a run.
     planning::pairs(FRAC_1_SQRT_2, 0.9).unwrap_or(32) as usize
 }
 

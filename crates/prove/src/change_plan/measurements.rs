@@ -3,14 +3,17 @@
 use statistics::{Comparison, Design, Interval, Scale, Verdict};
 use wording::{counted, duration, listed};
 
-use super::verdict::{Mismatch, same_machine};
+use super::verdict::{Mismatch, copies_text, same_machine};
 use super::{Answer, Check, Evidence, MeasurePlan, Measurement, Side};
 use crate::judgement::{self, Question};
 use crate::measured::Key;
-use crate::{Error, Group, Judgement, Line, Metric, Run, Sides, Summary, judge, sides};
+use crate::{
+    Error, Group, Judgement, Line, MOST_NEEDED, Metric, Run, Sides, Summary, judge, needed_text,
+    sides,
+};
 
-/// Compares a measurement of both sides. If a side does not match the plan, the check has no answer but
-/// states the mismatch.
+/// Compares a measurement of both sides. If a side does not match the plan, the answer of the check is unknown, and its
+/// result is the mismatch.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read.
@@ -75,6 +78,14 @@ fn asked_key(asked: &Measurement) -> Key {
     }
 }
 
+/// Returns the commands for both sides.
+fn commands(asked: &Measurement) -> String {
+    match asked.before == asked.after {
+        true => format!("{}, once before and once after the change", asked.before),
+        false => format!("{}, and {}", asked.before, asked.after),
+    }
+}
+
 fn compared(
     plan: &MeasurePlan,
     asked: &Measurement,
@@ -85,8 +96,8 @@ fn compared(
     let again = |what: String| Mismatch {
         what,
         settle: format!(
-            "Measure both sides on the same machine: {}, and {}",
-            asked.before, asked.after
+            "Measure both sides on the same machine: {}",
+            commands(asked)
         ),
     };
     let conditions = |side: &Side| {
@@ -113,6 +124,8 @@ fn compared(
     if are_equal(&before.group, &after.group)? {
         return Err(again("Both sides have the same measurement".to_owned()).into());
     }
+    let copies = before.copies + after.copies;
+    doubts.extend((copies > 0).then(|| copies_text(copies, "measurement")));
     for (side, when) in [(&before, "before"), (&after, "after")] {
         if side.group.runs.len() > asked.runs {
             doubts.push(format!(
@@ -128,12 +141,16 @@ fn compared(
         design: Design::Unpaired,
         before: before.group,
         after: after.group,
+        alone: [0, 0],
+        has_looks: false,
     };
     let question = Question {
         margin: plan.margin,
     };
-    let judgement = judge(&sides, &Summary::read(&sides)?, question)?;
-    Ok((judgement, doubts))
+    match judge(&sides, &Summary::read(&sides)?, question) {
+        Err(error @ Error::NoValues { .. }) => Err(again(error.to_string()).into()),
+        judgement => Ok((judgement?, doubts)),
+    }
 }
 
 /// Returns true if both groups have the same samples in all runs.
@@ -149,13 +166,25 @@ fn are_equal(before: &Group, after: &Group) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// Returns true if a group of a file has the same samples as `group`.
+fn is_known(group: &Group, files: &[Vec<Group>]) -> Result<bool, Error> {
+    for known in files.iter().flatten() {
+        if are_equal(known, group)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 struct Runs {
     group: Group,
     size_bytes: Option<u64>,
+    /// Number of measurements that are left out because they are copies of other measurements of this side.
+    copies: u64,
 }
 
 /// Returns the runs of one side that match the planned measurement.
-fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<Runs, Mismatch> {
+fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<Runs, Ends> {
     let again = |what: String| Mismatch {
         what,
         settle: format!("Run {command}"),
@@ -174,11 +203,17 @@ fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<R
     let mut others: Vec<String> = Vec::new();
     let mut sizes: Vec<Option<u64>> = Vec::new();
     let mut files: Vec<Vec<Group>> = Vec::new();
+    let mut copies = 0;
     for file in of_probe {
         let mut groups = Vec::new();
         for (found, group) in &file.groups {
             if fits(found) {
-                // Groups from several files get the same name, so that `sides::joined` joins their runs.
+                if is_known(group, &files)? {
+                    copies += 1;
+                    continue;
+                }
+                // Groups of the same thing from several files get the same name, so that `sides::joined` joins their
+                // runs.
                 groups.push(Group {
                     name: key.name(),
                     ..group.clone()
@@ -198,7 +233,7 @@ fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<R
                 found.probe
             ),
         };
-        return Err(again(what));
+        return Err(again(what).into());
     }
     sizes.dedup();
     let size_bytes = match sizes[..] {
@@ -208,22 +243,26 @@ fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<R
                 listed(others),
                 key.name()
             );
-            return Err(again(what));
+            return Err(again(what).into());
         }
         [size] => size,
         _ => {
             let what = format!("The files read {when} the change have different sizes");
-            return Err(again(what));
+            return Err(again(what).into());
         }
     };
     let Some(mut group) = sides::joined(files).into_iter().next() else {
-        return Err(again(format!("Nothing was measured {when} the change")));
+        return Err(again(format!("Nothing was measured {when} the change")).into());
     };
     let is_long = |run: &Run| run.samples() >= asked.samples_per_run as u64;
     let all = group.runs.len();
     group.runs.retain(is_long);
     match group.runs.len() {
-        enough if enough >= asked.runs => Ok(Runs { group, size_bytes }),
+        enough if enough >= asked.runs => Ok(Runs {
+            group,
+            size_bytes,
+            copies,
+        }),
         few => {
             let short = match all - few {
                 0 => String::new(),
@@ -232,10 +271,15 @@ fn side(asked: &Measurement, side: &Side, when: &str, command: &str) -> Result<R
                     counted(asked.samples_per_run as u64, "sample", "samples")
                 ),
             };
+            let copied = match copies {
+                0 => String::new(),
+                copies => format!(" ({})", copies_text(copies, "measurement")),
+            };
             Err(again(format!(
-                "Too few runs {when} the change: {few}{short}; the plan asks for {}",
+                "Too few runs {when} the change: {few}{short}{copied}; the plan asks for {}",
                 asked.runs
-            )))
+            ))
+            .into())
         }
     }
 }
@@ -261,9 +305,18 @@ fn conclude(
         let why = why.unwrap_or_else(|| "a run has several values".to_owned());
         let mismatch = Mismatch {
             what: format!("The runs cannot be compared: {why}"),
-            settle: format!("Run {} and {}", asked.before, asked.after),
+            settle: match judgement.sessions {
+                None => format!("Run {}", commands(asked)),
+                Some(_) => format!(
+                    "Run the commands of both sides in turn, at least {} times each: {}",
+                    judgement::least_sessions(),
+                    commands(asked)
+                ),
+            },
         };
-        return Check::mismatched(name, settings, mismatch);
+        let mut check = Check::mismatched(name, settings, mismatch);
+        check.doubts = doubts;
+        return check;
     };
     let margin = judgement::margin(
         Question {
@@ -294,12 +347,25 @@ fn conclude(
             (quantile * 1000.0).round() / 10.0
         ));
     }
-    let more = judgement::more(&comparison, margin, comparison.runs as u64);
+    let more = judgement::more(
+        judgement::ALPHA,
+        &comparison,
+        margin,
+        comparison.runs as u64,
+    );
+    let (one, many) = match judgement.sessions {
+        None => ("run", "runs"),
+        Some(_) => ("session", "sessions"),
+    };
     let settle = (answer == Answer::Unknown).then(|| match more {
+        Some(more) if more > MOST_NEEDED => format!(
+            "Measure longer runs, or find out why runs differ: {} would be needed",
+            needed_text(more, one, many)
+        ),
         Some(more) => format!(
             "Plan {} instead of {}, and measure both sides again: this number detects a change of {} % with \
              a probability of 90 %",
-            counted(comparison.runs as u64 + more, "run", "runs"),
+            counted(comparison.runs as u64 + more, one, many),
             comparison.runs,
             plan.margin * 100.0
         ),

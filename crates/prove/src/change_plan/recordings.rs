@@ -1,13 +1,14 @@
 //! Checks of the planned traces.
 
-use diff::{Change, Conclusion, Diff, diff};
+use diff::{Change, Conclusion, Diff, Kind, diff};
+use explain::Subject;
 use wording::{counted, duration, listed};
 
-use super::verdict::{Mismatch, one_computer};
+use super::verdict::{Mismatch, copies_text, one_computer};
 use super::{Answer, Check, Evidence, MeasurePlan, Recording, Side};
 
-/// Compares the traces of both sides. If a side does not match the plan, the check has no answer but states
-/// the mismatch.
+/// Compares the traces of both sides. If a side does not match the plan, the answer of the check is unknown, and its
+/// result is the mismatch.
 pub(super) fn check(plan: &MeasurePlan, asked: &Recording, evidence: &Evidence) -> Check {
     let name = match &asked.row {
         Some(row) => format!("{} of {row}", asked.times.words()),
@@ -18,7 +19,14 @@ pub(super) fn check(plan: &MeasurePlan, asked: &Recording, evidence: &Evidence) 
         .collect();
     match compared(plan, asked, evidence) {
         Err(mismatch) => Check::mismatched(name, settings, mismatch),
-        Ok(differences) => conclude(asked, &differences, name, settings),
+        Ok(differences) => {
+            let mut check = conclude(asked, &differences, name, settings);
+            let copies = evidence.before.copies + evidence.after.copies;
+            check
+                .doubts
+                .extend((copies > 0).then(|| copies_text(copies as u64, "trace")));
+            check
+        }
     }
 }
 
@@ -47,6 +55,12 @@ fn compared(plan: &MeasurePlan, asked: &Recording, evidence: &Evidence) -> Resul
             asked.times.words()
         );
         return Err(again(what));
+    }
+    let is_copied = |old: &diff::Recording| after.iter().any(|new| new.overlaps(old));
+    if before.iter().any(is_copied) {
+        return Err(again(
+            "A trace is on both sides: it cannot be from before and after the change".to_owned(),
+        ));
     }
     let differences = diff(before, after, None);
     let facts = &differences.besides.facts;
@@ -78,8 +92,12 @@ fn side(asked: &Recording, side: &Side, when: &str, files: &str) -> Result<(), M
     };
     let found = side.recordings.len();
     if found < asked.traces {
+        let copies = match side.copies {
+            0 => String::new(),
+            copies => format!(" ({})", copies_text(copies as u64, "trace")),
+        };
         return Err(again(format!(
-            "Too few traces {when} the change: {found}; the plan asks for {}",
+            "Too few traces {when} the change: {found}{copies}; the plan asks for {}",
             asked.traces
         )));
     }
@@ -96,18 +114,30 @@ fn side(asked: &Recording, side: &Side, when: &str, files: &str) -> Result<(), M
 
 fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<String>) -> Check {
     let kind = asked.times.kind();
-    // DPCs and ISRs depend on the network traffic. So their times per unit of traffic are compared.
-    let (all, unit) = match &differences.per_work {
-        Some(per_work) if kind.is_in_interrupts() => {
-            (&per_work.changes, "per KiB of network traffic")
-        }
-        _ => (&differences.per_second, "per second"),
-    };
     let is_asked = |change: &&Change| {
         let row = asked.row.as_ref();
         change.kind == kind && row.is_none_or(|row| change.name.eq_ignore_ascii_case(row))
     };
-    let rows: Vec<&Change> = all.iter().filter(is_asked).collect();
+    let mut rows: Vec<&Change> = differences.per_second.iter().filter(is_asked).collect();
+    // The times of DPCs and ISRs that depend on the traffic are compared per unit of traffic.
+    let per_work = differences.per_work.as_ref();
+    let per_work: Vec<&Change> =
+        per_work
+            .filter(|_| kind.is_in_interrupts())
+            .map_or_else(Vec::new, |work| {
+                let depends = |of: &&Change| of.conclusion != Conclusion::Unrelated;
+                work.changes
+                    .iter()
+                    .filter(is_asked)
+                    .filter(depends)
+                    .collect()
+            });
+    rows.retain(|row| !per_work.iter().any(|of| of.name == row.name));
+    rows.splice(..0, per_work.iter().copied());
+    let unit = |row: &Change| match per_work.iter().any(|of| std::ptr::eq(*of, row)) {
+        true => "per KiB of network traffic",
+        false => "per second",
+    };
     let mismatch = |what: String, settle: &str| Mismatch {
         what,
         settle: settle.to_owned(),
@@ -118,25 +148,26 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
             "Record while the program or device is busy, or name another `row` in measure.toml";
         return Check::mismatched(name, settings, mismatch(what, settle));
     }
-    let differ = |row: &&&Change| row.conclusion == Conclusion::Differs;
-    let (less, more): (Vec<&Change>, Vec<&Change>) = rows
-        .iter()
-        .copied()
-        .filter(|row| differ(&row))
-        .partition(|row| row.ns() < 0.0);
+    let differing = rows.iter().copied();
+    let differing = differing.filter(|row| row.conclusion == Conclusion::Differs || is_longer(row));
+    let (less, more): (Vec<&Change>, Vec<&Change>) =
+        differing.partition(|row| match is_longer(row) {
+            true => row.mean_change.is_some_and(|change| change.centre < 0.0),
+            false => row.ns() < 0.0,
+        });
     if !less.is_empty() && !more.is_empty() {
         let names = |of: &[&Change]| listed(of.iter().take(4).map(|row| &row.name));
         let what = format!(
-            "Less time {unit} for {}, but more for {}",
+            "Less time for {}, but more for {}",
             names(&less),
             names(&more)
         );
         let settle = "Name the program or module that matters as `row` in measure.toml";
         return Check::mismatched(name, settings, mismatch(what, settle));
     }
-    // Row that determines the answer. It is the row with the greatest difference. If no row differs, it is
-    // the first row whose change may matter.
-    let open = |row: &&&Change| may_matter(row);
+    // Row that determines the answer: the first row that differs. Rows per KiB come first, and the rows of each unit
+    // are sorted by descending importance. If no row differs, it is the first row whose change may matter.
+    let open = |row: &&&Change| row.may_matter();
     let deciding = less.first().or(more.first()).or(rows.iter().find(open));
     let answer = match (less.is_empty(), more.is_empty(), deciding) {
         (false, ..) => Answer::Helped,
@@ -144,22 +175,33 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
         (_, _, Some(_)) => Answer::Unknown,
         _ => Answer::NoDifference,
     };
-    let shown = deciding.copied().unwrap_or(rows[0]);
+    // If no row determines the answer, the result shows the row whose change is closest to a change that matters.
+    let share = |row: &&&Change| row.ns().abs() / row.matters_ns;
+    let most = rows.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let shown = deciding.or(most).copied().unwrap_or(rows[0]);
+    let limit = match answer {
+        Answer::NoDifference => format!(
+            ". A change of less than {} is too small to matter",
+            duration(shown.matters_ns.round() as i64)
+        ),
+        _ => String::new(),
+    };
     let traces = counted(differences.before.recordings as u64, "trace", "traces");
     Check {
         name,
         settings,
         answer,
         result: format!(
-            "{}. {traces} before, {} after",
-            sentence(shown, unit),
+            "{}{limit}. {traces} before, {} after",
+            sentence(shown, unit(shown)),
             counted(differences.after.recordings as u64, "trace", "traces")
         ),
         adjusted_p: match deciding {
+            Some(row) if is_longer(row) => row.adjusted_mean_p,
             Some(row) => row.adjusted_p,
             None => None,
         },
-        doubts: doubts(differences),
+        doubts: doubts(differences, &shown.name),
         settle: (answer == Answer::Unknown).then(|| {
             format!(
                 "Record more than {} traces on each side: {} may have changed by an amount that matters",
@@ -169,17 +211,25 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
     }
 }
 
-/// Returns true if the row may have a change that matters: its confidence interval contains such a change, or
-/// the row has no interval.
-fn may_matter(row: &Change) -> bool {
-    row.change.is_none_or(|change| {
-        let matters = |ns: f64| ns.abs() >= row.matters_ns;
-        matters(change.low) || matters(change.high)
-    })
+/// Returns true if single waits for a CPU are longer or shorter, although their sum is about the same. While the CPUs
+/// are busy, threads may wait less often but longer, for example for the end of a longer quantum. The sum of the waits
+/// then stays the same.
+fn is_longer(row: &Change) -> bool {
+    row.kind == Kind::Ready && row.conclusion == Conclusion::MeanDiffers
 }
 
 fn sentence(row: &Change, unit: &str) -> String {
     let time = |ns: f64| duration(ns.round() as i64);
+    if is_longer(row)
+        && let Some((before, after)) = row.before.mean_ns().zip(row.after.mean_ns())
+    {
+        return format!(
+            "{}: each wait has {} before and {} after the change, on average",
+            row.name,
+            time(before),
+            time(after)
+        );
+    }
     let change = row.change.map_or_else(String::new, |change| {
         format!(" (change: {} to {})", time(change.low), time(change.high))
     });
@@ -191,18 +241,13 @@ fn sentence(row: &Change, unit: &str) -> String {
     )
 }
 
-fn doubts(differences: &Diff) -> Vec<String> {
+fn doubts(differences: &Diff, row: &str) -> Vec<String> {
     let mut doubts = Vec::new();
-    let besides = &differences.besides;
-    let facts = besides.facts.iter().map(|it| it.fact.to_owned());
-    let drivers = besides.drivers.iter().map(|it| it.name.clone());
-    let others: Vec<String> = facts.chain(drivers).take(6).collect();
-    if !others.is_empty() {
-        doubts.push(format!(
-            "Other things differ, too, and may be the reason: {}",
-            listed(others)
-        ));
-    }
+    let row = Subject::Module {
+        name: row.to_owned(),
+    };
+    let others = differences.besides.other_reasons(&[&row]);
+    doubts.extend(others.map(|others| others.to_string()));
     let lost = differences.before.lost_events + differences.after.lost_events;
     if lost > 0 {
         doubts.push(format!(

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use statistics::multiple;
 use tables::SampleConditions;
+use wording::counted;
 
 use super::{MeasurePlan, measurements, recordings};
 use crate::Error;
@@ -24,10 +25,33 @@ pub struct Evidence {
 pub struct Side {
     /// Files that `laglab measure` wrote on this side.
     pub measured: Vec<MeasuredFile>,
-    /// Traces that were recorded on this side.
+    /// Traces that were recorded on this side, without copies. [`Side::add_recording`] leaves copies out.
     pub recordings: Vec<diff::Recording>,
+    /// Number of traces that were left out because they are copies of other traces of this side.
+    pub copies: usize,
     /// Registry values or other locations of planned changes, as found in exports of this side's settings.
     pub places: Vec<PlaceSeen>,
+}
+
+impl Side {
+    /// Adds a trace. A copy of a known trace is not added but counted, because it is no second observation.
+    pub fn add_recording(&mut self, recording: diff::Recording) {
+        let mut known = self.recordings.iter();
+        match known.any(|known| known.overlaps(&recording)) {
+            true => self.copies += 1,
+            false => self.recordings.push(recording),
+        }
+    }
+}
+
+/// Returns the sentence about copies that are left out. `what` is the word for one copy, such as “trace”.
+pub(super) fn copies_text(copies: u64, what: &str) -> String {
+    let are = counted(
+        copies,
+        &format!("{what} is a copy"),
+        &format!("{what}s are copies"),
+    );
+    format!("{are} of another {what} and left out: a copy is no second observation")
 }
 
 /// Location of a planned change, as found in an export of the settings.
@@ -45,7 +69,7 @@ pub struct PlaceSeen {
 pub enum Answer {
     /// Some times are shorter by more than the margin, and none is longer by more than the margin.
     Helped,
-    /// Some times are longer by more than the margin.
+    /// Some times are longer by more than the margin, and none is shorter by more than the margin.
     Harmed,
     /// No time differs by more than the margin.
     NoDifference,
@@ -58,9 +82,8 @@ pub enum Answer {
 pub struct Verdict {
     /// Answer to the question whether the changes helped.
     pub answer: Answer,
-    /// Reason why the answer is unknown, although no check states the reason. For example, the answers of the
-    /// checks contradict each other. `None` if the answer is known, or if it is unknown because the answer of
-    /// a check is unknown.
+    /// Reason for an unknown answer, if no check states the reason. For example, the answers of the checks contradict
+    /// each other. `None` if the answer is known, or if the unknown answer of a check is the reason.
     pub why: Option<String>,
     /// Checks of the planned measurements and recordings.
     pub checks: Vec<Check>,
@@ -79,7 +102,7 @@ pub struct Check {
     pub settings: Vec<String>,
     /// Answer of this check alone.
     pub answer: Answer,
-    /// Result as a sentence. If there is no result, the reason.
+    /// Result as a sentence. If there is no result, the reason for this.
     pub result: String,
     /// Probability that chance alone makes such a difference, corrected for the number of checks (Holm).
     /// `None` if the sides were not compared.
@@ -151,8 +174,8 @@ fn unchanged(evidence: &Evidence) -> Option<String> {
     wrong(&evidence.before, "before").or_else(|| wrong(&evidence.after, "after"))
 }
 
-/// Corrects the probabilities for the number of checks. If chance can explain a difference because there are
-/// several checks, the answer of its check becomes unknown.
+/// Corrects the probabilities for the number of checks. The answer of a check becomes unknown if chance can explain its
+/// difference after the correction.
 fn correct(checks: &mut [Check]) {
     let mut compared: Vec<&mut Check> = (checks.iter_mut())
         .filter(|check| check.adjusted_p.is_some())

@@ -70,7 +70,7 @@ pub(super) fn with_wpr(kit: &Kit) -> String {
         )],
         start_in_memory: vec![start(r#"-start "%profile%""#)],
         undo_start: String::new(),
-        // WPR must stop to save. It is started again afterwards.
+        // WPR must stop to save the events. The script therefore starts WPR again afterwards.
         save: stop.clone(),
         is_stopped_by_save: true,
         stop,
@@ -100,7 +100,8 @@ pub(super) fn with_xperf(kit: &Kit) -> String {
         let mut saved = vec![
             with_variables_in_quotes(&save),
             OR_FAIL.to_owned(),
-            // On Windows 7, traces cannot be compressed.
+            // On Windows 7, traces cannot be compressed. If merging with compression fails, the next line merges
+            // without compression.
             merge.clone(),
             format!("if not %errorlevel%==0 {uncompressed}"),
             OR_FAIL.to_owned(),

@@ -113,7 +113,7 @@ fn quoted(argument: &str) -> String {
 }
 
 /// Returns the command that starts recording with a WPR profile. Temporary files are written to the folder
-/// `temporary`. It should be on a fast disk that is not under investigation.
+/// `temporary`. This folder should be on a fast disk that is not under investigation.
 pub fn start(kit: &Kit, profile: &str, mode: Mode, temporary: Option<&str>) -> Command {
     let profile = kit.profile_argument(profile);
     let mut arguments = match mode {
@@ -176,7 +176,8 @@ pub fn stop_packets() -> Command {
     Command::new("netsh.exe", ["trace", "stop"])
 }
 
-/// Returns the commands that start xperf's sessions in a folder or in memory. The kernel session is first.
+/// Returns the commands that start xperf's sessions. The sessions write to files in `folder`, or keep the latest
+/// events in memory. The command for the kernel session is first.
 pub fn xperf_start(kit: &Kit, mode: Mode, folder: &str) -> Vec<Command> {
     let in_memory = mode == Mode::Circular;
     let capture = kit.capture();

@@ -10,7 +10,7 @@ pub use commands::{Command, Mode, SETTINGS};
 
 use crate::{Buffers, Capture, Cost, Investigation, Kind, Machine, Needs, Provider, needs};
 
-/// A kit, described by the choices from which its files are made.
+/// Choices that determine the files of a kit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kit {
     /// Question that the recording should answer.
@@ -68,8 +68,8 @@ pub struct File {
 }
 
 impl Kit {
-    /// Returns the kit for a machine. On a large server, it records less. On a machine with several NUMA
-    /// nodes, the recorder runs on the last node, because devices are bound to the first.
+    /// Returns the kit for a machine. The kit for a large server records less. On a machine with several NUMA nodes,
+    /// the recorder runs on the last node, because devices are bound to the first.
     pub fn new(investigation: Investigation, machine: Machine) -> Kit {
         let variant = match machine.is_large_server() {
             true => Variant::LargeServer,
@@ -95,7 +95,7 @@ impl Kit {
         Kit { detail, ..self }
     }
 
-    /// Returns the capture of the kinds of events that the kit records.
+    /// Returns the kernel keywords, stacks and providers that the kit records.
     pub fn capture(&self) -> Capture {
         match (self.detail, self.variant) {
             (Detail::Light, _) => self.investigation.light_capture(),

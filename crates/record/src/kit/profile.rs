@@ -95,7 +95,8 @@ pub(super) fn write(kit: &Kit) -> String {
         r#"<TraceMergeProperty Id="TraceMerge" Name="TraceMerge">"#,
     );
     line(out, 3, r#"<DeletePreMergedTraceFiles Value="true"/>"#);
-    // Events to copy into the merged trace. The search for symbols needs the identities of images.
+    // Events that WPR copies into the merged trace. `ImageId` contains the identities of images, which the search for
+    // symbols needs.
     const MERGED: [&str; 5] = [
         "ImageId",
         "BuildInfo",

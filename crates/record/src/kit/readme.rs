@@ -161,9 +161,8 @@ fn write_warnings(out: &mut String, kit: &Kit) -> std::fmt::Result {
     writeln!(
         out,
         "- A recording to a file grows until it is stopped or the disk is full, by about {} per minute \
-         on a busy machine. Temporary files go to `temp` in this folder, and the saved trace is as \
-         large again. Put the folder on a fast disk with enough space that is not under \
-         investigation.",
+         on a busy machine. Temporary files go to `temp` in this folder, and the saved trace needs as much space \
+         again. Put the folder on a fast disk that has enough space and is not under investigation.",
         megabytes(cost.busy_bytes_per_second * 60)
     )?;
     writeln!(
@@ -268,9 +267,8 @@ fn write_cost(out: &mut String, kit: &Kit) -> std::fmt::Result {
     let least_of_a_cpu = cost.busy_events_per_second as f64 / 2e6;
     writeln!(
         out,
-        "A busy machine logs about {} thousand events per second. Their CPU time was not measured. At \
-         0.5 µs per event without a stack, a published figure, it is {:.1} % of all CPU time; stacks \
-         add to it.",
+        "A busy machine logs about {} thousand events per second. Their CPU time was not measured. By a published \
+         figure, 0.5 µs per event without a stack, it is {:.1} % of all CPU time; stacks take more.",
         cost.busy_events_per_second.div_ceil(1_000),
         100.0 * least_of_a_cpu / f64::from(machine.cpus)
     )?;

@@ -1,5 +1,5 @@
-//! Kinds of events that theories and tables need. Theories, kits, reports, views and checks of captures all
-//! use this list.
+//! List of the kinds of events that theories and tables need. Theories, kits, reports, views and checks of captures use
+//! this list.
 
 mod tables;
 
@@ -18,13 +18,12 @@ use Kind::{
 pub struct Needs {
     /// Id of the theory.
     pub theory: &'static str,
-    /// Groups of kinds. The theory needs at least one kind of each group. Without them, its verdict is *not
-    /// recorded*.
+    /// Groups of kinds. The theory needs at least one kind of each group. Otherwise, its verdict is *not recorded*.
     pub each_of: &'static [&'static [Kind]],
     /// Kinds that make the answer more precise: names, source positions, stacks.
     pub better_with: &'static [Kind],
-    /// True if the theory needs at least one such event in the trace. If the trace contains no such event, it
-    /// is unknown whether the events did not happen or were not recorded.
+    /// True if the theory gets a verdict only if the trace contains at least one event of the needed kinds. Without
+    /// such an event, it is unknown whether nothing happened or nothing was recorded.
     pub only_if_any: bool,
     /// Further advice for the user; empty if there is none.
     pub remark: &'static str,
@@ -102,7 +101,7 @@ pub static THEORIES: [Needs; 24] = [
         theory: "outranked",
         each_of: SWITCHES,
         better_with: &[Processes],
-        remark: "on Windows 10 1709 or later",
+        remark: "only Windows 10 1709 and later record ranks",
         ..NOTHING
     },
     Needs {
@@ -178,7 +177,7 @@ pub static THEORIES: [Needs; 24] = [
         each_of: &[&[Packets]],
         better_with: &[Processes],
         only_if_any: true,
-        remark: "the provider logs only while the NDIS filter driver is bound to the adapter: run netsh \
+        remark: "packets are recorded only while the NDIS filter driver is bound to the adapter: run netsh \
                  trace start capture=yes, or capture with pktmon",
     },
     Needs {
@@ -267,13 +266,13 @@ pub static CAUSES: [Needs; 11] = [
     Needs {
         theory: "better-rank",
         each_of: SWITCHES,
-        remark: "on Windows 10 1709 or later",
+        remark: "only Windows 10 1709 and later record ranks",
         ..NOTHING
     },
     Needs {
         theory: "dispatcher",
         each_of: SWITCHES,
-        remark: "on Windows 10 1709 or later",
+        remark: "only Windows 10 1709 and later record ranks",
         ..NOTHING
     },
     Needs {

@@ -39,7 +39,7 @@ pub enum Severity {
     Error,
     /// Newer releases of WPR accept the profile, but older releases refuse it.
     Newer,
-    /// There is a better way to write this.
+    /// WPR accepts the profile, but there is a better way to write it.
     Advice,
 }
 

@@ -484,7 +484,7 @@ fn check_element(remarks: &mut Remarks<'_, '_>, node: Node<'_, '_>, element: &El
     }
     check_attributes(remarks, node, element);
     let mut times = vec![0_u32; element.children.len()];
-    // Position of the latest classic child in the order of the schema.
+    // Index in `element.children` of the last classic child that is in its correct place.
     let mut reached = 0;
     for child in node.children() {
         if child.is_text() && child.text().is_some_and(|text| !text.trim().is_empty()) {

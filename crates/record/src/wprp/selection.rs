@@ -87,8 +87,7 @@ pub fn select(text: &str, name: Option<&str>) -> Result<SelectedProfile, SelectE
     Ok(selected)
 }
 
-/// Returns the collectors of a profile: its own collectors, and the collectors of its bases unless the
-/// profile replaces them.
+/// Returns the collectors of a profile. They include the collectors of its bases, unless the profile replaces them.
 fn collectors<'a, 'x>(document: &Document<'a, 'x>, profile: Node<'a, 'x>) -> Vec<Node<'a, 'x>> {
     let mut lists = Vec::new();
     for node in document.lineage(profile) {

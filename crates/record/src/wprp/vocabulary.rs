@@ -141,7 +141,7 @@ pub(super) const CUSTOM_EVENTS: [&str; 8] = [
     "NetworkInterface",
 ];
 
-/// Returns the releases that accept a kernel keyword.
+/// Returns the releases that accept a kernel keyword; `None` if the keyword is unknown.
 pub(super) fn keyword(name: &str) -> Option<Since> {
     match () {
         () if CLASSIC_KEYWORDS.contains(&name) => Some(Since::Classic),
@@ -150,8 +150,8 @@ pub(super) fn keyword(name: &str) -> Option<Since> {
     }
 }
 
-/// Returns the releases that can record the stacks of an event, and its list of keywords. A profile needs
-/// one of them.
+/// Returns the releases that can record the stacks of an event, and a list of keywords. A profile needs one of
+/// these keywords. Returns `None` if the event is unknown.
 pub(super) fn stack(name: &str) -> Option<(Since, &'static [&'static str])> {
     let mut classic = CLASSIC_STACKS.iter();
     let found = classic.find(|(stack, _)| *stack == name);

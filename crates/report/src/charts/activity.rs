@@ -48,7 +48,7 @@ pub(in super::super) struct Track {
     names: Vec<String>,
     /// Bands of the row. Each has the index of its process in `names`, and its start and end in nanoseconds.
     bands: Vec<(usize, i64, i64)>,
-    /// Index and number of events of each time bucket with events.
+    /// For each time bucket with events: index of the bucket, and number of events in it.
     ticks: Vec<(usize, u64)>,
 }
 

@@ -97,7 +97,8 @@ pub(super) fn read(
     let mut covered = cpus.clone();
     let mut ranks = Timeline::new(buckets, Lanes::of(&ranked, idle))?;
     let survey = &explanation.survey;
-    // Runs that were in progress at the end of the trace come last in the table, because they end there.
+    // The table is sorted by the ends of runs, which select the batches. Runs in progress at the trace's end have the
+    // largest ends, so the range has no upper limit.
     for batch in tables.batches(&table, time.range().start..i64::MAX, &COLUMNS) {
         let batch = batch?;
         let runs = CpuRunsView::new(&batch)?;

@@ -23,7 +23,7 @@ pub(super) struct Interrupts {
 /// Number of DPCs and interrupt service routines by duration. Durations do not include interruptions.
 #[derive(Debug)]
 pub(in super::super) struct InterruptSpread {
-    /// Upper bounds of all classes in nanoseconds. The last class has no bound.
+    /// Upper bounds of the classes in nanoseconds. The last class has no upper bound and no entry here.
     pub(in super::super) bounds_ns: Vec<i64>,
     /// Number of DPCs by class; empty if there are none.
     pub(in super::super) dpc: Vec<u64>,
@@ -67,8 +67,8 @@ pub(super) fn read(
         let kinds: Vec<u32> = rows.clone().map(|row| kind(view.kind.get(row))).collect();
         let took = |row| view.exclusive_ns.get(row).unwrap_or(NULL);
         let took: Vec<i64> = rows.clone().map(took).collect();
-        // The time of interruptions is cut from the start of the routine. So the sums of time are exact, but
-        // the drawn position may be wrong by the time of interruptions.
+        // The time of interruptions is cut from the start of the routine. The sums of time are exact, but the drawn
+        // position may be wrong by the time of interruptions.
         let start = |row: usize| match took[row] {
             NULL => NULL,
             ns => view.end_ns[row].saturating_sub(ns),

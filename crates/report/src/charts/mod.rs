@@ -31,8 +31,8 @@ const PROCESSES: usize = 9;
 /// Maximum number of CPUs with a separate row.
 const MOST_CPUS: usize = 256;
 
-/// Maximum share of unrecorded time that is ignored, in millionths. Such time is normal: shares are rounded
-/// down to millionths, and a CPU's first run starts a little after the trace.
+/// Maximum share of unrecorded time that is ignored, in millionths. A small share is normal: shares are rounded down to
+/// millionths, and a CPU's first run starts a little after the trace.
 const LEAST_UNTOLD: u32 = 1_000;
 
 /// Data of all charts.
@@ -121,7 +121,7 @@ pub(super) struct Cpus {
 /// Number of DPCs by time bucket and class of duration.
 #[derive(Debug, Serialize)]
 pub(super) struct HeatMap {
-    /// Upper bounds of all classes in nanoseconds. The last class has no bound.
+    /// Upper bounds of the classes in nanoseconds. The last class has no upper bound and no entry here.
     bounds_ns: Vec<i64>,
     /// Maximum duration that Microsoft's guidance allows, in nanoseconds.
     limit_ns: i64,

@@ -11,8 +11,8 @@ const HEIGHT: f64 = 200.0;
 
 /// Number of colour strengths. Cells of the same strength are drawn as one path.
 const STRENGTHS: usize = 12;
-/// Strength of a cell with one value, as a share of the maximum strength. The longest waits are often alone
-/// in their cell, and such a cell must be visible.
+/// Strength of a cell with one value, as a share of the maximum strength. The longest waits are often alone in their
+/// cells, and these cells must be visible.
 const LEAST: f64 = 0.42;
 
 pub(super) fn picture(heat: &HeatAnswer, table: &str) -> Markup {

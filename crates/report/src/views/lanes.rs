@@ -81,7 +81,8 @@ pub(super) fn picture(lanes: &LanesAnswer) -> Markup {
     figure(axes.over_time(&caption, &ticks, inside), &caption, &colours)
 }
 
-/// Adds the paths of a lane. Interrupts are in its upper fifth, threads below them.
+/// Adds the paths of a lane. Interrupts are in its upper fifth, threads below them. Unrecorded and doubtful times are
+/// grey.
 fn draw(
     lane: &CpuLane,
     (axes, top, pitch): (&Axes, f64, f64),

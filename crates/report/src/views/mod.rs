@@ -215,8 +215,7 @@ impl Graph {
         let (table, filter) = (view.table.clone(), view.filter.clone());
         let tables = explorer.tables()?;
         let of = tables.iter().find(|of| of.name == view.table);
-        // If the user chose no column, the page shows the first measure. So this report shows the same
-        // measure.
+        // If the user chose no column, the page shows the first measure, so the report shows it, too.
         let value = || {
             let mut columns = of.into_iter().flat_map(|of| &of.columns);
             let first = columns.find(|column| column.kind == ColumnKind::Measure);

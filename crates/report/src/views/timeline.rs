@@ -53,8 +53,8 @@ pub(super) fn picture(timeline: &TimelineAnswer, panel: &Panel) -> Markup {
         ruled: true,
     };
     let text = |value: f64| match timeline.spread {
-        // The value of a bucket is a sum of durations. Divided by the length of the bucket, this sum becomes
-        // an average number.
+        // The value of a bucket is a sum of durations. Divided by the length of the bucket, it is the average number of
+        // rows at a time.
         true => format!("{:.2}", value / timeline.bucket_ns.max(1) as f64),
         false => measured(Number::Real(value), &timeline.unit),
     };

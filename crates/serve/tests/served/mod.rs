@@ -68,7 +68,8 @@ impl Served {
         let traces = traces.collect();
         let folder = tempfile::tempdir().unwrap();
         let presets = folder.path().join("presets.json");
-        let server = Server::bind(0, traces, is_comparison, Some(presets), stop.clone()).unwrap();
+        let server =
+            Server::bind(0, traces, is_comparison, Some(presets), None, stop.clone()).unwrap();
         let client = Client::new(&server.address());
         Served {
             stop,

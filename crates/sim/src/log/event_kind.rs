@@ -132,9 +132,9 @@ event_kinds! {
 }
 
 impl EventKind {
-    /// Returns the layout version of the kind in a release of Windows. It is the highest version
-    /// seen in real traces of the release or, if there are none, of the nearest release. Kinds that
-    /// are not listed have version 2.
+    /// Returns the layout version of the kind in a release of Windows. It is the highest version in real traces of the
+    /// release. If there are no real traces of the release, it is the highest version in traces of the nearest release.
+    /// Kinds that are not listed have version 2.
     pub(super) fn version(self, windows: Windows) -> u8 {
         use EventKind as K;
         let by_release = |seven, ten, latest| match windows {

@@ -140,7 +140,7 @@ impl<W: Write + Seek> Log<W> {
         self.provider(&manifest::COLLECTION_BEGIN, cpu, time, by, &payload);
     }
 
-    /// Logs that a collection ends and the threads of the process go on (DotNETRuntime 2 and 3).
+    /// Logs that a collection ended, and that the threads of the process run again (DotNETRuntime 2 and 3).
     pub(crate) fn collection_ends(
         &mut self,
         cpu: u16,
@@ -185,7 +185,7 @@ impl<W: Write + Seek> Log<W> {
         self.provider(&manifest::KEY_DOWN, cpu, time, by, &payload);
     }
 
-    /// Logs the descriptions of those manifest events that occurred.
+    /// Logs the descriptions of the manifest events that are in the trace.
     pub(super) fn describe(&mut self, time: Time) {
         let timer_request = match self.computer.windows {
             Windows::Seven | Windows::Ten => &manifest::TIMER_REQUEST,

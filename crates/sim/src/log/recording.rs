@@ -45,8 +45,8 @@ impl Recording {
         self.kernel.contains(&keyword)
     }
 
-    /// Returns true if the stacks of these events are recorded. This also requires the events'
-    /// keyword.
+    /// Returns true if the stacks of these events are recorded. The recording must also contain the keyword of the
+    /// events.
     pub(crate) fn walks(&self, stack: StackWalk) -> bool {
         self.stacks.contains(&stack) && self.has(stack.needs())
     }

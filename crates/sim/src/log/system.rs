@@ -76,7 +76,7 @@ impl<W: Write + Seek> Log<W> {
         }
     }
 
-    /// Logs an event that marks the trace as simulated for readers. This event is never lost.
+    /// Logs an event that tells readers that the trace is simulated. This event is never lost.
     fn mark_as_simulated(&mut self) {
         let event = TraceLogging::new(EventKind::Simulated.name());
         let traits = provider_traits("Laglab-Simulator", None);
@@ -116,7 +116,7 @@ impl<W: Write + Seek> Log<W> {
                 .wide(&service.name)
                 .wide(&service.display_name)
                 .wide(&service.image)
-                // Names of its load-order group and its svchost group, both empty.
+                // Names of the load-order group and the svchost group of the service, both empty.
                 .wide("")
                 .wide("");
             self.system_config(hook::SERVICE, 3, time, Some(Who::NO_THREAD), &payload);
@@ -166,7 +166,7 @@ impl<W: Write + Seek> Log<W> {
             // The name comes from a registry value that still contains "Windows 10" in Windows 11.
             (Windows::Eleven23H2, false) => ("22621.ni_release.220506-1250", "Windows 10 Pro"),
             (Windows::Eleven25H2, false) => ("26100.ge_release.240331-1435", "Windows 10 Pro"),
-            // Names of the server editions whose builds are nearest.
+            // Names of the server editions with the builds nearest to the simulated builds.
             (Windows::Ten, true) => ("19041.vb_release.191206-1406", "Windows Server"),
             (Windows::Eleven23H2, true) => ("22621.ni_release.220506-1250", "Windows Server"),
             (Windows::Eleven25H2, true) => (
@@ -219,7 +219,7 @@ impl<W: Write + Seek> Log<W> {
         numa.u32(nodes.into());
         for node in 0..nodes {
             let of_node = || cpus.iter().filter(move |cpu| cpu.node == node);
-            // All processors of a node are in one group.
+            // A node is logged with one group, the lowest one.
             let group = of_node().map(|cpu| cpu.group).min().unwrap_or(0);
             let mask = of_node()
                 .filter(|cpu| cpu.group == group)

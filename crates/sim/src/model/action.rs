@@ -86,8 +86,8 @@ impl<W: Write + Seek> Model<W> {
         });
     }
 
-    /// Gives a process the focus. The quanta and boosts of its threads grow. The quanta and boosts of the
-    /// previous process's threads shrink.
+    /// Gives a process the focus. The quanta and boosts of its threads grow. The quanta and boosts of the threads of
+    /// the process that had the focus shrink.
     pub(crate) fn focus(&mut self, c: usize, process: ProcessId) {
         let old = std::mem::replace(&mut self.focus, process);
         if old == process {
@@ -163,7 +163,7 @@ impl<W: Write + Seek> Model<W> {
 
     /// Suspends the machine: no event happens until it resumes. Processors become idle, and running
     /// threads become ready.
-    fn suspend_machine(&mut self, c: usize, length: Time) {
+    pub(crate) fn suspend_machine(&mut self, c: usize, length: Time) {
         self.log_power(c, true);
         self.moment("suspend", None, None);
         for c in 0..self.cpus.len() {

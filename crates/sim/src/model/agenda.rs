@@ -17,7 +17,8 @@ pub(crate) enum Due {
     DpcTick(u16),
     /// The profiling interrupt of a processor takes a sample.
     Sample(u16),
-    /// A thread's wait reaches its time-out. The event has no effect if the wait with this number has ended.
+    /// A thread's wait reaches its time-out. The number identifies the wait; if this wait has ended, the event has no
+    /// effect.
     Timer(ThreadId, u32),
     /// The next packets of a flow arrive.
     Arrival(u16),
@@ -45,6 +46,16 @@ pub(crate) enum Due {
     Skew(u16, Time),
     /// The machine resumes from sleep.
     Resume,
+    /// The next recorded interrupt starts.
+    Recorded,
+    /// A recorded disk request is complete and causes the interrupt with this index.
+    Requested(u32),
+    /// A recorded wait of fixed length ends. The event has no effect if the wait with this number has ended.
+    After(ThreadId, u32),
+    /// The next recorded change of the machine happens.
+    Moment,
+    /// The measured time of a replay begins or ends.
+    Measure,
 }
 
 /// Future events, earliest first. Events at the same time keep their order of insertion.

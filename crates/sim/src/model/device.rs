@@ -9,7 +9,7 @@ use crate::scenario::Amount;
 use crate::scenario::Importance;
 use crate::time::Time;
 
-/// Times at which something repeats, such as the interrupts of a device.
+/// Times at which an action repeats, such as the interrupts of a device.
 #[derive(Debug)]
 pub(crate) struct Pace {
     pub(crate) from: Time,

@@ -1,6 +1,7 @@
 //! The dispatcher: selects the threads that run on each processor.
 //!
-//! Rank precedes priority. A thread that becomes ready takes an idle processor that it may use. If
+//! A thread of a scheduling group has a rank (see `group`). Ranks are compared first, and priorities only between equal
+//! ranks. A thread that becomes ready takes an idle processor that it may use. If
 //! no such processor is idle, the thread is compared only with the running thread of its ideal
 //! processor: it preempts that thread or is queued. A processor that would become idle takes a
 //! thread from any queue. (Source: Windows Internals, 7th edition, part 1, chapter 4;
@@ -57,6 +58,7 @@ impl<W: Write + Seek> Model<W> {
         self.log_ready(t, boost, paged_out, by);
         let thread = &mut self.threads[t];
         thread.ready_since = self.now;
+        self.recorded_ready(t);
         if self.threads[t].watched {
             self.truth_ready(t);
         }
@@ -146,9 +148,9 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Returns an idle processor for the thread. The order of preference is: the thread's ideal processor,
-    /// the processor on which it ran last, the current processor (`here`), the processor that is nearest to
-    /// the ideal processor.
+    /// Returns an idle processor for the thread. The order of preference is: the thread's ideal processor, the
+    /// processor on which it ran last, the current processor (`here`), a processor on the node of the ideal processor
+    /// (first those whose whole core is idle), any other processor.
     fn idle_processor(&self, t: ThreadId, here: usize) -> Option<usize> {
         let thread = &self.threads[t];
         let idle = self.idle.and(&thread.affinity);
@@ -335,6 +337,7 @@ impl<W: Write + Seek> Model<W> {
             thread.switches += 1;
         }
         self.log_switch(c, new, old, reason);
+        self.recorded_ran(new);
         if new != IDLE && self.threads[new].watched {
             self.truth_ran(new);
         }
@@ -366,7 +369,7 @@ impl<W: Write + Seek> Model<W> {
         self.place(old, first, c);
     }
 
-    /// Replaces the processor's thread and its standby thread by the idle thread, and queues both.
+    /// Replaces the processor's thread and its standby thread by the idle thread, and puts both threads into queues.
     pub(crate) fn go_idle(&mut self, c: usize) {
         let standby = self.cpus[c].standby.take();
         let old = self.cpus[c].thread;
@@ -380,7 +383,8 @@ impl<W: Write + Seek> Model<W> {
             self.threads[old].state = State::Ready;
             self.switch(c, Some(IDLE), WaitReason::WrPreempted);
         }
-        // A processor that has a standby thread is not marked as idle even if it runs the idle thread.
+        // If the processor ran the idle thread and had a standby thread, `stand_by` has removed the processor from
+        // the idle processors.
         self.idle.insert(c);
         for t in [Some(old).filter(|t| *t != IDLE), standby]
             .into_iter()
@@ -399,8 +403,8 @@ impl<W: Write + Seek> Model<W> {
         self.switch_out_ready(c, next, WaitReason::WrPreempted, true);
     }
 
-    /// Ends the running thread's quantum. The thread loses one level of its boost and yields to a
-    /// ready thread of equal priority.
+    /// Ends the running thread's quantum. The thread gets a new quantum and loses one level of its boost. It then
+    /// yields to the best ready thread of the processor's queues, if the key of that thread is not greater.
     pub(crate) fn end_quantum(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         self.threads[t].quantum = self.full_quantum(t);
@@ -425,8 +429,9 @@ impl<W: Write + Seek> Model<W> {
         }
     }
 
-    /// Ends the thread's short time slice. Only current builds of Windows have this time slice. The thread
-    /// yields to a ready thread of equal priority and keeps the rest of its quantum.
+    /// Ends the thread's short time slice. Only current builds of Windows have this time slice. The thread keeps the
+    /// rest of its quantum. It yields to the best ready thread of the processor's queues, if the key of that thread is
+    /// not greater. Otherwise, a new time slice starts.
     pub(crate) fn end_slice(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         match self.take_at_least(c, self.key(t)) {
@@ -457,9 +462,9 @@ impl<W: Write + Seek> Model<W> {
         group.update() || group.is_capped()
     }
 
-    /// Schedules again the processors that run threads of a group. A thread of the group stopped, so the
-    /// remaining time of the group lasts longer, and the processor of this thread no longer checks the
-    /// remaining time.
+    /// Computes again when the processors that run threads of a group need attention. This function is called after a
+    /// thread of the group stopped. Fewer threads now use the remaining time of the group, so this time lasts longer.
+    /// The processor of the stopped thread no longer checks the remaining time, so the other processors must check it.
     fn look_after(&mut self, group: GroupId) {
         let users: Vec<usize> = self.users_of(group).collect();
         for c in users {

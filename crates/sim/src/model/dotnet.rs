@@ -1,4 +1,4 @@
-//! Events of the .NET runtime: the programs of a scenario say when they happen.
+//! Events of the .NET runtime. Steps of the scenario's programs cause these events.
 
 use std::io::{Seek, Write};
 
@@ -14,7 +14,8 @@ pub(crate) struct Runtime {
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// Starts a garbage collection of this generation in the running thread's process, or ends it.
+    /// Starts a garbage collection of the given generation in the process of the running thread. If `generation` is
+    /// `None`, ends the last garbage collection.
     pub(super) fn collection(&mut self, c: usize, generation: Option<u8>) {
         let t = self.cpus[c].thread;
         let by = self.who(t);

@@ -15,9 +15,10 @@ pub(crate) struct Group {
     /// Number that is added to the rank while the group's process is in the background.
     pub(crate) bias: u8,
     pub(crate) background: bool,
-    /// Processor time that the group used in this generation.
+    /// Processor time that the group used in this generation. At the start of a generation, the used times of all
+    /// groups become 0.
     pub(crate) used: Time,
-    /// Share of the group in the processor time of a generation.
+    /// Processor time that the group may use in a generation before its rank rises.
     pub(crate) budget: Time,
     /// Processor time beyond `budget` that raises the rank by one.
     pub(crate) step: Time,

@@ -18,13 +18,15 @@ use crate::time::{NEVER, Time, TimeBase};
 const DPC_LEVEL: u8 = 2;
 /// Interrupt request level of the clock.
 const CLOCK_LEVEL: u8 = 13;
+/// Highest interrupt request level.
+const HIGHEST_LEVEL: u8 = 15;
 
 /// Maximum number of parts of a DPC's work. A part is, for example, the work of one driver that
 /// processes a packet.
 pub(crate) const MAX_PARTS: usize = 12;
 
-/// Maximum number of interrupts or DPCs that wait on a processor. If more of them wait, they arrive faster
-/// than the processor can serve them.
+/// Maximum number of interrupts or DPCs that wait on a processor. If more wait, the model stops, because they arrive
+/// faster than the processor can serve them.
 pub(crate) const MOST_WAITING: usize = 1 << 16;
 
 /// Kind of a service routine or DPC.
@@ -48,7 +50,10 @@ impl Kind {
 
     fn level(self) -> u8 {
         match self {
-            Kind::LineIsr(vector) | Kind::MessageIsr(vector, _) => (vector >> 4) as u8,
+            // The level of any vector is above that of DPCs, even if a workload has a vector that Windows never uses.
+            Kind::LineIsr(vector) | Kind::MessageIsr(vector, _) => {
+                ((vector >> 4) as u8).clamp(DPC_LEVEL + 1, HIGHEST_LEVEL)
+            }
             Kind::Dpc | Kind::TimerDpc | Kind::ThreadedDpc => DPC_LEVEL,
             Kind::Clock => CLOCK_LEVEL,
         }
@@ -58,7 +63,7 @@ impl Kind {
 /// Action to perform when a routine completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Then {
-    /// Ends a thread's wait. The action has no effect if the wait with this number has ended.
+    /// Ends a thread's wait. The number identifies the wait; if this wait has ended, the action has no effect.
     Timer(ThreadId, u32),
     /// Performs an action of the scenario.
     Action(usize),
@@ -74,6 +79,8 @@ pub(crate) enum Then {
     DeviceDone(usize),
     /// Completes the DPC of a disk.
     DiskDone(usize, Transfer),
+    /// Ends a part of a recorded interrupt: the index of the interrupt, and of the part.
+    Recorded(u32, u32),
 }
 
 /// An execution of a service routine or DPC, queued or running.
@@ -137,7 +144,7 @@ impl Work {
 
     /// Returns the index of the part that is being executed.
     pub(crate) fn part(&self) -> usize {
-        // After the end of the work, the last part is still returned as the current part.
+        // After the end of the work, the last part counts as the current part.
         let done = self.total - self.left.max(1);
         let part = self.parts.iter().position(|end| done < *end);
         part.unwrap_or(0)
@@ -256,6 +263,7 @@ impl<W: Write + Seek> Model<W> {
             }
             Then::DiskDpc(disk, transfer) => self.queue_disk_dpc(c, disk, transfer),
             Then::DiskDone(disk, transfer) => self.disk_done(c, disk, transfer, by),
+            Then::Recorded(interrupt, part) => self.recorded_part_ends(interrupt, part, by),
         }
     }
 

@@ -21,9 +21,10 @@ mod processor;
 mod program;
 mod ready_queue;
 mod record;
+mod replay;
 mod thread;
 
-pub(crate) use build::{build, check};
+pub(crate) use build::{build, build_replay, check};
 
 use std::io::{Seek, Write};
 
@@ -31,6 +32,7 @@ use etl::write::WriteError;
 
 use crate::clock::ClockInterrupt;
 use crate::log::{Log, Modules, StackId, User};
+use crate::replay::WorkloadError;
 use crate::scenario::Amount;
 use crate::scenario::Scheduler;
 use crate::time::{Time, TimeBase};
@@ -177,6 +179,7 @@ pub(crate) struct Model<W> {
     file_keys: Vec<u64>,
     labels: Labels,
     actions: Vec<Action>,
+    recorded: replay::Recorded,
     focus: ProcessId,
     sampling: Option<Time>,
     suspended_until: Option<Time>,
@@ -227,9 +230,12 @@ pub enum RunError {
     /// The caller cancelled the simulation.
     #[error("the simulation was cancelled")]
     Stopped,
-    /// The scenario cannot continue.
-    #[error("the scenario cannot continue: {0}")]
+    /// The scenario or the replay cannot continue.
+    #[error("the simulation cannot continue: {0}")]
     Stuck(String),
+    /// The workload of a replay is wrong.
+    #[error("cannot replay the workload: {0}")]
+    Workload(#[from] WorkloadError),
 }
 
 impl<W: Write + Seek> Model<W> {
@@ -239,6 +245,11 @@ impl<W: Write + Seek> Model<W> {
         go_on: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Outcome<W>, RunError> {
         self.start();
+        self.run_to_end(go_on)?;
+        self.record_end()
+    }
+
+    fn run_to_end(&mut self, go_on: &mut dyn FnMut(f64) -> bool) -> Result<(), RunError> {
         for c in 0..self.cpus.len() {
             // No thread runs yet, so all processors go to sleep.
             self.settle(c);
@@ -265,6 +276,7 @@ impl<W: Write + Seek> Model<W> {
                 if !go_on(self.done()) {
                     return Err(RunError::Stopped);
                 }
+                self.spend(STEP as usize);
                 if self.agenda.len() > MOST_DUE {
                     self.stop_with(format!(
                         "more than {MOST_DUE} events are pending at {} s; let time-outs, answers or \
@@ -281,7 +293,15 @@ impl<W: Write + Seek> Model<W> {
                 break;
             }
         }
-        self.finish()
+        if let Some(why) = self.failure.take() {
+            return Err(RunError::Stuck(why));
+        }
+        self.account(self.end);
+        self.now = self.end;
+        for c in 0..self.cpus.len() {
+            self.advance(c);
+        }
+        Ok(())
     }
 
     /// Returns the share of the run that is complete: the larger of the shares of time and of
@@ -346,22 +366,15 @@ impl<W: Write + Seek> Model<W> {
             Due::Ranks => self.compare_all(),
             Due::Skew(cpu, ahead) => self.log.skew(cpu, ahead),
             Due::Resume => self.resume(),
+            Due::Recorded => self.recorded_interrupt(),
+            Due::Requested(interrupt) => self.recorded_parts(interrupt),
+            Due::After(t, wait) => self.recorded_after(t, wait),
+            Due::Moment => self.recorded_moment(),
+            Due::Measure => self.measure(),
         }
     }
 
     pub(crate) fn stop_with(&mut self, why: String) {
         self.failure.get_or_insert(why);
-    }
-
-    fn finish(mut self) -> Result<Outcome<W>, RunError> {
-        if let Some(why) = self.failure {
-            return Err(RunError::Stuck(why));
-        }
-        self.account(self.end);
-        self.now = self.end;
-        for c in 0..self.cpus.len() {
-            self.advance(c);
-        }
-        self.record_end()
     }
 }

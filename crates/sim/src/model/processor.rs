@@ -86,7 +86,7 @@ impl Processor {
 }
 
 impl<W: Write + Seek> Model<W> {
-    /// Charges time to the processor's current work: the time since this function was last called.
+    /// Charges the time since the last call for this processor to the processor's current work.
     pub(crate) fn advance(&mut self, c: usize) {
         let cpu = &mut self.cpus[c];
         let elapsed = self.now - cpu.since;
@@ -222,9 +222,9 @@ impl<W: Write + Seek> Model<W> {
                 next = next.min(stop);
             }
             if let Some(group) = self.processes[thread.process].group {
-                // All processors that run threads of the group use the remaining time of the group together.
-                // When a processor is scheduled, it counts the processors that run such threads. The
-                // processor that is scheduled last counts all of them, so it computes the exact time.
+                // All processors that run threads of the group share the remaining time of the group. Each processor
+                // divides this time by the number of processors that run threads of the group at the moment. The
+                // processor that is scheduled last counts all of them, so its time is exact.
                 let users = self.users_of(group).count().max(1) as Time;
                 next = next.min(now + self.groups[group].room().div_ceil(users));
             }
@@ -273,7 +273,8 @@ impl<W: Write + Seek> Model<W> {
             .push(self.now + self.ipi_delay, Due::Poke(c as u16));
     }
 
-    /// Yields the processor to a thread of the same priority.
+    /// Yields the processor to the best ready thread of its queues, if the key of that thread is not greater than the
+    /// key of the running thread.
     pub(crate) fn yield_processor(&mut self, c: usize) {
         let t = self.cpus[c].thread;
         if let Some(next) = self.take_at_least(c, self.key(t)) {

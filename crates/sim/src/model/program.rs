@@ -10,8 +10,8 @@ use crate::log::DiskAction;
 use crate::scenario::{Amount, WaitReason};
 use crate::time::Time;
 
-/// Maximum number of consecutive steps that need no processor time and no wait. A program with more such
-/// steps is stopped, because it would never let time pass.
+/// Maximum number of consecutive steps that need no processor time and no wait. The model stops a program that exceeds
+/// this number, because the program would never let time pass.
 const MOST_FREE_STEPS: u32 = 10_000;
 
 /// A step of a program, with names replaced by indices.
@@ -66,9 +66,10 @@ pub(crate) enum Op {
     Freeze(usize),
     Thaw(usize),
     Priority(u8),
-    /// Start of a garbage collection of this generation, or its end.
+    /// Start of a garbage collection of this generation. `None` is the end of the last garbage collection.
     Collection(Option<u8>),
-    /// Change of the number of threads in the pool of .NET, because it starves or for another reason.
+    /// Change of the number of threads in the .NET thread pool. `starved` is true if the reason for the change is a
+    /// starving pool.
     PoolThreads {
         threads: u32,
         starved: bool,
@@ -87,6 +88,8 @@ pub(crate) enum Op {
     Exit,
     /// Execution of the DPCs that are queued for this processor's DPC thread.
     ThreadedDpc(usize),
+    /// Execution of the thread's recorded steps.
+    Recorded,
 }
 
 /// A step and the stack with which it runs.
@@ -257,6 +260,7 @@ impl<W: Write + Seek> Model<W> {
                 false
             }
             Op::ThreadedDpc(cpu) => self.threaded_dpc(*cpu),
+            Op::Recorded => self.recorded_steps(c),
         }
     }
 
@@ -284,7 +288,7 @@ impl<W: Write + Seek> Model<W> {
     }
 
     /// Sets the base priority of the processor's thread. Returns true if the thread still runs.
-    fn set_base_priority(&mut self, c: usize, priority: u8) -> bool {
+    pub(crate) fn set_base_priority(&mut self, c: usize, priority: u8) -> bool {
         let t = self.cpus[c].thread;
         let thread = &mut self.threads[t];
         thread.base = priority;
@@ -295,8 +299,8 @@ impl<W: Write + Seek> Model<W> {
         self.cpus[c].thread == t
     }
 
-    /// Starts a loop that repeats `times` times, or without limit if `times` is `None`. The loop ends at the
-    /// time `stop` at the latest. If there is nothing to repeat, continues at the step `end`.
+    /// Starts a loop that repeats `times` times, or without limit if `times` is `None`. The loop ends at the time
+    /// `stop` at the latest. If `times` is 0 or `stop` has passed, continues at the step `end`.
     fn begin_loop(
         &mut self,
         t: super::ThreadId,
@@ -358,7 +362,7 @@ impl<W: Write + Seek> Model<W> {
     }
 
     /// Schedules the clock interrupt that ends a wait of `delay` ticks.
-    fn set_timer(&mut self, t: super::ThreadId, delay: Time) {
+    pub(crate) fn set_timer(&mut self, t: super::ThreadId, delay: Time) {
         let process = self.processes[self.threads[t].process].id;
         let expiry = self.clock.expiry(self.now, delay, process);
         self.agenda
@@ -390,8 +394,8 @@ impl<W: Write + Seek> Model<W> {
         self.ready(t, boost, by);
     }
 
-    /// Makes the processor's thread wait and runs another one. Returns false, because the thread
-    /// cannot execute its next step now.
+    /// Makes the processor's thread wait and runs another thread. Returns false, because the first thread cannot
+    /// execute its next step now.
     pub(crate) fn block(&mut self, c: usize, reason: WaitReason) -> bool {
         let t = self.cpus[c].thread;
         let thread = &mut self.threads[t];

@@ -29,8 +29,7 @@ const SNAP: usize = 128;
 const OUR_MAC: [u8; 6] = [0x02, 0x1A, 0x61, 0x00, 0x00, 0x01];
 const ROUTER_MAC: [u8; 6] = [0x02, 0x1A, 0x61, 0x00, 0x00, 0xFE];
 
-/// Power states coded as `SYSTEM_POWER_STATE`: S0 (working) and S3 (sleeping).
-const WORKING: u32 = 1;
+/// Power state S3 (sleeping), coded as `SYSTEM_POWER_STATE`.
 const SLEEPING: u32 = 4;
 
 impl<W: Write + Seek> Model<W> {
@@ -499,7 +498,7 @@ impl<W: Write + Seek> Model<W> {
         let by = self.who(self.cpus[c].thread);
         match sleeps {
             true => self.log.sleep(c as u16, self.now, by, SLEEPING),
-            false => self.log.resume(c as u16, self.now, by, WORKING),
+            false => self.log.resume(c as u16, self.now, by, SLEEPING),
         }
     }
 
@@ -551,9 +550,8 @@ impl<W: Write + Seek> Model<W> {
         self.truth.watched.entry(t).or_default().add(wait);
     }
 
-    /// Adds the time since the last call, up to `time`, to sums by cause. For each watched ready thread and
-    /// each processor of its affinity, the time belongs to the cause that keeps the thread from running on
-    /// this processor.
+    /// Attributes the time since the last call, up to `time`, to causes. For each watched ready thread and each
+    /// processor of its affinity, the time belongs to the cause that keeps the thread from running on this processor.
     pub(crate) fn account(&mut self, time: Time) {
         let from = std::mem::replace(&mut self.accounted, time);
         if self.truth.waiting.is_empty() {

@@ -40,7 +40,7 @@ pub(crate) enum State {
     Standby = 3,
     Terminated = 4,
     Waiting = 5,
-    /// The thread is ready, but its kernel stack is not in memory.
+    /// The thread's wait has ended, but its kernel stack is not in memory.
     Transition = 6,
 }
 

@@ -19,8 +19,7 @@ pub enum ScenarioError {
         /// Description of the error.
         message: String,
     },
-    /// Error in the scenario after the overrides were applied. The scenario without overrides has no such
-    /// error.
+    /// Error that the scenario has only after the overrides are applied.
     #[error("{file}, after applying the overrides: {message}")]
     Over {
         /// File name.

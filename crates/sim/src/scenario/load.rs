@@ -41,7 +41,7 @@ impl Override {
         })?;
         let (path, value) = (path.trim(), value.trim());
         let no_path = |message: &str| wrong(format!("`{path}` is not a path: {message}"));
-        // The path is parsed separately. So neither the path nor the value can contain further TOML.
+        // The path is parsed separately, so that the path cannot contain further TOML.
         let keys: Table = toml::from_str(&format!("{path}=0")).map_err(|e| no_path(e.message()))?;
         if path.contains(['\n', '\r']) || !leads_to_one(&keys) {
             return Err(no_path("expected keys separated by dots"));
@@ -184,8 +184,8 @@ fn fault_of(error: &toml::de::Error) -> Fault {
     Fault::new(error.span().unwrap_or(0..0), error.message())
 }
 
-/// Returns an error that quotes the line of `text` with the fault. The line is quoted because the user has
-/// not seen the merged text.
+/// Returns an error about the merged text. The error quotes the line of `text` with the fault, because the user has not
+/// seen the merged text.
 fn over(file: &str, text: &str, fault: &Fault) -> ScenarioError {
     let line = || {
         let start = text.get(..fault.span(text).start)?;

@@ -87,7 +87,7 @@ pub(crate) struct Scheduler {
     /// Minimum time for which a thread must be ready before it is boosted to priority 15. A scan boosts such
     /// threads every second.
     pub(crate) starvation_wait: Nanoseconds,
-    /// Quantum of a thread that the scan boosted, in clock ticks.
+    /// Quantum of a thread that the scan for starving threads boosted, in clock ticks.
     pub(crate) starvation_ticks: u32,
     /// True if the scan for starving threads includes threads of scheduling groups (a guess).
     pub(crate) starvation_scans_groups: bool,

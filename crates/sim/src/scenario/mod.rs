@@ -14,12 +14,13 @@ pub(crate) use error::Fault;
 pub use error::ScenarioError;
 pub(crate) use limits::MAX_CPUS;
 pub use load::{Override, Scenario};
+pub use world::PriorityClass;
 
 pub(crate) use machine::{Machine, Scheduler};
 pub(crate) use program::{Frames, Step, Verb, WaitReason};
 pub(crate) use world::{
-    Account, Action, Device, Disk, Flow, Group, Importance, Nic, PriorityClass, Process, Routine,
-    ThreadSpec, Trouble, What, Window,
+    Account, Action, Device, Disk, Flow, Group, Importance, Nic, Process, Routine, ThreadSpec,
+    Trouble, What, Window,
 };
 
 use serde::Deserialize;

@@ -86,17 +86,17 @@ pub(crate) enum Verb {
     Thaw(Name),
     /// Sets the base priority of the thread.
     Priority(u8),
-    /// Starts a garbage collection of this generation in its .NET program, or ends it (`None`).
+    /// Starts a garbage collection of this generation in the thread's process. `None` ends the garbage collection.
     Collection(Option<u8>),
-    /// Sets the number of threads in the pool of its .NET program, because the pool starves or for another
-    /// reason.
+    /// Sets the number of threads in the .NET thread pool of the thread's process. `starved` is true if the reason for
+    /// the change is a starving pool.
     PoolThreads { threads: u32, starved: bool },
     /// Writes a mark into the trace.
     Mark(String),
     /// Yields to a ready thread of the same priority.
     Yield,
-    /// Repeats steps a number of times or forever. If `stop` is given, the loop ends at that
-    /// moment, even in the middle of its steps.
+    /// Repeats steps a number of times, or forever. At the moment `stop`, if it is given, the loop ends, even in the
+    /// middle of its steps.
     Repeat {
         times: Option<u32>,
         stop: Option<Nanoseconds>,

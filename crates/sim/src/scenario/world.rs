@@ -93,19 +93,54 @@ pub(crate) enum Account {
 /// normal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum PriorityClass {
+pub enum PriorityClass {
+    /// `IDLE_PRIORITY_CLASS`.
     Idle,
+    /// `BELOW_NORMAL_PRIORITY_CLASS`.
     BelowNormal,
+    /// `NORMAL_PRIORITY_CLASS`.
     #[default]
     Normal,
+    /// `ABOVE_NORMAL_PRIORITY_CLASS`.
     AboveNormal,
+    /// `HIGH_PRIORITY_CLASS`.
     High,
+    /// `REALTIME_PRIORITY_CLASS`.
     Realtime,
 }
 
 impl PriorityClass {
+    /// All classes, from the lowest to the highest.
+    pub const ALL: [PriorityClass; 6] = [
+        PriorityClass::Idle,
+        PriorityClass::BelowNormal,
+        PriorityClass::Normal,
+        PriorityClass::AboveNormal,
+        PriorityClass::High,
+        PriorityClass::Realtime,
+    ];
+
+    /// Returns the base priority that a thread with this base priority in this class has in another class. The relative
+    /// priorities "idle" and "time critical" have fixed priorities: 1 and 15, or 16 and 31 in the real-time class. Source:
+    /// the page "Scheduling Priorities" of the Win32 documentation.
+    pub fn rebased(self, base: u8, to: PriorityClass) -> u8 {
+        let limits = |class: PriorityClass| match class {
+            PriorityClass::Realtime => (16, 31),
+            _ => (1, 15),
+        };
+        let ((lowest, highest), (low, high)) = (limits(self), limits(to));
+        // In the class "high", 15 is also the priority of the relative priority "highest".
+        let is_critical = base == highest && self != PriorityClass::High;
+        match base {
+            _ if base == lowest => low,
+            _ if is_critical => high,
+            _ => (i16::from(to.base()) + i16::from(base) - i16::from(self.base()))
+                .clamp(i16::from(low), i16::from(high)) as u8,
+        }
+    }
+
     /// Returns the base priority of threads whose relative priority is normal.
-    pub(crate) fn base(self) -> u8 {
+    pub fn base(self) -> u8 {
         match self {
             PriorityClass::Idle => 4,
             PriorityClass::BelowNormal => 6,
@@ -199,7 +234,7 @@ pub(crate) struct Disk {
     /// Number of transfers that the disk serves in parallel.
     #[serde(default = "one")]
     pub(crate) queue_depth: u32,
-    /// Time of a transfer, without the time that moving the bytes takes.
+    /// Time that the disk needs for a transfer, in addition to the time for moving the bytes.
     pub(crate) service: Amount,
     /// Throughput of all transfers together, in bytes per second.
     #[serde(default = "hundred_mib")]

@@ -13,7 +13,7 @@ pub(crate) use file::{Names, ThreadSums};
 use crate::scenario::WaitReason;
 use crate::time::Time;
 
-/// Maximum number of waits that the truth lists for a watched thread: the longest ones.
+/// Maximum number of waits that the truth lists for a watched thread. The longest waits are listed.
 const MOST_WAITS: usize = 20;
 
 /// Maximum number of durations of a measured step that are kept for the median.
@@ -83,7 +83,7 @@ pub(crate) struct WindowSums {
     pub(crate) from: Time,
     pub(crate) to: Time,
     pub(crate) routines: BTreeMap<RoutineKey, RoutineSums>,
-    /// Processor time of each part of the routines, by kind and body.
+    /// Processor time of each part of a routine. The key is the kind of the routine and the number of its body.
     pub(crate) parts: BTreeMap<(&'static str, usize), Vec<Time>>,
     /// Processor time of each process.
     pub(crate) processes: Vec<Time>,

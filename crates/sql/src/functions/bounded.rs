@@ -1,4 +1,4 @@
-//! Limits for functions of DataFusion whose result can be much larger than their arguments, or which panic.
+//! Wrappers around functions of DataFusion that can panic, or that can return much more than their arguments.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl ScalarUDFImpl for Bounded {
 
     fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if arguments.number_rows == 0 {
-            // If a batch has no rows, `to_char` panics.
+            // For a batch without rows, `to_char` panics, so it is not called.
             let empty = new_empty_array(arguments.return_field.data_type());
             return Ok(ColumnarValue::Array(empty));
         }

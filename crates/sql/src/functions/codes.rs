@@ -44,7 +44,7 @@ pub(super) fn body(name: &str) -> Option<Body> {
             let text = numbers.map(|number| number.map(|number| format!("{number:#x}")));
             Ok(Arc::new(text.collect::<StringViewArray>()))
         }),
-        "wait_reason" => Box::new(|arguments| Ok(named(arguments, kernel::wait_reason))),
+        "wait_reason" => Box::new(|arguments| Ok(named(arguments, tables::wait_reason))),
         "thread_state" => Box::new(|arguments| Ok(named(arguments, kernel::thread_state))),
         _ => return None,
     })

@@ -3,6 +3,7 @@
 pub(crate) mod bounded;
 mod codes;
 mod names;
+pub(crate) mod of_tables;
 mod time;
 
 use std::fmt;

@@ -3,8 +3,7 @@
 use arrow_schema::DataType;
 use testdata::Rng;
 
-/// Kind of a value. Most generated expressions have the kind that their context needs. So most statements are
-/// valid.
+/// Kind of a value. Most generated expressions have the kind that their context needs, so most statements are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Integer,
@@ -144,8 +143,8 @@ const GROWING: &[&str] = &[
     "abs({})",
 ];
 
-// Patterns of expressions, one list for each kind. A letter in braces stands for a part of the expression: an
-// `i`nteger, `f`loat, `t`ext, `b`oolean, mo`m`ent or `l`ist, or a sub`q`uery.
+// Patterns of expressions, one list for each kind. A letter in braces is the place of a part: an `i`nteger, `f`loat,
+// `t`ext, `b`oolean, mo`m`ent or `l`ist, or a sub`q`uery.
 const INTEGER_PATTERNS: &[&str] = &[
     "({i} + {i})",
     "({i} - {i})",

@@ -60,7 +60,7 @@ table = {
 
 for count, shift, steps in [(6, 1, 0), (9, 0, 0), (12, 0.5, 0), (20, 0.3, 0), (25, 0.2, 0), (7, 0.5, 2), (10, 0, 1), (11, 1, 3)]:
     values = random.values(count, shift, steps)
-    # With ties, the law of all sign flips; a difference of 0 keeps its rank, but has no sign (Pratt).
+    # With ties, the distribution over all sign flips is used. A difference of 0 has a rank, but no sign (Pratt).
     method = stats.PermutationMethod(n_resamples=math.inf) if steps else "exact"
     p = stats.wilcoxon(values, zero_method="pratt", method=method).pvalue
     table["signed_ranks"].append({"values": values, "p": p})
@@ -70,7 +70,8 @@ for n, m, shift, steps in [(4, 4, 2, 0), (5, 9, 0, 0), (8, 8, 1, 0), (12, 7, 0.5
     found = stats.mannwhitneyu(after, before, method="exact")
     p = found.pvalue
     if steps:
-        # With ties, the law of all ways to choose the runs after the change: at least as far from the mean.
+        # With ties, the distribution over all ways to choose the runs after the change is used. p is the share of ways
+        # whose statistic is at least as far from the mean.
         def far(x, y):
             return abs(stats.mannwhitneyu(x, y, method="asymptotic").statistic - n * m / 2)
 
@@ -92,12 +93,12 @@ for count in (1, 2, 5, 11, 40):
     table["corrections"].append({"p": p, "holm": holm, "benjamini_hochberg": bh})
 
 for count, share in ((10, 0.5), (57, 0.25), (100, 0.9), (368, 0.99), (1000, 0.99), (5000, 0.999)):
-    # The values are their ranks, so the bounds of the quantile are the ranks of the bounds.
+    # The values are equal to their ranks, so the bounds of the quantile are the ranks of the bounds.
     found = stats.quantile_test(range(1, count + 1), q=share * count, p=share).confidence_interval(0.95)
     table["quantile_ranks"].append({"count": count, "share": share, "low": int(found.low), "high": int(found.high)})
 
 for before, after in ((3, 18), (1, 1), (0, 9), (40, 25), (7, 0), (300, 280)):
-    # Given the sum of two counts in equal times, the second has a binomial law.
+    # For a fixed sum of two counts in equal times, the second count has a binomial distribution.
     test = stats.binomtest(after, before + after, 0.5)
     bounds = test.proportion_ci(0.95, method="exact")
     table["shares"].append(

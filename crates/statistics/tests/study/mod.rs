@@ -89,10 +89,10 @@ const SAMPLES: usize = 200;
 const SIGMA: f64 = 0.5;
 
 /// Random numbers.
-struct Random(Rng);
+pub(crate) struct Random(Rng);
 
 impl Random {
-    fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(Rng(seed))
     }
 
@@ -102,7 +102,7 @@ impl Random {
     }
 
     /// Returns a random number with the standard normal distribution (Box and Muller).
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
@@ -206,9 +206,9 @@ pub(crate) fn errors(machine: &Machine, rounds: u32, seed: u64) -> Errors {
     }
 }
 
-/// Returns two percentages for comparisons of equal variants: those in which a look shows a difference, and
-/// those whose last interval does not contain the true value. One difference in ten has a standard deviation
-/// that is eight times as large.
+/// Returns two percentages for comparisons of equal variants: the comparisons in which a look shows a difference, and
+/// the comparisons whose last interval does not contain the true value. One difference in ten has a standard deviation
+/// that is eight times as large as usual.
 pub(crate) fn errors_of_looks(spending: Spending, rounds: u32, seed: u64) -> [f64; 2] {
     let looks = Looks {
         draws: 2_000,
@@ -274,7 +274,7 @@ pub(crate) fn power(rounds: u32, seed: u64) -> f64 {
     100.0 * found.count() as f64 / f64::from(rounds)
 }
 
-/// Accuracy of forecasts of the half width of a confidence interval, in percent of the plans.
+/// Accuracy of forecasts of the half width of a confidence interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Forecasts {
     /// Percentage of actual half widths that are within 30 % of the forecast.

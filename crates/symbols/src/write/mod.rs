@@ -32,7 +32,7 @@ const PUBLICS: u16 = 7;
 const GLOBALS: u16 = 8;
 /// Number of the stream with the symbols of the compilation unit (compiland).
 const COMPILAND: u16 = 9;
-/// Stream number that means that there is no such stream.
+/// Number that stands for a missing stream.
 const NO_STREAM: u16 = 0xFFFF;
 
 /// Number of the code section, the only section. Section numbers start at 1.
@@ -241,8 +241,8 @@ fn public(stream: &mut Payload, function: &Function) {
     push(stream, S_PUB32, &record);
 }
 
-/// Appends two records: an S_GPROC32 record, which maps a name to a range of addresses, and the S_END record
-/// that closes it.
+/// Appends two records: an S_GPROC32 record, which maps a name to a range of addresses, and the S_END record that ends
+/// the procedure.
 fn procedure(stream: &mut Payload, function: &Function) {
     const S_GPROC32: u16 = 0x1110;
     const S_END: u16 = 0x0006;

@@ -1,4 +1,4 @@
-//! Compiles drivers and PDBs for the target of Microsoft's tools. It uses the Rust compiler and linker. No
+//! Compiles drivers with their PDBs for the target of Microsoft's tools, with the Rust compiler and linker. No
 //! Windows SDK is needed, because a driver needs no library.
 
 use std::path::{Path, PathBuf};

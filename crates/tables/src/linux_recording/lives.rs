@@ -1,19 +1,30 @@
 //! Processes and threads of a recording of Linux.
 
-use linux::{Event, EventKind, Meaning};
+use linux::{Event, EventKind, Meaning, Recorder, Tracepoint};
 use rustc_hash::FxHashMap;
 
+use super::ProcFacts;
 use crate::{Processes, Threads};
 
-/// Facts about threads and processes, in the order in which they were found.
+/// Facts about processes and threads, collected from the events of a recording or of a part of it.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     facts: Vec<(i64, Fact)>,
-    /// Threads that ran or became ready: when first, and their process or name if an event has it.
+    /// First sign of each thread in tracepoint events, by thread id.
     seen: FxHashMap<u32, Seen>,
+    /// True if the recording does not have the ids of processes. trace-cmd does not record these ids.
+    lacks_processes: bool,
+    /// Names of threads at the end of a recording without process ids, by thread id.
+    names: FxHashMap<u32, String>,
 }
 
-/// First sign of a thread.
+/// Flag of the system call `clone`: the new thread belongs to the process of its creator.
+const CLONE_THREAD: u64 = 0x1_0000;
+/// Maximum length in bytes of a thread's name.
+const LONGEST_NAME: usize = 15;
+
+/// First sign of a thread: the time of the first event that shows the thread. Also has the process and the name of the
+/// thread, if an event contains them.
 #[derive(Clone, Debug)]
 struct Seen {
     time_ns: i64,
@@ -23,27 +34,45 @@ struct Seen {
 
 #[derive(Debug)]
 enum Fact {
-    /// A thread has a name, or gets a new one. With `is_exec`, its process started a new program.
+    /// A thread has this name from now on. If `is_exec` is true, its process started a new program.
     Name {
         thread_id: u32,
         process_id: Option<u32>,
         name: String,
         is_exec: bool,
     },
-    /// A thread exists, or started if the time is known.
+    /// A thread exists. If `is_new` is true, the thread started at the time of this fact. Otherwise, the thread already
+    /// existed when the recording began.
     Started {
         thread_id: u32,
         process_id: u32,
         creator: (u32, u32),
         is_new: bool,
     },
+    /// A thread created a thread. The ids of their processes are not recorded.
+    Created {
+        thread_id: u32,
+        creator_id: u32,
+        is_of_same_process: bool,
+    },
     /// A thread ended.
     Ended { thread_id: u32 },
 }
 
 impl Lives {
+    pub(super) fn new(recorder: Recorder) -> Lives {
+        Lives {
+            lacks_processes: recorder == Recorder::TraceCmd,
+            ..Lives::default()
+        }
+    }
+
     pub(super) fn add(&mut self, time_ns: i64, event: &Event<'_>) {
         match &event.kind {
+            EventKind::Name { name, .. } if self.lacks_processes => {
+                self.names
+                    .extend(event.thread_id.map(|id| (id, name.clone())));
+            }
             EventKind::Name { name, is_exec } => {
                 if let Some(thread_id) = event.thread_id {
                     let fact = Fact::Name {
@@ -78,10 +107,39 @@ impl Lives {
                 if let Some(thread_id) = event.thread_id {
                     self.see(time_ns, thread_id, event.process_id, None);
                 }
+                if self.lacks_processes {
+                    self.add_process(time_ns, tracepoint);
+                }
                 self.add_meaning(time_ns, tracepoint.meaning);
             }
             _ => {}
         }
+    }
+
+    /// Adds a fact about a process. Only recordings without process ids need this. Other recordings have these facts as
+    /// separate records.
+    fn add_process(&mut self, time_ns: i64, tracepoint: &Tracepoint<'_>) {
+        let fact = match tracepoint.meaning {
+            Meaning::NewTask {
+                thread_id, flags, ..
+            } => Fact::Created {
+                thread_id,
+                creator_id: tracepoint.thread_id,
+                is_of_same_process: flags & CLONE_THREAD != 0,
+            },
+            Meaning::Exec { path, process_id } => {
+                let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+                let name = &name[..name.len().min(LONGEST_NAME)];
+                Fact::Name {
+                    thread_id: process_id,
+                    process_id: Some(process_id),
+                    name: String::from_utf8_lossy(name).into_owned(),
+                    is_exec: true,
+                }
+            }
+            _ => return,
+        };
+        self.facts.push((time_ns, fact));
     }
 
     fn add_meaning(&mut self, time_ns: i64, meaning: Meaning<'_>) {
@@ -125,7 +183,9 @@ impl Lives {
 
     /// Adds the facts of another part of the recording.
     pub(super) fn merge(&mut self, other: Lives) {
+        self.lacks_processes |= other.lacks_processes;
         self.facts.extend(other.facts);
+        self.names.extend(other.names);
         for (thread_id, found) in other.seen {
             match self.seen.get_mut(&thread_id) {
                 Some(seen) => {
@@ -141,18 +201,22 @@ impl Lives {
     }
 
     /// Makes the tables of processes and threads.
-    pub(super) fn into_tables(mut self) -> (Processes, Threads) {
+    pub(super) fn into_tables(mut self, facts: &ProcFacts) -> (Processes, Threads) {
         self.facts.sort_by_key(|(time_ns, _)| *time_ns);
-        let mut known = Known::default();
+        let mut known = Known {
+            processes_of: self.lacks_processes.then_some(&facts.processes),
+            ..Known::default()
+        };
         for (time_ns, fact) in self.facts {
             known.take(time_ns, fact);
         }
         let mut seen: Vec<_> = self.seen.into_iter().filter(|(id, _)| *id != 0).collect();
         seen.sort_by_key(|(id, seen)| (seen.time_ns, *id));
-        for (thread_id, seen) in seen {
+        for (thread_id, mut seen) in seen {
+            seen.name = seen.name.or_else(|| self.names.remove(&thread_id));
             known.see(thread_id, seen);
         }
-        known.into_tables()
+        known.into_tables(facts)
     }
 }
 
@@ -163,24 +227,27 @@ struct Life {
     start_ns: Option<i64>,
     end_ns: Option<i64>,
     id: u32,
-    /// Process of a thread; parent of a process.
+    /// For a thread, the id of its process. For a process, the id of its parent.
     process_id: Option<u32>,
-    /// Process and thread that started it.
+    /// Ids of the process and the thread that started this thread. `None` for a process.
     creator: Option<(u32, u32)>,
     name: Option<String>,
 }
 
 /// Processes and threads found so far.
 #[derive(Debug, Default)]
-struct Known {
+struct Known<'f> {
+    /// Processes of threads, by thread id. `None` if the recording has the ids of processes.
+    processes_of: Option<&'f FxHashMap<u32, u32>>,
     threads: Vec<Life>,
     processes: Vec<Life>,
-    /// Latest thread and latest process of each id.
+    /// Index in `threads` of the latest thread with each id.
     latest_threads: FxHashMap<u32, usize>,
+    /// Index in `processes` of the latest process with each id.
     latest_processes: FxHashMap<u32, usize>,
 }
 
-/// Finds the living row of an id, or adds a row.
+/// Returns the process or thread that has the id and has not ended. Adds the process or thread if it does not exist.
 fn living<'l>(
     lives: &'l mut Vec<Life>,
     latest: &mut FxHashMap<u32, usize>,
@@ -205,7 +272,7 @@ fn living<'l>(
     &mut lives[row]
 }
 
-impl Known {
+impl Known<'_> {
     fn thread(&mut self, id: u32, time_ns: i64) -> &mut Life {
         living(&mut self.threads, &mut self.latest_threads, id, time_ns)
     }
@@ -214,8 +281,36 @@ impl Known {
         living(&mut self.processes, &mut self.latest_processes, id, time_ns)
     }
 
+    /// Returns the assumed process of a thread if the recording has no process ids. If the process of the thread is not
+    /// known from any source, the thread counts as the only thread of a process.
+    fn assumed_process(&self, thread_id: u32) -> Option<u32> {
+        let processes = self.processes_of?;
+        let latest = self.latest_threads.get(&thread_id);
+        let recorded = latest.and_then(|row| self.threads[*row].process_id);
+        let process_id = recorded.or_else(|| processes.get(&thread_id).copied());
+        process_id.or(Some(thread_id))
+    }
+
     fn take(&mut self, time_ns: i64, fact: Fact) {
         match fact {
+            Fact::Created {
+                thread_id,
+                creator_id,
+                is_of_same_process,
+            } => {
+                let creator_process = self.assumed_process(creator_id).unwrap_or(creator_id);
+                let started = Fact::Started {
+                    thread_id,
+                    process_id: if is_of_same_process {
+                        creator_process
+                    } else {
+                        thread_id
+                    },
+                    creator: (creator_process, creator_id),
+                    is_new: true,
+                };
+                self.take(time_ns, started);
+            }
             Fact::Started {
                 thread_id,
                 process_id,
@@ -232,8 +327,9 @@ impl Known {
                 if is_process {
                     process.start_ns = process.start_ns.or(start_ns);
                     process.process_id = Some(creator.0);
-                    // A new process has the program of its parent until it starts another one.
-                    let parent = self.latest_processes.get(&creator.0);
+                    // A new process has the name of its parent until it starts another program. A process that existed
+                    // before the recording does not get the name of its parent.
+                    let parent = self.latest_processes.get(&creator.0).filter(|_| is_new);
                     let name = parent.and_then(|row| self.processes[*row].name.clone());
                     let process = self.process(process_id, time_ns);
                     process.name = process.name.take().or(name);
@@ -262,7 +358,8 @@ impl Known {
                 };
                 let thread = &mut self.threads[*row];
                 thread.end_ns = thread.end_ns.or(Some(time_ns));
-                // A process ends with its first thread, except for rare programs that end this thread early.
+                // A process counts as ended when its first thread ends. This is wrong if other threads of the process
+                // still run, but few programs end their first thread early.
                 if thread.process_id == Some(thread_id)
                     && let Some(row) = self.latest_processes.get(&thread_id)
                 {
@@ -273,14 +370,16 @@ impl Known {
         }
     }
 
-    /// Adds what switches and wake-ups tell of a thread.
+    /// Adds the first sign of a thread. Adds the thread and its process if they do not exist. Sets the process and the
+    /// name of the thread if they are unknown.
     fn see(&mut self, thread_id: u32, seen: Seen) {
         if !self.latest_threads.contains_key(&thread_id) {
             self.thread(thread_id, seen.time_ns);
         }
+        let assumed = self.assumed_process(thread_id);
         let row = self.latest_threads[&thread_id];
         let thread = &mut self.threads[row];
-        thread.process_id = thread.process_id.or(seen.process_id);
+        thread.process_id = thread.process_id.or(seen.process_id).or(assumed);
         thread.name = thread.name.take().or(seen.name);
         let (process_id, name) = (thread.process_id, thread.name.clone());
         if let Some(process_id) = process_id
@@ -291,14 +390,14 @@ impl Known {
         }
     }
 
-    fn into_tables(mut self) -> (Processes, Threads) {
-        // A thread without a known process is not in the tables, because every thread there has one.
+    fn into_tables(mut self, facts: &ProcFacts) -> (Processes, Threads) {
+        // A thread whose process is unknown is left out, because the column `process_id` of `threads` has no nulls.
         self.threads.retain(|thread| thread.process_id.is_some());
         self.threads.sort_by_key(|life| life.first_seen_ns);
         self.processes.sort_by_key(|life| life.first_seen_ns);
         let mut threads = Threads::default();
         for life in &self.threads {
-            threads.push_of_linux(life);
+            threads.push_of_linux(life, facts.affinities.get(&life.id).copied());
         }
         let mut processes = Processes::default();
         for life in &self.processes {
@@ -309,7 +408,7 @@ impl Known {
 }
 
 impl Threads {
-    fn push_of_linux(&mut self, life: &Life) {
+    fn push_of_linux(&mut self, life: &Life, affinity: Option<u64>) {
         self.first_seen_ns.push(life.first_seen_ns);
         self.start_ns.push(life.start_ns);
         self.end_ns.push(life.end_ns);
@@ -322,7 +421,7 @@ impl Threads {
         self.name.push(life.name.as_deref());
         self.win32_start_address.push(None);
         self.start_address.push(None);
-        self.affinity.push(None);
+        self.affinity.push(affinity);
         self.stack_base.push(None);
         self.stack_limit.push(None);
         self.user_stack_base.push(None);

@@ -1,44 +1,68 @@
 //! Rows of events of a recording of Linux.
 
+use std::num::NonZeroU64;
+
 use etl::Place;
 use events::kernel::ContextSwitch;
-use linux::{
-    Chunk, Event, EventKind, Meaning, Recording, Switch, SwitchedThread, Tracepoint, Woken,
-};
+use linux::{Chunk, Event, EventKind, Meaning, Recording, Request, Switch, Tracepoint, Woken};
 use rayon::prelude::*;
 
-use super::{cpu_of, origin_ns, time_since};
+use super::routines::Routines;
+use super::sampling::{Sampled, Sampling};
+use super::{LinuxDecoder, ProcFacts, cpu_of, origin_ns, states, time_since};
 use crate::Table;
 use crate::build::Cancelled;
 use crate::register::ReaderSet;
 use crate::slice::RawRows;
 use crate::slices::{Progress, RowSource, SLACK_NS, ends_of_slices};
 use crate::table::context_switches;
+use crate::table::disk_io::block::{BlockEvent, Stage, kind_of};
+use crate::table::memory_reclaims::{ReclaimEvent, Shortage};
+use crate::table::priorities::{Change, PriorityKind};
 use crate::table::ready_threads::Readied;
+use crate::table::slack_timers::{Started, TimerEvent};
 
 /// Reader of a recording in slices of time, with all CPUs in parallel.
 pub(super) struct RowsOfChunks<'r> {
     recording: &'r Recording,
     origin_ns: u64,
-    wanted: ReaderSet,
+    rules: Rules<'r>,
     cpus: Vec<Cpu<'r>>,
-    /// Ends of the remaining slices, the latest first.
+    /// Ends of the remaining slices. The latest end comes first.
     ends: Vec<i64>,
+}
+
+/// Rules that decide to which tables an event belongs.
+struct Rules<'r> {
+    facts: &'r ProcFacts,
+    decoder: LinuxDecoder<'r>,
+    sampling: Sampling,
+    wanted: ReaderSet,
 }
 
 /// Chunks of a CPU, with the rows that were read but are not yet part of a slice.
 struct Cpu<'r> {
     number: u16,
-    /// Time of the first event of each chunk since the start of the recording, and the chunk; in time order.
+    /// Chunks in time order. Each has the time of its first event, in nanoseconds since the start of the recording.
     chunks: Vec<(i64, &'r Chunk)>,
     /// Index of the next chunk.
     next: usize,
+    routines: Routines,
+    /// Thread that the last switch started.
+    started: Option<u32>,
+    /// A thread that runs on the CPU although the last switch started the idle thread. So the switch to this thread is
+    /// missing. The values are the thread id and the time of the first event that shows the thread.
+    seen: Option<(u32, i64)>,
     raw: RawRows,
     last_ns: i64,
 }
 
 impl<'r> RowsOfChunks<'r> {
-    pub(super) fn new(recording: &'r Recording, wanted: ReaderSet) -> RowsOfChunks<'r> {
+    pub(super) fn new(
+        recording: &'r Recording,
+        facts: &'r ProcFacts,
+        wanted: ReaderSet,
+    ) -> RowsOfChunks<'r> {
         let origin_ns = origin_ns(recording);
         let mut cpus: Vec<Cpu<'r>> = Vec::new();
         for chunk in recording.chunks() {
@@ -52,6 +76,9 @@ impl<'r> RowsOfChunks<'r> {
                     number,
                     chunks: Vec::new(),
                     next: 0,
+                    routines: Routines::default(),
+                    started: None,
+                    seen: None,
                     raw: RawRows::default(),
                     last_ns: 0,
                 };
@@ -70,7 +97,12 @@ impl<'r> RowsOfChunks<'r> {
         RowsOfChunks {
             recording,
             origin_ns,
-            wanted,
+            rules: Rules {
+                facts,
+                decoder: LinuxDecoder::new(recording),
+                sampling: Sampling::new(recording),
+                wanted,
+            },
             cpus,
             ends,
         }
@@ -82,15 +114,15 @@ impl RowSource for RowsOfChunks<'_> {
         let Some(end_ns) = self.ends.pop() else {
             return Ok(None);
         };
-        let (recording, origin_ns, wanted) = (self.recording, self.origin_ns, self.wanted);
+        let (recording, origin_ns, rules) = (self.recording, self.origin_ns, &self.rules);
         self.cpus.par_iter_mut().try_for_each(|cpu| {
             while let Some((first_ns, chunk)) = cpu.chunks.get(cpu.next).copied()
                 && first_ns.saturating_sub(SLACK_NS) < end_ns
             {
                 cpu.next += 1;
-                // The first pass reports faults.
+                // The first pass has already reported the faults of the chunk.
                 let _ = recording.read(chunk, &mut |event| {
-                    cpu.add(time_since(origin_ns, event), event, wanted);
+                    cpu.add(time_since(origin_ns, event), event, rules);
                 });
                 if !progress(chunk.bytes.into()) {
                     return Err(Cancelled);
@@ -108,20 +140,29 @@ impl RowSource for RowsOfChunks<'_> {
 }
 
 impl Cpu<'_> {
-    fn add(&mut self, time_ns: i64, event: &Event<'_>, wanted: ReaderSet) {
-        let EventKind::Tracepoint { tracepoint, .. } = &event.kind else {
-            return;
+    fn add(&mut self, time_ns: i64, event: &Event<'_>, rules: &Rules<'_>) {
+        let wanted = rules.wanted;
+        let tracepoint = match &event.kind {
+            EventKind::Tracepoint { tracepoint, .. } => tracepoint,
+            EventKind::Sample { .. } => return self.add_sample(time_ns, event, rules),
+            _ => return,
         };
         self.last_ns = self.last_ns.max(time_ns);
-        // Records of a CPU are in the order in which it wrote them.
+        // The offset gives the order of events at the same time, because a CPU writes its records in order.
         let place = Place {
             segment: 0,
             buffer_offset: event.offset,
             offset: 0,
         };
+        if wanted.has_table(Table::Interrupts) {
+            let rows = &mut self.raw.interrupts;
+            self.routines.add(self.number, time_ns, tracepoint, rows);
+        }
+        let seen_for_ns = self.see(time_ns, event.thread_id, tracepoint);
         match tracepoint.meaning {
             Meaning::Switch(switch) if wanted.has_table(Table::ContextSwitches) => {
                 let switch = context_switches::Switch {
+                    seen_for_ns,
                     cpu: self.number,
                     place,
                     version: None,
@@ -135,7 +176,222 @@ impl Cpu<'_> {
                 let readied = readied(self.number, place, tracepoint, &woken);
                 self.raw.ready_threads.0.push((time_ns, readied));
             }
+            Meaning::TimerExpires {
+                function,
+                timer,
+                now_ns,
+            } => {
+                if wanted.has_table(Table::LimitPeriods)
+                    && let Some(kind) = rules.facts.limits.get(&function)
+                {
+                    let rows = &mut self.raw.limit_periods;
+                    rows.time_ns.push(time_ns);
+                    rows.cpu.push(self.number);
+                    rows.kind.0.push(*kind);
+                }
+                if wanted.has_table(Table::SlackTimers) {
+                    let event = TimerEvent::Expires(timer, now_ns);
+                    self.raw.slack_timers.0.push((time_ns, event));
+                }
+            }
+            _ => self
+                .raw
+                .add_of_linux((time_ns, self.number), event, tracepoint, wanted),
+        }
+        if wanted.has_table(Table::Events)
+            && is_generic(&tracepoint.meaning)
+            && let Some(decoded) = rules.decoder.decode(event)
+        {
+            let id = event.attribute().and_then(|it| rules.decoder.id(it));
+            let by = (Some(tracepoint.thread_id), event.process_id);
+            let rows = &mut self.raw.events;
+            rows.push_of_linux((time_ns, self.number), &decoded, id, by);
+        }
+    }
+
+    /// Adds the row of an event that is not a tracepoint.
+    fn add_sample(&mut self, time_ns: i64, event: &Event<'_>, rules: &Rules<'_>) {
+        let EventKind::Sample {
+            attribute,
+            ip,
+            address,
+            period,
+            ..
+        } = event.kind
+        else {
+            return;
+        };
+        let Some(thread_id) = event.thread_id else {
+            return;
+        };
+        self.last_ns = self.last_ns.max(time_ns);
+        let (place, wanted) = ((time_ns, self.number), rules.wanted);
+        match rules.sampling.of(attribute) {
+            Sampled::Code(weight) if wanted.has_table(Table::Samples) => {
+                if let Some(ip) = ip {
+                    let weight_ns = weight.of(period);
+                    let rows = &mut self.raw.samples;
+                    rows.push_of_linux(place, thread_id, ip, weight_ns);
+                }
+            }
+            Sampled::HardFault if wanted.has_table(Table::HardFaults) => {
+                if let Some(address) = address {
+                    let rows = &mut self.raw.hard_faults;
+                    rows.end(time_ns, self.number, thread_id, address);
+                }
+            }
             _ => {}
+        }
+    }
+
+    /// Updates `started` and `seen`. Returns a time only if the event is a switch and the switch to the stopping thread
+    /// is missing. The time is the number of nanoseconds since the first event that shows this thread on the CPU.
+    fn see(
+        &mut self,
+        time_ns: i64,
+        thread_id: Option<u32>,
+        tracepoint: &Tracepoint<'_>,
+    ) -> Option<NonZeroU64> {
+        if let Meaning::Switch(switch) = tracepoint.meaning {
+            self.started = Some(switch.next.thread_id);
+            let (seen, since_ns) = self.seen.take()?;
+            let is_it = seen == switch.previous.thread_id;
+            return NonZeroU64::new(time_ns.abs_diff(since_ns)).filter(|_| is_it);
+        }
+        let thread_id = thread_id.filter(|thread| *thread != 0)?;
+        if self.started == Some(0) && self.seen.is_none_or(|(seen, _)| seen != thread_id) {
+            self.seen = Some((thread_id, time_ns));
+        }
+        None
+    }
+}
+
+/// Returns true if a tracepoint belongs to the table `events`, because no other table has the tracepoint.
+fn is_generic(meaning: &Meaning<'_>) -> bool {
+    matches!(
+        meaning,
+        Meaning::Other
+            | Meaning::Exec { .. }
+            | Meaning::Idle(_)
+            | Meaning::TimerStarts { .. }
+            | Meaning::TimerExpires { .. }
+            | Meaning::Futex { .. }
+            | Meaning::CgroupFrozen { .. }
+            | Meaning::CgroupAttached { .. }
+    )
+}
+
+impl RawRows {
+    /// Adds the row of a tracepoint about disks, memory or priorities.
+    fn add_of_linux(
+        &mut self,
+        place: (i64, u16),
+        event: &Event<'_>,
+        tracepoint: &Tracepoint<'_>,
+        wanted: ReaderSet,
+    ) {
+        let by = Some(tracepoint.thread_id);
+        match tracepoint.meaning {
+            Meaning::DiskQueued(request) if wanted.has_table(Table::DiskIo) => {
+                self.add_request(place, by, Stage::Queued, &request);
+            }
+            Meaning::DiskIssued(request) if wanted.has_table(Table::DiskIo) => {
+                self.add_request(place, by, Stage::Issued, &request);
+            }
+            Meaning::DiskCompleted(request) if wanted.has_table(Table::DiskIo) => {
+                self.add_request(place, by, Stage::Completed, &request);
+            }
+            Meaning::PageFault { address } if wanted.has_table(Table::HardFaults) => {
+                if let Some(thread_id) = event.thread_id {
+                    self.hard_faults.begin(place.0, thread_id, address);
+                }
+            }
+            Meaning::Reclaim {
+                is_of_cgroup,
+                pages,
+            } if wanted.has_table(Table::MemoryReclaims) => {
+                let event = ReclaimEvent {
+                    cpu: place.1,
+                    thread_id: tracepoint.thread_id,
+                    kind: match is_of_cgroup {
+                        true => Shortage::Cgroup,
+                        false => Shortage::Machine,
+                    },
+                    pages,
+                };
+                self.memory_reclaims.0.push((place.0, event));
+            }
+            Meaning::TimerStarts {
+                timer,
+                due_ns,
+                latest_ns,
+            } if wanted.has_table(Table::SlackTimers) => {
+                let started = Started {
+                    due_ns,
+                    slack_ns: latest_ns.saturating_sub(due_ns),
+                    cpu: place.1,
+                    thread_id: tracepoint.thread_id,
+                };
+                let event = TimerEvent::Starts(timer, started);
+                self.slack_timers.0.push((place.0, event));
+            }
+            Meaning::Futex {
+                address,
+                operation,
+                value,
+            } if wanted.has_table(Table::FutexWaits) => {
+                (self.futex_waits).push(place, tracepoint.thread_id, address, operation, value);
+            }
+            Meaning::Migrate {
+                thread_id,
+                priority,
+                from,
+                to,
+            } if wanted.has_table(Table::Priorities) => {
+                let change = Change {
+                    thread_id,
+                    new_priority: Some(priority_of(priority)),
+                    old_cpu: u16::try_from(from).ok(),
+                    new_cpu: u16::try_from(to).ok(),
+                    ..Change::default()
+                };
+                (self.priorities).push(PriorityKind::Migration, &change, place, by);
+            }
+            Meaning::Inherit {
+                thread_id,
+                from,
+                to,
+            } if wanted.has_table(Table::Priorities) => {
+                let change = Change {
+                    thread_id,
+                    old_priority: Some(priority_of(from)),
+                    new_priority: Some(priority_of(to)),
+                    ..Change::default()
+                };
+                (self.priorities).push(PriorityKind::Priority, &change, place, by);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_request(
+        &mut self,
+        (time_ns, cpu): (i64, u16),
+        thread_id: Option<u32>,
+        stage: Stage,
+        request: &Request<'_>,
+    ) {
+        if let Some(kind) = kind_of(request.kind, request.sectors) {
+            let event = BlockEvent {
+                cpu,
+                thread_id,
+                stage,
+                device: request.device,
+                sector: request.sector,
+                sectors: request.sectors,
+                kind,
+            };
+            self.disk_io.block.0.push((time_ns, event));
         }
     }
 }
@@ -150,36 +406,27 @@ fn readied(cpu: u16, place: Place, tracepoint: &Tracepoint<'_>, woken: &Woken<'_
     }
 }
 
-/// Bits of `prev_state` of `sched_switch` (`include/linux/sched.h`, since kernel 4.14).
-mod state {
-    /// `EXIT_DEAD` and `EXIT_ZOMBIE`.
-    pub(super) const ENDED: i64 = 0x10 | 0x20;
-    /// The thread was preempted, and is ready (`TASK_REPORT_MAX`).
-    pub(super) const PREEMPTED: i64 = 0x100;
-}
-
 /// Converts a switch into the columns that Windows and Linux share.
 fn switch_of(switch: &Switch<'_>) -> ContextSwitch {
     let (previous, next) = (&switch.previous, &switch.next);
     let mut shared = ContextSwitch::default();
     shared.new_thread_id = next.thread_id;
     shared.old_thread_id = previous.thread_id;
-    shared.new_priority = priority(next);
-    shared.old_priority = priority(previous);
-    // States of Windows: 1 ready, 4 terminated, 5 waiting.
-    shared.old_state = match switch.previous_state {
-        0 => 1,
-        state if state & state::PREEMPTED != 0 => 1,
-        state if state & state::ENDED != 0 => 4,
-        _ => 5,
-    };
+    shared.new_priority = priority_of(next.priority);
+    shared.old_priority = priority_of(previous.priority);
+    let (state, reason) = states::of(switch.previous_state);
+    shared.old_state = state;
+    shared.old_wait_reason = reason.unwrap_or_default();
     shared
 }
 
-/// Returns the priority by the rule that a higher number runs first: 0 for a fair thread, 1 to 99 for real time, 100 for a
-/// deadline. The kernel counts real time from 98 down to 0, and gives a deadline −1.
-fn priority(thread: &SwitchedThread<'_>) -> i8 {
-    match thread.priority {
+/// Converts the priority in an event to a priority in the tables.
+///
+/// * In the tables, a thread with a higher number runs first: 0 is a fair thread, 1 to 99 is a real-time thread, and
+///   100 is a deadline thread.
+/// * In the event, a thread with a lower number runs first: 98 to 0 is a real-time thread, and −1 is a deadline thread.
+fn priority_of(priority: i32) -> i8 {
+    match priority {
         ..0 => 100,
         priority @ 0..99 => 99 - priority as i8,
         _ => 0,

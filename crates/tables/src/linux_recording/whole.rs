@@ -1,12 +1,12 @@
-//! Tables about a recording of Linux as a whole.
+//! Tables of Linux recordings that are made from the whole recording, such as `cpus`, `event_kinds` and `damage`.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use events::Value;
-use linux::{Attribute, Chunk, Clock, Damage, Event, EventKind, Fault, Recording};
+use linux::{Chunk, Clock, Damage, Event, EventKind, Fault, Recording};
 
-use super::{cpu_of, length_ns, start_filetime};
+use super::{LinuxDecoder, cpu_of, length_ns, start_filetime};
 use crate::activity::{self, Activity};
 use crate::build::Summary;
 use crate::in_memory::Tables;
@@ -14,28 +14,29 @@ use crate::plan::Plan;
 use crate::table::event_kinds::EventFormat;
 use crate::{Cpus, Damages, EventKinds, Sessions, SystemConfig, Table};
 
-/// Numbers of events and faults.
+/// Counts of events by kind, activity of CPUs, and faults. They belong to a chunk or to several chunks.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// By index of the event in [`Recording::attributes`].
+    /// Counts of each kind of event, by the index of the kind in [`Recording::attributes`].
     kinds: BTreeMap<usize, Kind>,
     cpus: Vec<(u16, Activity)>,
-    /// Activity of the chunk that is read.
+    /// Activity in the chunk that is being read.
     activity: Activity,
     damage: Damage,
 }
 
-/// Number of events of a kind.
+/// Number, size and times of the events of a kind.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     first_ns: i64,
     last_ns: i64,
     events: u64,
     bytes: u64,
-    /// Sizes of the smallest and the largest payload.
+    /// Sizes of the smallest and the largest payload, in bytes.
     payload: (u32, u32),
+    /// Number of events with a call chain.
     chains: u64,
-    /// Offset of the first event.
+    /// Offset of the first event, in bytes.
     offset: u64,
 }
 
@@ -83,7 +84,7 @@ impl Counts {
         kind.and_modify(|kind| kind.merge(found)).or_insert(found);
     }
 
-    /// Ends a chunk. `read` is the result of reading it.
+    /// Adds the activity and the faults of a chunk that was read. `read` is the result of [`Recording::read`].
     pub(super) fn end(&mut self, chunk: &Chunk, read: io::Result<Damage>) {
         let mut activity = std::mem::take(&mut self.activity);
         activity.end_buffer();
@@ -96,7 +97,7 @@ impl Counts {
         self.damage.merge(&read.unwrap_or_else(unreadable));
     }
 
-    /// Adds the numbers of another chunk.
+    /// Adds the counts of another chunk.
     pub(super) fn merge(&mut self, other: Counts) {
         for (attribute, found) in other.kinds {
             let kind = self.kinds.entry(attribute);
@@ -159,7 +160,7 @@ fn sessions(file: &str, recording: &Recording, counts: &Counts) -> Sessions {
     rows.start_ns.push(0);
     rows.end_ns.push(Some(length_ns));
     rows.file.push(Some(file));
-    rows.session.push(Some("perf"));
+    rows.session.push(Some(recording.recorder().name()));
     rows.log_file.push(None);
     rows.start_utc.push(start.and_then(utc).as_deref());
     let end = start.and_then(|start| start.checked_add(length_ns / 100));
@@ -242,6 +243,7 @@ fn system_config(recording: &Recording) -> SystemConfig {
     let text = |text: Option<&String>| (text.cloned(), None);
     let mut rows = SystemConfig::default();
     for (item, key, (value, value_number)) in [
+        ("System", "KernelRelease", text(system.os_release.as_ref())),
         ("System", "HostName", text(system.host_name.as_ref())),
         ("System", "Architecture", text(system.architecture.as_ref())),
         ("CPU", "Model", text(system.cpu_description.as_ref())),
@@ -252,7 +254,11 @@ fn system_config(recording: &Recording) -> SystemConfig {
             number(system.cpus_available.map(u64::from)),
         ),
         ("Memory", "Bytes", number(memory)),
-        ("Recorder", "Version", text(system.perf_version.as_ref())),
+        (
+            "Recorder",
+            "Version",
+            text(system.recorder_version.as_ref()),
+        ),
         ("Recorder", "CommandLine", text(command_line.as_ref())),
     ] {
         let Some(value) = value else {
@@ -268,43 +274,27 @@ fn system_config(recording: &Recording) -> SystemConfig {
     rows
 }
 
-/// Returns the subsystem and the name of an event.
-fn name_of<'r>(
-    recording: &'r Recording,
-    attribute: &'r Attribute,
-) -> (Option<&'r str>, Option<&'r str>) {
-    let is_meant = |id: u16| attribute.is_tracepoint() && u64::from(id) == attribute.config;
-    let format = recording
-        .formats()
-        .iter()
-        .find(|format| is_meant(format.id));
-    match format {
-        Some(format) => (Some(&format.system), Some(&format.name)),
-        None => (None, attribute.name.as_deref()),
-    }
-}
-
 fn event_kinds(file: &str, recording: &Recording, counts: &Counts) -> EventKinds {
     let mut rows = EventKinds::default();
     let mut kinds: Vec<_> = counts.kinds.iter().collect();
     kinds.sort_by_key(|(_, kind)| kind.first_ns);
-    for (attribute, kind) in kinds {
-        let attribute = &recording.attributes()[*attribute];
-        let (system, name) = name_of(recording, attribute);
-        let id = u16::try_from(attribute.config).ok();
+    let decoder = LinuxDecoder::new(recording);
+    for (index, kind) in kinds {
+        let attribute = &recording.attributes()[*index];
+        let identity = decoder.identity(*index);
         rows.first_ns.push(kind.first_ns);
         rows.last_ns.push(kind.last_ns);
         rows.format.0.push(match attribute.is_tracepoint() {
             true => EventFormat::Tracepoint,
             false => EventFormat::PerfEvent,
         });
-        rows.header.push(Some("PERF_RECORD_SAMPLE"));
-        rows.provider.push(system);
+        rows.header.push(Some(recording.recorder().event_form()));
+        rows.provider.push(identity.provider.as_deref());
         rows.class.push(None);
         rows.provider_guid.push(None);
-        rows.event.push(name);
+        rows.event.push(identity.name.as_deref());
         rows.hook.push(None);
-        rows.id.push(id.filter(|_| attribute.is_tracepoint()));
+        rows.id.push(decoder.id(*index));
         rows.version.push(None);
         rows.opcode.push(None);
         rows.count.push(kind.events);

@@ -1,10 +1,13 @@
 //! `context_switches`: switches of CPUs from one thread to another.
 
+use std::num::NonZeroU64;
+
 use etl::Place;
 use events::ids::hook;
 use events::kernel::ContextSwitch;
 
 use crate::column::Nullable;
+use crate::linux_recording::states;
 use crate::register::{EventTable, Incoming, Reads, Register};
 use crate::schema::{Rows, table};
 use crate::timed::Timed;
@@ -36,8 +39,10 @@ table! {
         old_state: Vec<u8> = "CSwitch: OldThreadState; sched_switch: prev_state" wpa "Old State",
         /// Wait reason of the old thread (`KWAIT_REASON`). The thread waits only if `old_state` is 5. If
         /// `old_state` is not 5, the value is the reason of the switch: 30 quantum end, 31 dispatch
-        /// interrupt, 32 preempted, 33 yield.
-        old_wait_reason: Nullable<u8> = "CSwitch: OldThreadWaitReason" wpa "Old Wait Reason",
+        /// interrupt, 32 preempted, 33 yield. On Linux it is the state of a thread that waits: 200
+        /// interruptible, 201 uninterruptible, 202 stopped, 203 traced, 204 idle, 205 parked.
+        old_wait_reason: Nullable<u8> = "CSwitch: OldThreadWaitReason; sched_switch: prev_state"
+            wpa "Old Wait Reason",
         /// Mode in which the old thread waits: 0 kernel, 1 user.
         old_wait_mode: Nullable<u8> = "CSwitch: OldThreadWaitMode",
         /// Low eight bits of the number of the old thread's ideal processor.
@@ -89,6 +94,9 @@ pub(crate) struct Switch {
     /// Version of the event; `None` for a switch of Linux.
     pub(crate) version: Option<u8>,
     pub(crate) payload: ContextSwitch,
+    /// Time in nanoseconds from the first event that shows the old thread on the CPU to this switch. Known only if the
+    /// switch to the old thread is missing.
+    pub(crate) seen_for_ns: Option<NonZeroU64>,
 }
 
 impl Switch {
@@ -99,17 +107,18 @@ impl Switch {
         self.payload.old_rank().filter(|_| has_ranks)
     }
 
-    /// Returns the wait reason of the old thread. Linux has none.
+    /// Returns the wait reason of the old thread. Returns `None` for a thread of Linux that does not wait.
     pub(crate) fn old_wait_reason(&self) -> Option<u8> {
-        self.version.map(|_| self.payload.old_wait_reason)
+        let reason = self.payload.old_wait_reason;
+        (self.version.is_some() || states::is_wait_reason(reason)).then_some(reason)
     }
 
-    /// Returns the wait mode of the old thread. Linux has none.
+    /// Returns the wait mode of the old thread. Returns `None` for a thread of Linux.
     pub(crate) fn old_wait_mode(&self) -> Option<u8> {
         self.version.map(|_| self.payload.old_wait_mode)
     }
 
-    /// Returns the low bits of the old thread's ideal processor. Linux has none.
+    /// Returns the low bits of the number of the old thread's ideal processor. Returns `None` for a thread of Linux.
     pub(crate) fn old_ideal_processor(&self) -> Option<u8> {
         self.version.map(|_| self.payload.old_ideal_processor)
     }
@@ -135,6 +144,7 @@ impl EventTable for ContextSwitches {
             place: event.place(),
             version: Some(version),
             payload: ContextSwitch::read(event.payload(), version, event.pointer_size())?,
+            seen_for_ns: None,
         };
         raw.0.push((event.time_ns(), switch));
         Some(())

@@ -105,7 +105,8 @@ table! {
         /// True if the thread in `readying_thread_id` tried to pass its CPU directly to this thread.
         direct_switch_attempt: Nullable<bool> = "ReadyThread: Flag bit 3"
             wpa "Direct Switch Attempt",
-        /// Priority of the thread when it was switched in, 0 to 31.
+        /// Priority of the thread when it was switched in: 0 to 31. On Linux: 0 a fair thread, 1 to 99 real time,
+        /// 100 deadline.
         priority: Nullable<i8> = "CSwitch: NewThreadPriority" wpa "New In Pri",
         /// Boost that is part of `priority`. The low four bits are the foreground boost. The high four bits
         /// are the unusual boost (inferred).
@@ -119,14 +120,16 @@ table! {
         /// C-state of the CPU before this run. Known only if the idle thread ran before this run.
         previous_c_state: Nullable<u8> = "CSwitch: byte 10, if OldThreadId is 0"
             wpa "Prev CState",
-        /// Priority of the thread when it was switched out, 0 to 31.
+        /// Priority of the thread when it was switched out, with the meanings of `priority`.
         priority_out: Nullable<i8> = "the ending CSwitch: OldThreadPriority" wpa "New Out Pri",
         /// State of the thread after it was switched out: 0 initialized, 1 ready, 2 running, 3
         /// standby, 4 terminated, 5 waiting, 6 transition, 7 deferred ready.
         state_out: Nullable<u8> = "the ending CSwitch: OldThreadState" wpa "New State",
         /// Wait reason of the thread after it was switched out (`KWAIT_REASON`). The thread waits only if
         /// `state_out` is 5. If `state_out` is not 5, the value is the reason of the switch: 30 quantum end,
-        /// 31 dispatch interrupt, 32 preempted, 33 yield.
+        /// 31 dispatch interrupt, 32 preempted, 33 yield. On Linux it is the state of a thread
+        /// that waits: 200 interruptible, 201 uninterruptible, 202 stopped, 203 traced, 204 idle,
+        /// 205 parked.
         wait_reason_out: Nullable<u8> = "the ending CSwitch: OldThreadWaitReason"
             wpa "New Wait Reason",
         /// Mode in which the thread waits after it was switched out: 0 kernel, 1 user.

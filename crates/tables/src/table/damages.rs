@@ -105,7 +105,7 @@ impl WholeTable for Damages {
             rows.extend((count > 0).then(|| whole(kind, count)));
         }
         rows.extend(fault_rows(trace, damage));
-        // Only a limited number of faults is kept with a position. These rows count the other faults.
+        // Only a limited number of faults is stored with a position. The rows below count the other faults.
         for (kind, count) in damage.counts() {
             let placed = (damage.faults().iter()).filter(|fault| fault.what.name() == *kind);
             let more = count.saturating_sub(placed.count() as u64);
@@ -118,7 +118,7 @@ impl WholeTable for Damages {
 
 impl Damages {
     fn from_rows(trace: &Trace, rows: Vec<Row>) -> Damages {
-        let files: Vec<&str> = trace.files().collect();
+        let files: Vec<&str> = trace.files().map(crate::file_name).collect();
         let mut table = Damages::default();
         for row in rows {
             table.start_ns.push(row.start_ns);
@@ -136,7 +136,8 @@ impl Damages {
     }
 }
 
-/// Returns one row for each loss that a session counted, and one row for each session that never stopped.
+/// Returns the rows from the headers of sessions. A session has up to three rows: the number of lost events, the number
+/// of lost buffers, and a row if the session never stopped. Rows with the number 0 are left out.
 fn session_rows(trace: &Trace) -> Vec<Row> {
     let mut rows = Vec::new();
     for segment in trace.segments() {

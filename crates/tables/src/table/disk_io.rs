@@ -1,10 +1,13 @@
 //! `disk_io`: requests to disks.
 
+pub(crate) mod block;
+
 use etl::{ClockKind, Event};
 use events::ids::hook;
 use events::kernel::{DiskFlush, DiskStart, DiskTransfer};
 use rustc_hash::FxHashMap;
 
+use self::block::{BlockEvent, Requests};
 use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Incoming, Reader, Reads, Register};
 use crate::schema::{Rows, table};
@@ -21,13 +24,15 @@ table! {
     {
         /// Time at which the request was completed.
         time_ns: Vec<i64> = "header time",
-        /// Start of the request. This is the time of the init event with the same kind and the same request
-        /// packet. If there is no such event, or if the event contradicts `response_ns`, this is the
-        /// completion time minus `response_ns`.
+        /// Start of the request. This is the time of the init event with the same kind and the same request packet. If
+        /// there is no such event, or if the event contradicts `response_ns`, this is the completion time minus
+        /// `response_ns`. On Linux, this is the time of `block_bio_queue`, or of `block_rq_issue` if `block_bio_queue`
+        /// was not recorded.
         init_ns: Nullable<i64> = "ReadInit, WriteInit, FlushInit: header time, by kind and Irp"
             wpa "Init Time (s)",
-        /// Time that the disk worked on the request. This time begins at the start of the request or at the
-        /// previous completion on the same disk, whichever is later.
+        /// Time that the disk worked on the request. This time begins at the start of the request or at the previous
+        /// completion on the same disk, whichever is later. On Linux, this time begins when the request was passed to
+        /// the disk's driver.
         service_ns: Nullable<i64> = "time_ns - max(init_ns, the disk's previous completion)"
             wpa "Disk Service Time",
         /// Time that the request waited in the disk's queue.
@@ -39,25 +44,27 @@ table! {
         response_ns: Nullable<i64> = "HighResResponseTime",
         /// CPU that logged the completion.
         cpu: Vec<u16> = "CPU of the buffer" wpa "CPU",
-        /// Kind of request: `read`, `write` or `flush`. Requests to optical disks have the same kinds.
+        /// Kind of request: `read`, `write`, `flush`, or, on Linux, `discard`. Requests to optical disks have
+        /// the same kinds.
         kind: Names<DiskIoKind> = "DiskIo Read, Write, FlushBuffers, OpticalRead, OpticalWrite, OpticalFlush"
             wpa "IO Type",
-        /// Number of the disk.
+        /// Number of the disk. On Linux, this is the major number times 1,048,576, plus the minor number.
         disk: Vec<u32> = "DiskNumber" wpa "Disk",
         /// Offset on the disk. Unknown for a flush.
         offset_bytes: Nullable<u64> = "ByteOffset",
         /// Number of bytes that were read or written. Unknown for a flush.
         size_bytes: Nullable<u32> = "TransferSize" wpa "Size",
-        /// I/O priority: 0 not set, 1 very low, 2 low, 3 normal, 4 high, 5 critical.
-        priority: Vec<u8> = "IrpFlags bits 17-19" wpa "Priority",
-        /// Flags of the request packet (IRP).
-        irp_flags: Vec<u32> = "IrpFlags",
+        /// I/O priority: 0 not set, 1 very low, 2 low, 3 normal, 4 high, 5 critical. Unknown on Linux.
+        priority: Nullable<u8> = "IrpFlags bits 17-19" wpa "Priority",
+        /// Flags of the request packet (IRP). Unknown on Linux.
+        irp_flags: Nullable<u32> = "IrpFlags",
         /// Address of the request packet (IRP). Present since version 2 (Windows Vista).
         irp: Nullable<u64> = "Irp",
         /// Key of the file. Unknown for a flush.
         file_object: Nullable<u64> = "FileObject",
         /// Thread that made the request. Since version 3 (Windows 8), the completion event contains the
-        /// thread id. In earlier versions, the init event contains it.
+        /// thread id. In earlier versions, the init event contains it. On Linux, this is the thread that
+        /// queued the first part of the request.
         thread_id: Nullable<u32> = "IssuingThreadId; init event: header thread" wpa "Thread ID",
         /// Row of the thread in `threads`.
         thread_row: Nullable<u32> = "thread_id and time_ns in `threads`",
@@ -82,10 +89,12 @@ pub enum DiskIoKind {
     Write,
     /// Writes the disk's cache.
     Flush,
+    /// Tells the disk which blocks are unused.
+    Discard,
 }
 
 impl Named for DiskIoKind {
-    const NAMES: &'static [&'static str] = &["read", "write", "flush"];
+    const NAMES: &'static [&'static str] = &["read", "write", "flush", "discard"];
 
     fn code(self) -> i8 {
         self as i8
@@ -97,6 +106,8 @@ impl Named for DiskIoKind {
 pub(crate) struct DiskEvents {
     completions: DiskIo,
     starts: Timed<Start>,
+    /// Events of Linux.
+    pub(crate) block: Timed<BlockEvent>,
 }
 
 /// Start of a request.
@@ -125,14 +136,20 @@ impl Rows for DiskEvents {
     fn sort(&mut self) {
         self.completions.sort();
         self.starts.sort();
+        self.block.sort();
     }
 
     fn merge(parts: Vec<Self>) -> Self {
-        let parts = parts.into_iter();
-        let (completions, starts) = parts.map(|part| (part.completions, part.starts)).unzip();
+        let (mut completions, mut starts, mut block) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            completions.push(part.completions);
+            starts.push(part.starts);
+            block.push(part.block);
+        }
         DiskEvents {
             completions: Rows::merge(completions),
             starts: Rows::merge(starts),
+            block: Rows::merge(block),
         }
     }
 
@@ -141,13 +158,15 @@ impl Rows for DiskEvents {
     }
 
     fn rows(&self) -> usize {
-        self.completions.rows().max(self.starts.rows())
+        let rows = self.completions.rows().max(self.starts.rows());
+        rows.max(self.block.rows())
     }
 
     fn split_off(&mut self, time_ns: i64) -> Self {
         DiskEvents {
             completions: self.completions.split_off(time_ns),
             starts: self.starts.split_off(time_ns),
+            block: self.block.split_off(time_ns),
         }
     }
 }
@@ -160,6 +179,8 @@ pub(crate) struct DiskState {
     open: FxHashMap<(DiskIoKind, u64), (i64, Start)>,
     /// Time of each disk's last completion.
     completed_ns: FxHashMap<u32, i64>,
+    /// Requests of Linux.
+    requests: Requests,
 }
 
 impl Register for DiskIo {
@@ -201,7 +222,11 @@ impl EventTable for DiskIo {
         let DiskEvents {
             completions: mut rows,
             starts,
+            block,
         } = std::mem::take(raw);
+        if block.rows() > 0 {
+            return DiskIo::join_block(block, state, trackers);
+        }
         let mut starts = starts.0.into_iter().peekable();
         for row in 0..rows.len() {
             let time_ns = rows.time_ns[row];
@@ -251,6 +276,29 @@ impl EventTable for DiskIo {
 }
 
 impl DiskIo {
+    /// Makes the rows of the requests of Linux that complete in the slice.
+    fn join_block(
+        events: Timed<BlockEvent>,
+        state: &mut DiskState,
+        trackers: &Trackers<'_>,
+    ) -> DiskIo {
+        let mut rows = DiskIo::default();
+        for (time_ns, event) in events.0 {
+            let Some(request) = state.requests.take(time_ns, event) else {
+                continue;
+            };
+            rows.push_request(&request);
+            rows.path.push(None);
+            let stack = request.queued.and_then(|(queued_ns, part)| {
+                trackers.stacks.find(queued_ns, part.thread_id?, part.cpu)
+            });
+            rows.stack_id.push(stack);
+        }
+        (rows.thread_row, rows.process_id, rows.process_row) =
+            (state.threads).find_columns(trackers, &rows.thread_id, &rows.time_ns);
+        rows
+    }
+
     /// Sets the response time of a row to unknown if it is longer than the trace. Such a response time is
     /// damaged.
     fn refuse_long_response(&mut self, row: usize, length_ns: Option<i64>) {
@@ -303,8 +351,8 @@ impl DiskIo {
         self.response_ns.push(response);
         self.cpu.push(event.cpu());
         self.kind.0.push(kind);
-        self.priority.push((flags >> 17 & 7) as u8);
-        self.irp_flags.push(flags);
+        self.priority.push(Some((flags >> 17 & 7) as u8));
+        self.irp_flags.push(Some(flags));
         Some(())
     }
 }

@@ -1,4 +1,4 @@
-//! `dotnet_pauses`: times at which .NET stopped the threads of programs.
+//! `dotnet_pauses`: time ranges in which .NET stopped the threads of programs.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use crate::table::Table;
 use crate::unreadable::UnreadableEvents;
 
 table! {
-    /// One row per time range in which the .NET runtime of a process stopped the threads that run managed
-    /// code, for a garbage collection or for another reason.
+    /// One row per time range in which the .NET runtime of a process stopped the threads that run managed code. The
+    /// runtime does this for garbage collections and for other reasons.
     ///
-    /// A background collection stops the threads only for a part of its time, so it may have several rows
-    /// or rows of collections of younger generations in between.
+    /// A background collection stops the threads several times, so it can have several rows. Rows of collections of
+    /// younger generations can be between these rows.
     DotnetPauses, DotnetPausesView = "dotnet_pauses" sorted by start_ns
         title ".NET Pauses"
         record "pauses of .NET (provider Microsoft-Windows-DotNETRuntime with keyword 0x1)"
@@ -33,17 +33,17 @@ table! {
         process_id: Vec<u32> = "header: process of the event",
         /// Row of the process in `processes`.
         process_row: Nullable<u32> = "process_id and start_ns in `processes`",
-        /// True if the runtime stopped the threads for a collection or a part of one. False for other
+        /// True if the runtime stopped the threads for a collection, or for a part of a collection. False for other
         /// reasons, such as a debugger.
         for_collection: Nullable<bool> = "GC/SuspendEEStart: Reason 1 or 6",
-        /// Number of the first collection that began in this time, counted by the runtime.
+        /// Number of the first collection that began during the pause. The runtime counts the collections.
         collection: Nullable<u32> = "GC/Start: Count",
-        /// Generation of this collection: 0, 1 or 2. A collection of generation 2 is a full one.
+        /// Generation of the collection in `collection`: 0, 1 or 2. Generation 2 is a full collection.
         generation: Nullable<u32> = "GC/Start: Depth",
-        /// Kind of this collection: 0 blocking, 1 background, 2 blocking during a background collection.
+        /// Kind of the collection in `collection`: 0 blocking, 1 background, 2 blocking during a background collection.
         collection_kind: Nullable<u32> = "GC/Start: Type",
-        /// Cause of this collection: 0 small objects allocated, 1 induced, 2 memory is low, 4 large objects
-        /// allocated, 5 and 6 out of space, 7 induced but not forced as blocking.
+        /// Cause of the collection in `collection`: 0 small objects allocated, 1 induced, 2 memory is low, 4 large
+        /// objects allocated, 5 and 6 out of space, 7 induced but not forced as blocking.
         collection_reason: Nullable<u32> = "GC/Start: Reason",
     }
 }
@@ -70,7 +70,7 @@ impl Register for DotnetPauses {
     const NEEDS: &'static [Reader] = &[Reader::Table(Table::Processes)];
 }
 
-/// Stop of a process's threads that has not ended yet.
+/// Pause of a process. The event that ends the pause was not read yet.
 struct Pause {
     interval: Interval,
     reason: Option<u32>,

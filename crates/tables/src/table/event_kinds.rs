@@ -40,7 +40,8 @@ table! {
         /// Hook id of kernel events: the group in the high byte, the opcode in the low byte. Classic events
         /// of a kernel class have the hook id that the kernel uses for these events.
         hook: Nullable<u16> = "HookId; class GUID and opcode",
-        /// Event id. For tracepoints, this id differs between kernels. For WPP messages, this is the number of the message.
+        /// Event id. For tracepoints, this id differs between kernels. For WPP messages, this is the number of the
+        /// message.
         id: Nullable<u16> = "EVENT_DESCRIPTOR Id; message number",
         /// Version of the event's layout.
         version: Nullable<u8> = "header version",
@@ -124,7 +125,7 @@ impl WholeTable for EventKinds {
         );
         let mut kinds: Vec<_> = survey.kinds.iter().collect();
         kinds.sort_by_key(|(key, count)| (count.first_ns, **key));
-        let files: Vec<&str> = facts.trace.files().collect();
+        let files: Vec<&str> = facts.trace.files().map(crate::file_name).collect();
         let mut rows = EventKinds::default();
         for (key, count) in kinds {
             let identity = identities.get(key);

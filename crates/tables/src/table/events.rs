@@ -1,5 +1,7 @@
 //! `events`: decoded events of any provider.
 
+use events::Decoded;
+
 use crate::column::{Nullable, Text};
 use crate::providers::logged_by;
 use crate::register::{EventTable, Incoming, Reader, Register};
@@ -9,7 +11,8 @@ use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
     /// One row per event of a provider. Also one row per kernel event that no other table contains. Events
-    /// are decoded with the descriptions in the trace and with the publicly known descriptions.
+    /// are decoded with the descriptions in the trace and with the publicly known descriptions. On Linux, the
+    /// rows are the tracepoints that no other table contains.
     Events, EventsView = "events" sorted by time_ns
         title "Generic Events"
         record "providers (xperf -start … -on PROVIDER, or a WPR profile that names them)"
@@ -18,7 +21,7 @@ table! {
         time_ns: Vec<i64> = "header time" wpa "Time (s)",
         /// CPU that logged the event.
         cpu: Vec<u16> = "CPU of the buffer" wpa "Cpu",
-        /// Name of the provider. For WPP messages, this is the name of the module.
+        /// Name of the provider. For WPP messages, this is the name of the module. On Linux, this is the subsystem.
         provider: Text = "metadata; provider traits" wpa "Provider Name",
         /// GUID of the provider or event class.
         provider_guid: Text = "header GUID" wpa "Provider Id",
@@ -68,6 +71,44 @@ impl Register for Events {
     ];
 }
 
+impl Events {
+    /// Adds an event of Linux, except for the columns that refer to other tables.
+    pub(crate) fn push_of_linux(
+        &mut self,
+        (time_ns, cpu): (i64, u16),
+        decoded: &Decoded<'_>,
+        id: Option<u16>,
+        (thread_id, process_id): (Option<u32>, Option<u32>),
+    ) {
+        self.time_ns.push(time_ns);
+        self.cpu.push(cpu);
+        self.provider.push(decoded.identity.provider.as_deref());
+        self.provider_guid.push(None);
+        self.event.push(decoded.identity.name.as_deref());
+        self.id.push(id);
+        self.version.push(None);
+        self.opcode.push(None);
+        self.level.push(None);
+        self.task.push(None);
+        self.keyword.push(None);
+        self.thread_id.push(thread_id);
+        self.process_id.push(process_id);
+        self.activity_id.push(None);
+        self.message.push(None);
+        self.push_fields(decoded);
+    }
+
+    fn push_fields(&mut self, decoded: &Decoded<'_>) {
+        let has_fields = !decoded.fields.values.is_empty();
+        let fields = has_fields.then(|| serde_json::to_string(&decoded.fields));
+        let fields = fields.and_then(Result::ok);
+        self.fields.push(fields.as_deref());
+        // The cast is safe, because records are shorter than 64 KiB.
+        self.undescribed_bytes
+            .push(decoded.fields.tail.len() as u32);
+    }
+}
+
 impl EventTable for Events {
     type Raw = Events;
     type State = ThreadFinder;
@@ -95,12 +136,7 @@ impl EventTable for Events {
         let activity = event.activity_id().map(|guid| guid.to_string());
         raw.activity_id.push(activity.as_deref());
         raw.message.push(decoded.message.as_deref());
-        let has_fields = !decoded.fields.values.is_empty();
-        let fields = has_fields.then(|| serde_json::to_string(&decoded.fields));
-        let fields = fields.and_then(Result::ok);
-        raw.fields.push(fields.as_deref());
-        // The cast is safe, because records are shorter than 64 KiB.
-        raw.undescribed_bytes.push(decoded.fields.tail.len() as u32);
+        raw.push_fields(&decoded);
         Some(())
     }
 

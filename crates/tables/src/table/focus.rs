@@ -111,8 +111,8 @@ impl Session {
         }
         let present_id = self.present.map(|interval| interval.process_id);
         let is_over = match (change.old, change.new) {
-            // If the event names the process that lost the focus, another event may already have reported
-            // this loss.
+            // Another event may already have reported the loss of the focus. Then `old` is not the present process, and
+            // no interval ends.
             (old, None) => old.is_none() || old == present_id,
             (_, new) => new != present_id,
         };

@@ -20,6 +20,8 @@ table! {
     /// If an image was already mapped when the trace began, its `load_ns` is null. If it was still mapped
     /// when the trace ended, its `unload_ns` is null. Only traces that were merged on the recorded machine
     /// have symbol identities and file versions.
+    /// On Linux, `base_address` is the address at which the start of the file would be mapped. So an address minus
+    /// `base_address` is an offset in the file, except for the kernel.
     Images, ImagesView = "images" sorted by first_seen_ns
         title "Images"
         record "images (xperf -on LOADER, WPR keyword Loader)"
@@ -62,6 +64,8 @@ table! {
         pdb_age: Nullable<u32> = "DbgIdRSDS: Age",
         /// Path of the PDB at link time.
         pdb_path: Text = "DbgIdRSDS: PdbFileName",
+        /// Build id of a file of Linux, in hexadecimal. The linker writes it into the file.
+        build_id: Text = "MMAP2, HEADER_BUILD_ID: build id",
         /// Version of the file.
         file_version: Text = "FileVersion: FileVersion",
         /// Version of the product.
@@ -101,7 +105,7 @@ struct Row<'a> {
 /// identity is the time of this event.
 type ByPlace<T> = HashMap<(u32, u64), Vec<(i64, T)>>;
 
-/// Returns the identity of an image. The time of the identity must be within the lifetime of the image.
+/// Returns the first identity whose time is within the lifetime of an image.
 fn find<'i, T>(ids: &'i ByPlace<T>, row: &Row<'_>) -> Option<&'i T> {
     let ids = ids.get(&(row.process_id?, row.image.base))?;
     let from = row.load_ns.unwrap_or(i64::MIN).min(row.first_seen_ns);
@@ -268,6 +272,7 @@ impl Images {
         self.pdb_age.push(pdb.map(|pdb| pdb.age));
         self.pdb_path
             .push(pdb.map(|pdb| pdb.path.to_str()).as_deref());
+        self.build_id.push(None);
         let text = |of: fn(&Version) -> &Option<String>| version.and_then(|v| of(v).as_deref());
         self.file_version.push(text(|v| &v.file_version));
         self.product_version.push(text(|v| &v.product_version));

@@ -12,9 +12,9 @@ use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per event of user input. The input providers of UIforETW and of `laglab record input` report
-    /// keys and the mouse. They report which key was pressed only if the recording requested this. The window
-    /// manager (Win32k) reports how it handled devices and messages.
+    /// One row per event of user input. The input providers of UIforETW and of `laglab record input` report keys and
+    /// the mouse. They report the pressed key only if the recording requested key codes. The window manager (Win32k)
+    /// reports how it handled devices and messages.
     Input, InputView = "input" sorted by time_ns
         title "Input"
         record "input (provider Microsoft-Windows-Win32k, or UIforETW's Multi-Input)"

@@ -4,14 +4,15 @@ use events::ids::hook;
 use events::kernel::{Interrupt, InterruptKind};
 use rustc_hash::FxHashMap;
 
-use crate::column::{Named, Names, Nullable};
+use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Incoming, Reader, Reads, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ImageFinder, Trackers};
 
 table! {
-    /// One row per run of an interrupt service routine (ISR) or a deferred procedure call (DPC).
+    /// One row per run of an interrupt service routine (ISR) or a deferred procedure call (DPC). On Linux, a row is
+    /// a run of the handler of an interrupt, or of a softirq.
     ///
     /// A routine is logged when it ends. So the rows are sorted by `end_ns`. Routines can be nested: an ISR
     /// can run inside a DPC or inside another ISR of the same CPU.
@@ -29,11 +30,13 @@ table! {
         /// CPU that ran the routine.
         cpu: Vec<u16> = "CPU of the buffer" wpa "CPU",
         /// Kind of routine: `dpc`, `threaded_dpc`, `timer_dpc`, `io_timer`, `isr`, `msi` (ISR of a
-        /// message-signalled interrupt) or `passive_isr`.
+        /// message-signalled interrupt) or `passive_isr`. On Linux: `isr` is an interrupt, `dpc` a
+        /// softirq, and `threaded_dpc` a softirq in the thread `ksoftirqd`.
         kind: Names<InterruptKind> =
             "PerfInfo DPC, ThreadedDPC, TimerDPC, IoTimer, ISR, ISR-MSI, ISR-Passive"
             wpa "DPC Type, Type",
-        /// Address of the routine.
+        /// Address of the routine. On Linux, this is the number of the interrupt or softirq. An interrupt of the
+        /// machine itself, such as the timer interrupt, has no number. Its value is 2^32 plus the id of its tracepoint.
         routine: Vec<u64> = "Routine" wpa "Address",
         /// Time from start to end of the routine. It includes the time of all routines that interrupted this
         /// routine.
@@ -58,6 +61,8 @@ table! {
         return_value: Nullable<u32> = "ReturnValue",
         /// Message number of a message-signalled interrupt (`msi`).
         message_number: Nullable<u32> = "MessageNumber",
+        /// Name of the interrupt or softirq, on Linux.
+        name: Text = "Linux irq: irq_handler_entry name, softirq_entry vec; irq_vectors: name of the tracepoint",
     }
 }
 
@@ -156,6 +161,7 @@ impl EventTable for Interrupts {
         raw.vector.push(interrupt.vector);
         raw.return_value.push(interrupt.return_value);
         raw.message_number.push(interrupt.message_number);
+        raw.name.push(None);
         Some(())
     }
 
@@ -170,8 +176,12 @@ impl EventTable for Interrupts {
             let end_ns = rows.end_ns[row];
             let routine = rows.routine[row];
             let at = rows.start_ns.get(row).unwrap_or(end_ns);
-            rows.image_row
-                .push(state.images.find(trackers, 0, routine, at));
+            // Routines of Linux have a name instead of an address.
+            let image = match rows.name.get(row) {
+                Some(_) => None,
+                None => state.images.find(trackers, 0, routine, at),
+            };
+            rows.image_row.push(image);
             let ended = state.ended.entry(rows.cpu[row]).or_default();
             let kind = rows.kind.0[row];
             let whole = rows.start_ns.get(row).map(|start_ns| Ended {

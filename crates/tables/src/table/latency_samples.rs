@@ -16,9 +16,9 @@ table! {
     {
         /// Start of the sample.
         start_ns: Vec<i64> = "the probe's clock",
-        /// Scheduled start of the sample. The time from the scheduled start to `start_ns` is a delay. A
-        /// program on a busy machine has the same delay. Quantiles that ignore this delay hide stalls
-        /// (coordinated omission).
+        /// Scheduled start of the sample. `start_ns` is later if the previous sample took long or the machine was
+        /// busy. A program that must act at this time is late in the same way, so quantiles that ignore this
+        /// delay hide stalls (coordinated omission).
         intended_start_ns: Vec<i64> = "the pacing",
         /// Latency of the sample. For a sleep, the latency is the time beyond the requested time. It is
         /// negative if the sleep ended early. For an operation, the latency is the duration. Unknown if the

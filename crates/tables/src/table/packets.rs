@@ -213,8 +213,8 @@ mod keyword {
 }
 
 impl Fragments {
-    /// Adds a packet of NDIS-PacketCapture. If the packet is not complete, keeps its fragment until it is
-    /// complete. Returns `None` if the payload is unreadable or the first fragment is missing.
+    /// Adds a packet of NDIS-PacketCapture. If the packet is incomplete, keeps the fragment until the last fragment is
+    /// read. Returns `None` if the payload is unreadable or the first fragment is missing.
     fn take_ndis(&mut self, event: &Event<'_>, rows: &mut Packets) -> Option<()> {
         let (payload, bits) = (event.payload(), event.descriptor()?.keyword);
         let (miniport, lower) = (le::u32(payload, 0)?, le::u32(payload, 4)?);

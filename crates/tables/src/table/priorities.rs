@@ -15,8 +15,11 @@ use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
-    /// One row per change of a thread. The priority (for the processor, for memory pages or for I/O), the
-    /// boost, the affinity or the processor of the thread changes.
+    /// One row per change of a thread. The priority (for the processor, for memory pages or for I/O), the boost, the
+    /// affinity or the processor of the thread changes.
+    ///
+    /// On Linux, there are two kinds of rows: a thread's priority changes because of a lock (`priority`), or a thread
+    /// moves to another CPU (`migration`).
     ///
     /// Some changes have two rows: one from the events of the kernel, and one from the events of the provider
     /// Kernel-Process.
@@ -131,21 +134,21 @@ impl Named for PriorityKind {
 
 /// Values of a row, read from one event.
 #[derive(Default)]
-struct Change {
-    thread_id: u32,
-    old_priority: Option<i8>,
-    new_priority: Option<i8>,
-    dynamic_priority: Option<i8>,
-    old_io_priority: Option<u8>,
-    new_io_priority: Option<u8>,
-    lock: Option<u64>,
-    flags: Option<u16>,
-    affinity: Option<u64>,
-    processor_group: Option<u16>,
-    old_cpu: Option<u16>,
-    new_cpu: Option<u16>,
-    old_ideal_cpu: Option<u16>,
-    ideal_processor_adjusted: Option<bool>,
+pub(crate) struct Change {
+    pub(crate) thread_id: u32,
+    pub(crate) old_priority: Option<i8>,
+    pub(crate) new_priority: Option<i8>,
+    pub(crate) dynamic_priority: Option<i8>,
+    pub(crate) old_io_priority: Option<u8>,
+    pub(crate) new_io_priority: Option<u8>,
+    pub(crate) lock: Option<u64>,
+    pub(crate) flags: Option<u16>,
+    pub(crate) affinity: Option<u64>,
+    pub(crate) processor_group: Option<u16>,
+    pub(crate) old_cpu: Option<u16>,
+    pub(crate) new_cpu: Option<u16>,
+    pub(crate) old_ideal_cpu: Option<u16>,
+    pub(crate) ideal_processor_adjusted: Option<bool>,
 }
 
 fn kind_of(hook: u16) -> Option<PriorityKind> {
@@ -285,7 +288,8 @@ impl EventTable for Priorities {
             }
             None => Change::read_provider(event)?,
         };
-        raw.push(kind, &change, event);
+        let place = (event.time_ns(), event.cpu());
+        raw.push(kind, &change, place, logged_by(event).0);
         Some(())
     }
 
@@ -302,12 +306,19 @@ impl EventTable for Priorities {
 }
 
 impl Priorities {
-    fn push(&mut self, kind: PriorityKind, change: &Change, event: &Event<'_>) {
-        self.time_ns.push(event.time_ns());
-        self.cpu.push(event.cpu());
+    /// Adds a row, except for the columns that refer to other tables.
+    pub(crate) fn push(
+        &mut self,
+        kind: PriorityKind,
+        change: &Change,
+        (time_ns, cpu): (i64, u16),
+        by_thread_id: Option<u32>,
+    ) {
+        self.time_ns.push(time_ns);
+        self.cpu.push(cpu);
         self.kind.0.push(kind);
         self.thread_id.push(change.thread_id);
-        self.by_thread_id.push(logged_by(event).0);
+        self.by_thread_id.push(by_thread_id);
         self.old_priority.push(change.old_priority);
         self.new_priority.push(change.new_priority);
         self.dynamic_priority.push(change.dynamic_priority);

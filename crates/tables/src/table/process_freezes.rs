@@ -1,4 +1,4 @@
-//! `process_freezes`: times at which Windows froze processes.
+//! `process_freezes`: time ranges in which processes were frozen.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,8 @@ use crate::unreadable::UnreadableEvents;
 
 table! {
     /// One row per time range in which a process was frozen. The threads of a frozen process do not
-    /// run, even if they are ready. Windows freezes packaged applications without visible windows.
+    /// run, even if they are ready. Windows freezes packaged applications without visible windows. On Linux,
+    /// programs freeze cgroups.
     ProcessFreezes, ProcessFreezesView = "process_freezes" sorted by start_ns
         title "Frozen Processes"
         record "freezes (provider Microsoft-Windows-Kernel-Process with keyword 0x200)"

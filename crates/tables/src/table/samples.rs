@@ -36,9 +36,11 @@ table! {
         process_row: Nullable<u32> = "process_id and time_ns in `processes`",
         /// Row in `images` of the module at the address.
         image_row: Nullable<u32> = "address, process_id and time_ns in `images`" wpa "Module",
-        /// Time that the sample represents. This is the time since the previous sample of the CPU. So if
-        /// timer ticks are late or lost, their time is part of the next sample's weight. The weight of a
-        /// CPU's first sample is the profiling interval.
+        /// Time that the sample represents. This is the time since the previous sample of the CPU. So if timer ticks
+        /// are late or lost, their time is part of the next sample's weight. The weight of a CPU's first sample is the
+        /// profiling interval. On Linux, the time depends on the sampled event. For `cpu-clock` and `task-clock`, this
+        /// is the time that the event counted. For cycles that are sampled by frequency, this is the mean time between
+        /// two samples.
         weight_ns: Nullable<i64> = "time_ns minus that of the CPU's previous sample"
             wpa "Weight (in view)",
         /// Stack of the thread.
@@ -82,6 +84,28 @@ pub(crate) struct SampleState {
     stacks: StackCursor,
     /// Time of each CPU's last sample.
     last_ns: HashMap<u16, i64>,
+}
+
+impl Samples {
+    /// Adds a sample of Linux, except for the columns that refer to other tables.
+    pub(crate) fn push_of_linux(
+        &mut self,
+        (time_ns, cpu): (i64, u16),
+        thread_id: u32,
+        address: u64,
+        weight_ns: Option<i64>,
+    ) {
+        self.time_ns.push(time_ns);
+        self.cpu.push(cpu);
+        self.address.push(address);
+        self.thread_id.push(thread_id);
+        self.weight_ns.push(weight_ns);
+        self.count.push(1);
+        self.in_dpc.push(None);
+        self.in_isr.push(None);
+        self.priority.push(None);
+        self.rank.push(None);
+    }
 }
 
 impl Register for Samples {
@@ -129,16 +153,20 @@ impl EventTable for Samples {
         let mut rows = std::mem::take(raw);
         (rows.thread_row, rows.process_id, rows.process_row) =
             (state.threads).find_columns(trackers, &rows.thread_id, &rows.time_ns);
+        // Samples of Linux already have weights.
+        let has_weights = rows.weight_ns.len() == rows.len();
         for row in 0..rows.len() {
             let (time_ns, thread_id) = (rows.time_ns[row], rows.thread_id[row]);
             let process_id = rows.process_id.get(row).unwrap_or(0);
             let address = rows.address[row];
             let image = (state.images).find(trackers, process_id, address, time_ns);
             rows.image_row.push(image);
-            let before = state.last_ns.insert(rows.cpu[row], time_ns);
-            let weight = before.map(|before| time_ns.saturating_sub(before));
-            rows.weight_ns
-                .push(weight.or(trackers.sampling_interval_ns));
+            if !has_weights {
+                let before = state.last_ns.insert(rows.cpu[row], time_ns);
+                let weight = before.map(|before| time_ns.saturating_sub(before));
+                rows.weight_ns
+                    .push(weight.or(trackers.sampling_interval_ns));
+            }
             let cpu = rows.cpu[row];
             let stack = (trackers.stacks).at(&mut state.stacks, time_ns, thread_id, cpu);
             rows.stack_id.push(stack);

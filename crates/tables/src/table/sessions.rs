@@ -32,7 +32,7 @@ table! {
         boot_utc: Text = "log-file header: BootTime",
         /// Minutes to add to the machine's local time to get UTC, outside daylight saving time.
         time_zone_bias: Nullable<i32> = "log-file header: TimeZoneInformation, Bias" in "minutes",
-        /// Operating system: `Windows` or `Linux`. Null if the header does not tell.
+        /// Operating system: `Windows` or `Linux`. Null if the header does not state the system.
         system: Text = "log-file header; perf.data",
         /// Version of Windows (6.1 is Windows 7, 10.0 is Windows 10 and 11), or release of the kernel of Linux.
         os_version: Text = "log-file header: MajorVersion, MinorVersion; perf.data: HEADER_OSRELEASE",
@@ -72,7 +72,7 @@ impl WholeTable for Sessions {
     fn build(facts: &TraceFacts<'_>, _: &mut UnreadableEvents) -> Sessions {
         let trace = facts.trace;
         let mut rows = Sessions::default();
-        let files: Vec<&str> = trace.files().collect();
+        let files: Vec<&str> = trace.files().map(crate::file_name).collect();
         let mut segments: Vec<_> = trace.segments().iter().collect();
         segments.sort_by_key(|segment| segment.header.as_ref().map_or(0, |header| header.start));
         for segment in segments {

@@ -85,8 +85,9 @@ impl FileTracker {
         let next = namings.partition_point(|naming| naming.time_ns <= time_ns);
         let naming = match next.checked_sub(1) {
             Some(last) => namings[last],
-            // All events about the key are later than the given time. So the key already belonged to the file
-            // of the first event. The exception is an event that gave the key to the file.
+            // All events about the key are later than the given time. If the first event states the file to which the
+            // key belonged before, this file is the result. If the first event gives the key to a file, the earlier
+            // file is unknown.
             None => *namings.first().filter(|naming| !naming.begins)?,
         };
         self.paths.get(naming.path as usize).map(String::as_str)

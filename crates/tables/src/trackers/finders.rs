@@ -85,7 +85,7 @@ impl<'t> Trackers<'t> {
 pub(crate) struct KnownThread {
     /// Time from which the identity is valid.
     from_ns: i64,
-    /// Time until which the identity is valid. The time itself is excluded.
+    /// Time until which the identity is valid. This time is excluded.
     until_ns: i64,
     ids: ThreadIds,
 }

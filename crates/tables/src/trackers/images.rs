@@ -35,9 +35,9 @@ struct Mapping {
 }
 
 impl ImageTracker {
-    /// Reads the lifetimes in the table. If an image has no load time, it counts as mapped since the previous
-    /// image at its address was unmapped. If there is no previous image, it counts as mapped at all
-    /// earlier times.
+    /// Reads the lifetimes in the table. If an image has no load time, it counts as mapped since the previous image at
+    /// its address was unmapped. If this time is unknown, it counts as mapped since its first event. If there is no
+    /// previous image, it counts as mapped at all earlier times.
     pub fn new(table: &Images) -> ImageTracker {
         let mut rows: Vec<usize> = (0..table.len()).collect();
         let place = |row: usize| (table.process_id.get(row), table.base_address[row]);

@@ -25,8 +25,8 @@ pub struct Lifetimes {
 impl Lifetimes {
     /// Creates the look-up from lives in any order.
     ///
-    /// If a life has no start, it begins directly after the end of the previous life with the same id. If
-    /// there is no previous life, it begins before all other times.
+    /// If a life has no start, it begins directly after the end of the previous life with the same id. If this end is
+    /// unknown, it begins at `first_seen_ns`. If there is no previous life, it begins before all other times.
     pub fn new(lives: impl IntoIterator<Item = Life>) -> Lifetimes {
         let mut lives: Vec<(Life, usize)> = lives.into_iter().zip(0..).collect();
         lives.sort_by_key(|(life, _)| (life.id, life.first_seen_ns));

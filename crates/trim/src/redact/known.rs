@@ -1,8 +1,8 @@
 //! Words that exist on every Windows machine. They identify no machine and no user. `docs/trim.md` lists
 //! them.
 
-/// Names of programs, drivers and libraries of Windows, without extension. They stay readable, because
-/// symbols and explanations need them. With an extension of [`EXTENSIONS`], they stay readable too.
+/// Names of programs, drivers and libraries of Windows, without extension. They stay readable, because symbols and
+/// explanations need them. They also stay readable if they have an extension of [`EXTENSIONS`].
 const MODULES: &[&str] = &[
     "acpi",
     "advapi32",
@@ -153,7 +153,7 @@ const MODULES: &[&str] = &[
     "xboxgip",
 ];
 
-/// Words of paths and session names that stay readable.
+/// Words in paths and session names that stay readable.
 const WORDS: &[&str] = &[
     "circular",
     "context",

@@ -62,8 +62,8 @@ impl<'a> Redactor<'a> {
         }
         let at = offset(event.record(), payload);
         if is_description(event) {
-            // The texts that developers wrote about their events stay readable, except for
-            // installation paths.
+            // Developers wrote these texts about their events, so the texts stay readable. Only installation paths
+            // are removed.
             blank_attributes(&mut self.record[at..]);
             return Some(&self.record);
         }
@@ -88,7 +88,7 @@ impl<'a> Redactor<'a> {
             let data = &mut self.record[at..at + item.data.len()];
             match item.ext_type {
                 ext_type::SID => self.pseudonyms.replace_sid(data),
-                // Ids, counters, stacks, and texts that developers wrote.
+                // These items contain ids, counters, stacks, and texts that developers wrote. They stay unchanged.
                 1 | 3..=15 | 17..=18 => {}
                 _ => data.fill(0),
             }
@@ -102,7 +102,7 @@ fn redact_value(pseudonyms: &Pseudonyms, span: &Span, bytes: &mut [u8]) {
         Content::Ansi => pseudonyms.replace_ansi(bytes),
         Content::Sid => pseudonyms.replace_sid(bytes),
         Content::IpAddress => pseudonyms.replace_address(bytes),
-        // The first four bytes, address family and port, identify no machine.
+        // The first four bytes are the address family and the port. They identify no machine.
         Content::SocketAddress => {
             pseudonyms.replace_address(bytes.get_mut(4..).unwrap_or_default());
         }
@@ -112,8 +112,8 @@ fn redact_value(pseudonyms: &Pseudonyms, span: &Span, bytes: &mut [u8]) {
     }
 }
 
-/// Returns true if a number with that name is a network address although its type does not show
-/// this. The list of names is a guess.
+/// Returns true if a number with the field name `name` is probably a network address. The type of the number does not
+/// show this, so the function guesses it from the name.
 fn is_address(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["ipaddress", "ipv4", "ipv6", "macaddress"]
@@ -121,8 +121,8 @@ fn is_address(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// Returns true if the event only describes the machine: its devices, services, users or
-/// performance. Such events are left out.
+/// Returns true if the event must be left out: it only describes the machine (its devices, services, users or
+/// performance), or it is a WPP message. WPP messages have no schema.
 fn is_about_the_machine(event: &Event<'_>) -> bool {
     const SYSTEM_CONFIG: u8 = 0x0B;
     match EventKind::new(event) {
@@ -136,8 +136,8 @@ fn is_about_the_machine(event: &Event<'_>) -> bool {
     }
 }
 
-/// Returns true if the event describes other events: an EventMetadata event, or a chunk of an
-/// EventSource's manifest. A chunk begins with its format, 1, and its fourth byte is 0x5B.
+/// Returns true if the event describes other events. It is an EventMetadata event, or a chunk of an EventSource's
+/// manifest. The first byte of a chunk is its format, 1. The fourth byte is 0x5B.
 fn is_description(event: &Event<'_>) -> bool {
     events::is_metadata(event)
         && (event.descriptor().is_none() || matches!(event.payload(), [1, _, _, 0x5B, ..]))
@@ -145,7 +145,8 @@ fn is_description(event: &Event<'_>) -> bool {
 
 /// Overwrites the values of XML attributes that contain file names.
 fn blank_attributes(xml: &mut [u8]) {
-    // A manifest is split into chunks, and a chunk may begin within an attribute's value.
+    // A chunk of a manifest may begin inside an attribute's value. Then the bytes before the first quote are
+    // overwritten too.
     let quote = xml.iter().position(|byte| *byte == b'"').unwrap_or(0);
     if !xml[..quote].iter().any(|byte| b"<>=".contains(byte)) {
         xml[..quote].fill(b'x');

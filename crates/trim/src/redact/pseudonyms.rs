@@ -1,5 +1,5 @@
-//! Pseudonyms. Equal names get equal pseudonyms of the same length, which cannot be reversed
-//! without the key.
+//! Pseudonyms. Equal names get equal pseudonyms of the same length. Without the key, no reader can compute a name from
+//! its pseudonym.
 
 use super::known;
 use crate::TrimError;
@@ -66,9 +66,9 @@ impl Pseudonyms {
         }
     }
 
-    /// Replaces the part of a security identifier that identifies a user, machine or package. If the
-    /// identifier has more than two sub-authorities, this part is everything after the first sub-authority.
-    /// Identifiers that every machine has (S-1-5-18, S-1-5-32-544) have at most two.
+    /// Replaces the part of a security identifier that identifies a user, a machine or a package. This part is
+    /// everything after the first sub-authority. Identifiers with at most two sub-authorities stay unchanged, because
+    /// every machine has them (S-1-5-18, S-1-5-32-544).
     pub(crate) fn replace_sid(&self, bytes: &mut [u8]) {
         const FIRST: usize = 8;
         if bytes.len() > FIRST + 2 * 4 {
@@ -76,8 +76,8 @@ impl Pseudonyms {
         }
     }
 
-    /// Replaces all bytes from the index `from` on by a keyed hash of all bytes. `what` separates the kinds
-    /// of values.
+    /// Replaces the bytes from the index `from` to the end by a keyed hash of all bytes. The hash includes `what`,
+    /// the kind of the value. So equal bytes of different kinds get different pseudonyms.
     fn replace_bytes(&self, what: &str, from: usize, bytes: &mut [u8]) {
         let mut hash = self.hash(what);
         hash.update(bytes);
@@ -86,8 +86,8 @@ impl Pseudonyms {
         }
     }
 
-    /// Replaces each word by a pseudonym, except words that Windows itself uses. Separators between words
-    /// stay.
+    /// Replaces each word by a pseudonym, except words that Windows itself uses. Characters between words stay
+    /// unchanged.
     fn replace_words(&self, units: &mut [u16]) {
         for word in units.split_mut(|unit| !is_of_word(*unit)) {
             self.replace_word(word);
@@ -122,8 +122,8 @@ impl Pseudonyms {
     }
 }
 
-/// Returns true if a UTF-16 unit belongs to a word: letters, digits, other characters of file
-/// names, and everything beyond ASCII.
+/// Returns true if a UTF-16 unit is part of a word. Words consist of ASCII letters and digits, the characters
+/// `._-$~@`, and all units beyond ASCII.
 fn is_of_word(unit: u16) -> bool {
     match u8::try_from(unit) {
         Ok(byte) if byte.is_ascii() => byte.is_ascii_alphanumeric() || b"._-$~@".contains(&byte),

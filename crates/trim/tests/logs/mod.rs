@@ -15,7 +15,7 @@ use tables::Options;
 use tempfile::TempDir;
 use trim::{Redactor, Selection};
 
-/// An event: time in nanoseconds, CPU, and the bytes of its record.
+/// An event: its time in nanoseconds, its CPU, and the bytes of its record.
 pub(crate) type Read = (i64, u16, Vec<u8>);
 
 /// Returns all events of a trace except the headers of its logs.
@@ -33,7 +33,7 @@ pub(crate) fn events(paths: &[&Path]) -> Vec<Read> {
     events
 }
 
-/// Kind of redaction: none, with a random key, or with a key from a text.
+/// Redaction of a part: none, with a random key, or with a key that is derived from a text.
 #[derive(Clone, Copy)]
 pub(crate) enum Redact<'k> {
     No,
@@ -41,8 +41,8 @@ pub(crate) enum Redact<'k> {
     Key(&'k str),
 }
 
-/// Writes a part of a trace to a file in `folder`. If the function is called again, the new file replaces the
-/// earlier file.
+/// Writes a part of a trace to a file in `folder` and returns the path of the file. Each call overwrites the file of
+/// the previous call.
 pub(crate) fn cut(
     inputs: &[PathBuf],
     folder: &TempDir,
@@ -78,7 +78,7 @@ pub(crate) fn cut(
     out
 }
 
-/// Returns the number of faults that the facts of a trace list.
+/// Returns the number of damaged places that were found in a trace.
 pub(crate) fn faults(path: &Path) -> usize {
     let trace = etl::open(&[path.to_owned()]).unwrap();
     let info = Info::from_events(&trace, Options::default()).unwrap();
@@ -107,7 +107,7 @@ pub(crate) fn two_processes(path: &Path) {
     let mut put = |event: KernelEvent, payload: &[u8]| log.kernel(0, event, payload).unwrap();
     let mut payload = Payload::new();
     for (process, thread, name) in [(40_u32, 44_u32, "a.exe"), (80, 84, "b.exe")] {
-        // `Process/DCStart` in version 4 and `Thread/DCStart` in version 3.
+        // These are the payloads of `Process/DCStart` (version 4) and `Thread/DCStart` (version 3).
         payload.clear().u64(0).u32(process).u32(0).u32(0).u32(0);
         payload.u64(0).u32(0).u32(0).utf8_z(name);
         payload.utf16_z("").utf16_z("").utf16_z("");

@@ -39,7 +39,7 @@ pub(super) fn add(findings: &mut [Finding]) {
             }
         }
         if finding.setting.id == TCP_1323 {
-            // Each TCP template has its own timestamp setting.
+            // Each TCP template has a separate setting for timestamps.
             let stamps = findings
                 .iter()
                 .filter(|other| other.setting.id == TIMESTAMPS);
@@ -73,7 +73,8 @@ fn is_machine_wide(finding: &Finding) -> bool {
     }
 }
 
-/// Returns true if the timestamp bit of the legacy setting contradicts the current setting.
+/// Returns true if the timestamp bit of the legacy setting contradicts `now`, the value of the setting that
+/// replaced it.
 fn are_timestamps_contrary(legacy: &Datum, now: &Datum) -> bool {
     let asked = legacy.number().map(|bits| bits & 2 != 0);
     let now = match now {

@@ -98,7 +98,8 @@ fn an_unsupported_setting_has_no_effect() {
 fn less_protection_fails_and_undocumented_settings_never_do() {
     let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Services\\BFE]\r\n\"Start\"=dword:4";
     let bfe = audit_reg(lines, &PRO);
-    assert!(kinds(&bfe, "bfe").contains(&Kind::Unprotected));
+    // A rule of this setting has the same text as its risk. The audit must show the text only once.
+    assert_eq!(kinds(&bfe, "bfe"), [Kind::Unprotected]);
     assert!(bfe.findings[0].fails());
     let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Control\\KernelVelocity]\r\n\
                  \"DisableFGBoostDecay\"=\"x\"";
@@ -139,6 +140,22 @@ fn the_last_value_counts_and_a_deleted_key_deletes_its_values() {
     inputs.extend(read("3.reg", &third).unwrap());
     let finding = audit(&inputs, &PRO).findings.remove(0);
     assert_eq!((finding.found.value, finding.differs), (None, Some(false)));
+}
+
+#[test]
+fn a_deleted_key_deletes_the_values_before_it_in_the_same_file() {
+    let set = format!("{PROFILE}\r\n\"SystemResponsiveness\"=dword:0\r\n");
+    let delete = PROFILE.replace("[HKEY", "[-HKEY") + "\r\n";
+    for (lines, expected) in [
+        (format!("{set}{delete}"), None),
+        (format!("{delete}{set}"), Some(Datum::Number(0))),
+        (format!("{delete}{set}{delete}"), None),
+    ] {
+        let text = format!("Windows Registry Editor Version 5.00\r\n{lines}");
+        let inputs = read("1.reg", text.as_bytes()).unwrap();
+        let finding = audit(&inputs, &PRO).findings.remove(0);
+        assert_eq!(finding.value, expected, "{lines}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Datum {
-    /// A number, or decimal text. Yes is 1 and no is 0.
+    /// A number. A decimal text is also stored as a number. Yes is 1 and no is 0.
     Number(u64),
     /// A text. Comparisons ignore its case.
     Text(String),

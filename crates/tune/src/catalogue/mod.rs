@@ -61,7 +61,8 @@ const FILES: [(&str, &str); 18] = files![
 pub struct Catalogue {
     groups: Vec<Group>,
     settings: Vec<Setting>,
-    /// Indexes in `settings`. The key is the last part of one of the setting's places, in lower case.
+    /// Indexes in `settings`. The key is the last part of one of the setting's places or misspellings, in
+    /// lower case.
     by_name: HashMap<String, Vec<usize>>,
     /// Indexes in `settings`, each with the index of a place of this setting. The key is the end of the
     /// place's registry key.
@@ -233,7 +234,8 @@ impl Catalogue {
 }
 
 impl Setting {
-    /// Returns all names of the setting: id, family, name, aliases, and the last parts of its places.
+    /// Returns all names of the setting: id, family, name, aliases, and the last part of each place (see
+    /// [`PlacePattern::name`]).
     pub fn names(&self) -> impl Iterator<Item = &str> {
         [self.id.as_str(), self.family(), &self.name]
             .into_iter()

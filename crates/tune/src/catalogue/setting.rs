@@ -186,7 +186,7 @@ pub enum TakesEffect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// Unverified claims. A finding with this confidence never fails an audit.
+    /// The facts are unverified claims. A machine never fails an audit because of such facts.
     Low,
     /// The facts have one good source, or several sources that agree but leave gaps.
     Medium,

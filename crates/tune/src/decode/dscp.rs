@@ -37,7 +37,7 @@ const NAMES: [&str; 11] = [
     "Throttle Rate",
 ];
 
-/// Name of the value "Remote IP Prefix Length" in Microsoft's table. Exports have the longer name.
+/// Name that Microsoft's table gives to the value "Remote IP Prefix Length". Exported policies use the longer name.
 const REMOTE_PREFIX: &str = "Remote IP Prefix";
 
 /// Program and machine for which policies are judged.
@@ -245,7 +245,8 @@ fn network(found: &[Found], scope: &Scope) -> Result<(), Network> {
     .filter_map(|(is_unknown, what)| is_unknown.then_some(what))
     .collect();
     let rule = format!(
-        "\"{}\" {now}: unless it is \"1\", a client applies policies of the registry only on networks of its domain",
+        "\"{}\" {now}: a client applies policies of the registry outside the networks of its domain only if this \
+         value is \"1\"",
         SWITCH.1
     );
     Err(match unknown.is_empty() {
@@ -275,7 +276,8 @@ fn as_text(value: &Value) -> String {
     }
 }
 
-/// Returns the name of a direct subkey of `above`.
+/// Returns the name of `key` below `above`, which ends with a backslash. Returns `None` if `key` is not a direct subkey
+/// of `above`.
 fn below<'k>(key: &'k str, above: &str) -> Option<&'k str> {
     let head = key.get(..above.len())?;
     let rest = &key[above.len()..];

@@ -1,4 +1,4 @@
-//! Addresses and ports of a packet.
+//! Addresses and ports of packets.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

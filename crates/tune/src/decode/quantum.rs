@@ -15,7 +15,7 @@ const UNITS_PER_SECOND: u128 = 3 * 64;
 /// Quantum of threads in the Idle priority class, in units. `Win32PrioritySeparation` does not change it.
 pub const IDLE_CLASS_UNITS: u8 = 6;
 
-/// First build on which measured turns of threads were shorter than the published table states.
+/// First build on which the measured time slices of threads were shorter than the published table states.
 pub const TABLE_DOUBTED_FROM: u32 = 26_100;
 
 /// Registry value `HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl\Win32PrioritySeparation`.
@@ -34,7 +34,7 @@ impl Default for Win32PrioritySeparation {
 /// Decoded [`Win32PrioritySeparation`]. Quanta are in quantum units, 3 per clock tick.
 ///
 /// The bits are documented. The lengths are from *Windows Internals* and from readings in a
-/// debugger. On builds from 26100 on, measured turns of threads of equal priority were shorter (a
+/// debugger. On builds from 26100 on, the measured time slices of threads of equal priority were shorter (a
 /// ninth of a tick, 1.74 ms). On these builds, Windows still charges CPU cycles to the quantum in
 /// the table. No other details are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -53,10 +53,9 @@ pub struct Quantum {
 }
 
 impl Win32PrioritySeparation {
-    /// One value for each possible pair of foreground and background quanta. There are 2³² values. All values
-    /// that are not in this table select the same quanta as a value in the table. The edition (client or
-    /// server) determines which value that is. If quanta are fixed, only the priority boost after a wait can
-    /// differ.
+    /// One value for each possible pair of foreground and background quanta. Each other 32-bit value selects the same
+    /// quanta as one value in this table. The edition (client or server) determines which value this is. If quanta are
+    /// fixed, two values with the same quanta can still differ in the priority boost after a wait.
     pub const TABLE: [Win32PrioritySeparation; 8] = [
         Win32PrioritySeparation(0x14),
         Win32PrioritySeparation(0x15),
@@ -73,7 +72,7 @@ impl Win32PrioritySeparation {
         self.0 & 0x3f
     }
 
-    /// Decodes the value for a server or a client. Some bits select a default that differs between them.
+    /// Decodes the value for a server or a client. Some bits select a default that differs between servers and clients.
     pub fn decode(self, server: bool) -> Quantum {
         let long = match self.0 >> 4 & 3 {
             1 => true,

@@ -76,9 +76,9 @@ impl Rss {
     /// [usable](Self::usable) CPUs. The number of CPUs is the largest power of two that does not exceed the
     /// number of usable CPUs, the number of queues and `max_processors`.
     ///
-    /// The power of two is an inference. The documentation states it only for the size of the table. A
-    /// published case with four of six cores has other explanations. RSS takes the lowest CPUs in the profile
-    /// `ClosestProcessor`, which is the only profile of Windows 7.
+    /// The power of two is an inference. The documentation states it only for the size of the table. A published
+    /// case, in which RSS uses four of six cores, does not prove it, because there are other explanations. RSS takes
+    /// the lowest CPUs in the profile `ClosestProcessor`, which is the only profile of Windows 7.
     ///
     /// # Errors
     /// Returns an error if the settings exclude all CPUs.
@@ -302,7 +302,7 @@ mod tests {
             ..on_node(0)
         };
         assert_eq!(processors(&third_adapter), [8, 10]);
-        // The case is documented as follows: Server 2008 R2 uses four CPUs by default.
+        // Documentation explains this case without a power of two: Server 2008 R2 uses four CPUs by default.
         let by_default = Rss {
             max_processors: 4,
             ..Rss::default()
@@ -338,8 +338,8 @@ mod tests {
             max_processor_number: Some(8),
             ..Rss::default()
         };
-        // Group 1 begins at CPU 36. In this group, RSS may use the numbers 4, 6 and 8. The number of CPUs is
-        // rounded down to a power of two, so RSS uses two of them.
+        // Group 1 begins at CPU 36. RSS may use one CPU of each core: the numbers 4, 6 and 8 in this group. The
+        // number of CPUs must be a power of two, so RSS uses only the first two.
         assert_eq!(rss.processors(&large).expect("processors"), [40, 42]);
     }
 

@@ -110,9 +110,9 @@ pub fn used(
     })
 }
 
-/// Returns the inferred limit to a power of two. `used` is the largest power of two that is at most the
-/// number of usable CPUs, or at most the number of CPUs that the documented rules leave. Returns `None` if
-/// `used` is not rounded.
+/// Returns the inferred rule that rounds the number of CPUs down to a power of two. `usable` is the number of
+/// usable CPUs. `at_most` is the number of CPUs that the documented rules leave. `used` is the number of CPUs
+/// that RSS uses. Returns `None` if `used` is not rounded.
 fn rounding(usable: usize, at_most: usize, used: usize) -> Option<Limit> {
     let of = match power_of_two(usable) == used {
         true => usable,

@@ -17,7 +17,7 @@ pub const FINEST: u32 = 5_000;
 const PER_PROCESS: u32 = 19_041;
 /// First build (Server 2022) on which a registry value can make requests apply to all processes.
 const GLOBAL_SWITCH: u32 = 20_348;
-/// First build (Windows 11) that ignores requests of processes without visible windows and sound.
+/// First build (Windows 11) that ignores the request of a process that shows no window and plays no sound.
 const HIDDEN_IGNORED: u32 = 22_000;
 
 /// A process's request for a timer resolution.
@@ -109,8 +109,8 @@ impl Timers {
 }
 
 /// Returns the duration of each sleep of a thread that sleeps in a loop, in units of 100 ns. The thread
-/// always starts to sleep shortly after a clock interrupt. So the end of its sleep is due shortly after a
-/// later interrupt. Only the next interrupt ends the sleep.
+/// always starts to sleep shortly after a clock interrupt. The first clock interrupt after the requested time
+/// ends the sleep. If `asked` is a multiple of `period`, the sleep therefore takes `asked + period`.
 ///
 /// A sleep that starts at any other time takes from `asked` to `asked + period`.
 pub fn sleep_takes(asked: u32, period: u32) -> u64 {

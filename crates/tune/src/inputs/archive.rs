@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::InputError;
 
-/// Maximum number of files in an archive or folder.
+/// Maximum number of files in a zip archive or folder.
 const MAX_FILES: usize = 20_000;
 
 /// Maximum depth of nested folders.
@@ -90,7 +90,10 @@ type Files = Vec<(String, Vec<u8>)>;
 fn zip(bytes: &[u8]) -> io::Result<Files> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
     let mut extracted = Extracted::default();
-    for index in 0..archive.len().min(MAX_FILES) {
+    if archive.len() > MAX_FILES {
+        return Err(too_many("archive"));
+    }
+    for index in 0..archive.len() {
         let file = archive.by_index(index)?;
         let name = String::from_utf8_lossy(file.name_raw()).into_owned();
         if is_wanted(&name) {
@@ -131,6 +134,14 @@ fn too_large() -> io::Error {
     )
 }
 
+/// Returns the error for an archive or a folder with too many files.
+fn too_many(container: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("it has more than {MAX_FILES} files: give the {container} of one baseline"),
+    )
+}
+
 /// Returns the files below a folder that may contain settings, sorted by name.
 pub(super) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -146,10 +157,7 @@ pub(super) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
                 files.push(path);
             }
             if files.len() + folders.len() > MAX_FILES {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    format!("it has more than {MAX_FILES} files: give the folder of one baseline"),
-                ));
+                return Err(too_many("folder"));
             }
         }
     }

@@ -364,8 +364,8 @@ mod tests {
         );
     }
 
-    /// The cmdlet Get-DfsnServerConfiguration prints all properties empty in Microsoft's example. JSON
-    /// output has null.
+    /// Checks that empty properties count as unknown. Cmdlets print such properties: in Microsoft's example,
+    /// Get-DfsnServerConfiguration prints all its properties empty. In JSON output, the value is null.
     #[test]
     fn empty_properties_are_unknown() {
         let expected = [r#"Get-SmbServerConfiguration EnableSMB1Protocol "False""#];

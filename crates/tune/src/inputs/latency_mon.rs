@@ -10,7 +10,7 @@ use crate::machine::Edition;
 /// Tool that prints the values. It becomes the `command` of each `Place::Answer`.
 const TOOL: &str = "LatencyMon";
 
-/// Labels of delays without the unit. Saved reports often misspell the unit.
+/// Labels of the figures that are read, without the unit. Saved reports often misspell the unit.
 const FIGURES: [&str; 12] = [
     "Highest measured interrupt to process latency",
     "Average measured interrupt to process latency",

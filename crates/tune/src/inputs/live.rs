@@ -93,8 +93,8 @@ pub fn current(entry: &Entry) -> io::Result<Entry> {
     })
 }
 
-/// Sets the value of an entry, or removes it if the value is `None`. To set a value, it creates the key if
-/// necessary. Removing a value does not remove its key.
+/// Sets the value of an entry. If the key does not exist, creates the key. If the value is `None`, removes the value
+/// but not its key.
 ///
 /// # Errors
 /// Returns an error if the value cannot be written.

@@ -251,10 +251,12 @@ pub enum InputError {
     },
 }
 
-/// Reads files, and all files in folders of backups and baselines.
+/// Reads files, and the files below folders, such as folders of backups and baselines. In a folder or archive, files of
+/// an unknown format are skipped.
 ///
 /// # Errors
-/// Returns an error if a file cannot be read at all, has an unknown format, or does not match its name.
+/// Returns an error if a file cannot be read at all or does not match its name. Also returns an error if a file outside
+/// a folder or archive has an unknown format, or if a folder or archive has no file with settings.
 pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<Input>, InputError> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -284,8 +286,8 @@ fn is_log_of_any(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
     hives.any(|hive| is_log_name_of(&log.to_string_lossy(), &hive))
 }
 
-/// Returns the inputs of a folder or archive. A file of an unknown format is skipped, unless its name
-/// belongs to a known format.
+/// Returns the inputs of a folder or archive. Skips files of an unknown format, and transaction logs, which are read
+/// with their hives. If the name of a file belongs to a known format, but its content does not, this is an error.
 fn known_inputs(
     name: &str,
     files: impl Iterator<Item = Result<Vec<Localized>, InputError>>,

@@ -102,8 +102,8 @@ fn full_label(label: &str) -> Option<&'static str> {
     let mut labels = LABELS.iter();
     let found = labels.find(|(part, _)| {
         let part = part.to_lowercase();
-        // A short part is an abbreviation, which can occur inside words of other languages. So it must
-        // be a whole word.
+        // Short parts are abbreviations. In other languages, words can contain the same letters by chance, so a short
+        // part must match a whole word.
         match part.len() {
             ..=4 => words.contains(&part.as_str()),
             _ => label.contains(&part),

@@ -283,6 +283,20 @@ fn a_hive_that_is_cut_off_is_reported_and_read() {
 }
 
 #[test]
+fn an_archive_with_too_many_files_is_refused() {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for number in 0..20_001 {
+        zip.start_file(format!("{number}.txt"), options).unwrap();
+    }
+    let zip = zip.finish().unwrap().into_inner();
+    let error = read("baseline.zip", &zip).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("more than 20000 files"), "{error}: {cause}");
+}
+
+#[test]
 fn archives_and_folders_are_read_file_by_file() {
     let reg =
         b"Windows Registry Editor Version 5.00\r\n\r\n[HKLM\\SOFTWARE\\A]\r\n\"b\"=dword:1\r\n";

@@ -4,9 +4,9 @@ use crate::found::Place;
 use crate::inputs::Input;
 use crate::state::{State, States};
 
-/// Returns the places that one of the plan's files (`apply.reg` or `undo.reg`) sets or deletes. Places that
-/// the inputs of the machine do not know are left out. The flag is true if the place on the machine has the
-/// value in the file.
+/// Returns the places that one of the plan's files (`apply.reg` or `undo.reg`) sets or deletes, each with a
+/// flag. The flag is true if the machine has the value of the file at this place. If the inputs of the machine
+/// do not show the state of a place, the place is left out.
 pub fn agreement(planned: &[Input], machine: &[Input]) -> Vec<(Place, bool)> {
     let states = States::new(machine);
     let places = planned.iter().flat_map(|input| &input.found);

@@ -23,7 +23,8 @@ enum Setter {
         set: &'static str,
         /// Parameter that selects the object, if there are several.
         object: Option<&'static str>,
-        /// Properties with the values `$true` and `$false`. All other properties are words or numbers.
+        /// Properties whose values are `$true` and `$false`. The values of all other properties are words or
+        /// numbers.
         switches: &'static [&'static str],
     },
     /// `Set-NetAdapterAdvancedProperty`, whose properties are registry keywords.

@@ -68,7 +68,7 @@ fn a_machine_agrees_with_the_plan_before_or_after_the_change() {
     assert_eq!(agrees(UNDO, &lines), [true, true]);
     assert_eq!(agrees(APPLY, &lines), [false, false]);
     assert_eq!(agrees(APPLY, &changed), [true, true]);
-    // A value of another type is another value. An export of another key has no information about the value.
+    // If the type differs, the value differs. An export of another key has no information about the value.
     let other = changed.replace("dword:46", "\"70\"");
     assert_eq!(agrees(APPLY, &other), [true, false]);
     assert!(agrees(APPLY, "").is_empty());
@@ -92,7 +92,8 @@ fn a_key_with_a_control_character_is_not_written() {
     let injection = "p]\r\n\"x\"=\"y\"\r\n[HKEY_CURRENT_USER]\r\n\"evil\"=\"calc.exe\"";
     let mut written = 0;
     for name in HOSTILE_NAMES.iter().chain(&[injection, "a]\"=[b;@"]) {
-        // The name of a key has no backslash, so this is a key below the policies.
+        // A backslash in the name separates two keys. The key with this name is therefore not a policy, but a key below
+        // a policy.
         if name.contains('\\') {
             assert!(plan_of_policy(name).is_err(), "{name:?}");
             continue;
@@ -113,7 +114,7 @@ fn a_key_with_a_control_character_is_not_written() {
         }
         written += 1;
     }
-    assert_eq!(written, 10);
+    assert_eq!(written, 11);
 }
 
 /// Returns the name that a cmdlet finds for a quoted argument. Returns `None` if the argument is a pattern.

@@ -71,6 +71,9 @@ fn describe_change(text: &mut String, change: &Change) {
     } else if let Some(risk) = &setting.risk {
         item("Risk", risk);
     }
+    if change.is_done() {
+        item("**No change**", "the setting already has this value");
+    }
     if change.has_effect == Some(false) {
         item(
             "**No effect here**",

@@ -5,7 +5,7 @@ use std::ops::Range;
 use testdata::Rng;
 use views::{NULL, NULL_ID};
 
-/// On average, one value of this number of values is unknown.
+/// Reciprocal of the share of unknown values: on average, one of 12 values is unknown.
 const UNKNOWN: usize = 12;
 
 /// Returns sorted times below `end`. Unknown times come first, and some times are below 0.

@@ -194,9 +194,9 @@ fn hostile_intervals_do_no_harm() {
     let mut timeline = Timeline::new(buckets, Lanes::every(2)).expect("few cells");
     assert_eq!(timeline.add_intervals(intervals, &Rows::of(0..6)), Ok(()));
     let series = timeline.finish();
-    // Only two intervals count. One lasts from the minimum to the maximum of `i64`, so it is longer than the
-    // maximum of a sum. The other lasts 1 ns. Three intervals are invalid, and one starts at the end of the
-    // range.
+    // Only two of the intervals count. One of them lasts from the earliest known time to the maximum of `i64`, so it
+    // is longer than the maximum of a sum. The other lasts 1 ns. Three intervals are invalid, and one starts at the
+    // end of the range.
     let sums: Vec<_> = series.iter().map(|s| (s.lane, s.total.sum())).collect();
     assert_eq!(
         sums,

@@ -1,5 +1,5 @@
-//! Modules or functions of the addresses on stacks. Each module or function has a small number, which is
-//! called its place in this file.
+//! Names of the modules or functions on stacks. A place is the number of a module or function. This number is its
+//! index in the list of names.
 
 use rustc_hash::FxHashMap;
 use tables::ImageTracker;
@@ -7,11 +7,11 @@ use tables::ImageTracker;
 use crate::Recording;
 use crate::place::{By, Places};
 
-/// Resolver of addresses to places.
+/// Lookup of the place of each address on a stack.
 pub(super) struct Frames<'t> {
     pub(super) names: Places<'t>,
     images: ImageTracker,
-    /// Place by image row and, if grouped by function, address.
+    /// Place for each image row. If addresses are grouped by function, the key also has the address.
     known: FxHashMap<(Option<u32>, u64), u32>,
     by_name: FxHashMap<Option<String>, u32>,
     places: Vec<Option<String>>,
@@ -19,7 +19,7 @@ pub(super) struct Frames<'t> {
 }
 
 impl<'t> Frames<'t> {
-    /// Creates a resolver for a trace.
+    /// Creates a lookup for a trace.
     pub(super) fn new(trace: &Recording, names: Places<'t>) -> Frames<'t> {
         Frames {
             images: ImageTracker::new(&trace.names.images),

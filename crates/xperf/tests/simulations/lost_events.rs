@@ -1,13 +1,14 @@
-//! Reports of a trace that lacks the events of two processors for a second. No process may have used more CPU
-//! time than it really did.
+//! Checks reports of a trace that lacks all events of two processors for a second. The CPU time of a process in a
+//! report must not be larger than its true CPU time.
 
 use simulated::{Simulated, list, number, sums};
 use xperf::{CSwitch, CpuDisk, Profile, Whose};
 
 use super::reported::{open, rows};
 
-/// Maximum time by which a run may exceed the truth. There are two reasons: runs include interrupts, and a
-/// run at the edge of the loss is kept if it is shorter than 0.1 s.
+/// Maximum time by which the reported CPU time of a process may exceed the true CPU time. There are two reasons for a
+/// difference. Runs of threads include interrupts. A run at the edge of the lost second counts if it is shorter than
+/// 0.1 s.
 const OFF_NS: i64 = 150_000_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reports of simulated traces, compared with the truth about the simulations.
+//! Checks reports of simulated traces. The expected results are in the truth files that the simulator writes.
 
 mod lost_events;
 mod reported;

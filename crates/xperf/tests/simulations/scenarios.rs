@@ -1,4 +1,5 @@
-//! Tests of complete scenarios. Their reports match published figures and the truth files of the simulations.
+//! Checks reports of complete scenarios. The expected results are the figures in published articles, and the truth
+//! files of the simulations.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use xperf::{CSwitch, DpcIsr, FocusChange, Profile, Recording, Stack};
 
 use super::reported::{by_function, open, rows};
 
-/// Time between clock ticks in nanoseconds. A quantum unit is a third of it.
+/// Time between clock ticks in nanoseconds. A quantum unit is a third of this time.
 const TICK_NS: i64 = 15_625_000;
 
 #[track_caller]
@@ -28,9 +29,9 @@ fn frequencies<'r>(rows: impl Iterator<Item = &'r Value>, column: &str) -> BTree
     found
 }
 
-/// Checks figures of "A backup server flooded by DPCs" in the time from 20 to 30 s: the number of DPCs of
-/// NDIS, their CPU time in seconds, and "Duration (Fragmented) Avg" in µs. A DPC is cut into fragments by
-/// other routines, and this is the mean duration of a fragment.
+/// Checks figures of the article "A backup server flooded by DPCs" for the time from 20 to 30 s. The figures are the
+/// number of NDIS DPCs, their CPU time in seconds, and "Duration (Fragmented) Avg" in µs. Other routines can
+/// interrupt a DPC and so divide it into fragments. The last figure is the mean duration of a fragment.
 #[test]
 fn floods_are_the_published_ones() {
     for (scenario, dpcs, seconds, mean_us, is_locked) in [
@@ -78,7 +79,7 @@ fn floods_are_the_published_ones() {
         let ndis = ("dpc".to_owned(), "ndis.sys!ndisInterruptDpc".to_owned());
         assert_eq!(counts[&ndis], dpcs, "{scenario}");
         assert_near(used[&ndis] as f64 / 1e9, seconds, 0.005);
-        // The report has no number of fragments, so it comes from the truth file.
+        // The report does not contain the number of fragments, so the number comes from the truth file.
         assert_near(used[&ndis] as f64 / 1e3 / fragments as f64, mean_us, 0.005);
         if scenario == "dpc-flood-teaming" {
             let name = "storport.sys!RaidpAdapterDpcRoutine".to_owned();
@@ -95,7 +96,7 @@ fn floods_are_the_published_ones() {
     }
 }
 
-/// Compares the CPU time in cng.sys with the figure of "Low throughput when copying files".
+/// Compares the CPU time in cng.sys with a figure of the article "Low throughput when copying files".
 #[test]
 fn signing_moves_the_dpcs_into_cng() {
     for scenario in ["smb-signing-off", "smb-signing-on"] {
@@ -157,8 +158,8 @@ fn module(row: &Value, column: &str) -> String {
     place.split('!').next().unwrap().to_owned()
 }
 
-/// Checks that turns of busy threads last for the quantum of Win32PrioritySeparation, extended to the next
-/// clock tick. `game` and `others` are the quantum units of the program with the focus and of the other
+/// Checks the turns of busy threads. A turn lasts for the quantum that Win32PrioritySeparation defines, extended to
+/// the next clock tick. `game` and `others` are quantum units: of the program with the focus and of the other
 /// programs.
 #[test]
 fn turns_take_the_quantum_of_the_setting() {
@@ -192,8 +193,8 @@ fn turns_take_the_quantum_of_the_setting() {
                 assert_eq!(row["old_state"], "Ready", "{row}");
                 let left = number(row, "old_remaining_quantum");
                 assert!((left - cycles).abs() <= 1, "{name}: {left} of {cycles}");
-                // Threads of higher priority may have interrupted the turn, so a single run may be shorter
-                // than the quantum.
+                // Threads of higher priority may have interrupted the turn. So a single run of the thread may be
+                // shorter than the quantum.
                 let ran = number(row, "old_cpu_ns");
                 assert!(ran <= ns + TICK_NS + 10_000, "{row}");
                 whole += usize::from(ran >= ns);
@@ -202,8 +203,8 @@ fn turns_take_the_quantum_of_the_setting() {
         }
         assert_eq!(busy, 4, "{scenario}");
 
-        // A new thread of the program with the focus starts above its base priority of 8. The difference is
-        // the separation, which the switch logs as the priority decrement.
+        // A new thread of the program with the focus starts above its base priority of 8. The difference is the
+        // priority separation. The switch logs this difference as the priority decrement.
         let separation = number(quantum, "separation");
         for (name, boost) in [("game.exe", separation), ("audiodg.exe", 0)] {
             let of = |row: &&Value| row["process_name"] == name && row["since_last_ns"].is_null();
@@ -225,7 +226,7 @@ fn turns_take_the_quantum_of_the_setting() {
             let stopped = frequencies(of("previous_thread_id"), "old_priority");
             assert_eq!(json!(stopped), thread["priorities_at_switch_out"], "{id}");
             let mut ranks = frequencies(of("thread_id"), "rank_out");
-            // The thread that was running when the trace ended has no rank for its last run.
+            // If a thread was running when the trace ended, its last run has no rank.
             ranks.remove("null");
             assert_eq!(json!(ranks), thread["ranks_at_switch_out"], "{id}");
         }

@@ -1,5 +1,5 @@
-//! Tests of stacks. The expected results come from a simple walk over the bytes
-//! of the events, without tables, joins or symbol files.
+//! Checks the report of stacks. The expected results come from a simple walk over the bytes of the events. This walk
+//! does not use the tables or symbol files of laglab.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use xperf::{PlaceOptions, Stacked};
 
 use super::reported::{by_function, open, rows_and_warnings};
 
-// Ids of kernel events follow. The high byte of an id is the group, and the low byte is the type.
+// These are hook ids of kernel events. The high byte of an id is the group, and the low byte is the opcode.
 
 const STACK: u16 = 0x1820;
 const IMAGE_LOAD: u16 = 0x030A;
@@ -18,7 +18,7 @@ const CONTEXT_SWITCH: u16 = 0x0524;
 const READY_THREAD: u16 = 0x0532;
 const SAMPLE: u16 = 0x0F2E;
 
-/// Image that is mapped into a process. Process id 0 stands for the kernel.
+/// Image that is mapped into a process. The process id of kernel images is 0.
 struct Image {
     process_id: u32,
     base: u64,
@@ -36,7 +36,7 @@ struct Stack {
 #[derive(Default)]
 struct Walk {
     images: Vec<Image>,
-    /// Number of events by id.
+    /// Number of events by hook id.
     events: HashMap<u16, u64>,
     stacks: HashMap<u16, Vec<Stack>>,
 }
@@ -63,9 +63,10 @@ impl Walk {
         let trace = etl::open(&[trace.into()]).unwrap();
         let mut events = trace.events();
         let mut walk = Walk::default();
-        // Raw time and id of the last event of each CPU. The stack of this event may follow.
+        // Raw time and hook id of the last event of each CPU. The next event of the CPU may be the stack of this
+        // event.
         let mut last: HashMap<u16, (u64, u16)> = HashMap::new();
-        // CPUs that have switched.
+        // CPUs that already had a context switch.
         let mut switched: BTreeSet<u16> = BTreeSet::new();
         while let Some(event) = events.next() {
             let payload = event.payload();
@@ -100,8 +101,8 @@ impl Walk {
                     }
                     *walk.events.entry(hook).or_default() += 1;
                     last.insert(event.cpu(), (time, hook));
-                    // Before the first switch of a CPU, it is unknown which thread runs there and makes
-                    // others ready.
+                    // Before the first switch of a CPU, the running thread is unknown. So the thread that readies
+                    // others is unknown too.
                     if hook == READY_THREAD && !switched.contains(&event.cpu()) {
                         last.remove(&event.cpu());
                     }
@@ -112,7 +113,7 @@ impl Walk {
         walk
     }
 
-    /// Returns the function at an address in a process, as the truth file names it.
+    /// Returns the function at an address in a process, with the name that the truth file has.
     fn function(&self, truth: &Value, process_id: u32, address: u64) -> String {
         let is_in = |image: &&Image| {
             (image.process_id == process_id || image.process_id == 0)
@@ -134,8 +135,9 @@ impl Walk {
     }
 }
 
-/// Number of stacks with each function or module (inclusive and exclusive), and number of stacks with each
-/// call (caller and callee).
+/// Two kinds of counts. `places` has two numbers for each function or module: the number of stacks that contain it, and
+/// the number of stacks whose innermost frame is in it. `calls` has the number of stacks for each pair of caller and
+/// callee.
 #[derive(Debug, Default, PartialEq)]
 struct Hits {
     places: BTreeMap<String, (i64, i64)>,
@@ -143,7 +145,7 @@ struct Hits {
 }
 
 impl Hits {
-    /// Counts functions or modules on stacks. The innermost frame of a stack is first.
+    /// Counts functions or modules on stacks. Each stack begins with its innermost frame.
     fn count(stacks: &[Vec<&str>]) -> Hits {
         let mut hits = Hits::default();
         for stack in stacks {
@@ -244,7 +246,7 @@ fn stacks_hold_the_functions_of_the_scenario() {
 
                 let (all, with) = (walk.events[&hook], stacks.len() as u64);
                 let [without, of] = [all - with, all].map(wording::grouped);
-                let note = format!("{without} of {of} events are without a stack");
+                let note = format!("{without} of {of} events have no stack");
                 let notes = if all == with { vec![] } else { vec![note] };
                 assert_eq!(warnings, notes, "{case}");
             }

@@ -88,7 +88,7 @@ fn write_answer(out: &mut dyn Write, explanation: &Explanation, detail: Detail) 
 /// Writes one paragraph about the recording: events, duration, system.
 fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     let info = &explained.info;
-    let (windows, cpus) = (info.system.windows(), info.cpus.counted());
+    let (windows, cpus) = (info.system.name(), info.cpus.counted());
     let extent = &info.trace;
     let span = extent.recorded_ns().map_or("no time".to_owned(), duration);
     let start = extent
@@ -156,7 +156,7 @@ pub(super) fn write_finding(
     if detail.evidence {
         let weighed = finding.weighed.iter().flat_map(|verdict| &verdict.evidence);
         for evidence in finding.evidence.iter().chain(weighed) {
-            write_evidence(out, evidence)?;
+            write_evidence(out, None, evidence)?;
         }
         for source in &finding.sources {
             let url = source.url.map_or_else(String::new, |url| format!(" {url}"));
@@ -186,9 +186,14 @@ fn judgement(judgement: Judgement) -> &'static str {
     }
 }
 
-/// Writes the rows of evidence, then the query that returns the rows.
-pub(crate) fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> io::Result<()> {
-    output::paragraph(out, &format!("  {}", evidence.title))?;
+/// Writes the rows of evidence, then the query that returns the rows. `source` names the trace if there are several.
+pub(crate) fn write_evidence(
+    out: &mut dyn Write,
+    source: Option<&str>,
+    evidence: &Evidence,
+) -> io::Result<()> {
+    let source = source.map_or(String::new(), |source| format!("{source}: "));
+    output::paragraph(out, &format!("  {source}{}", evidence.title))?;
     let sides: Vec<Side> = (0..evidence.columns.len())
         .map(|place| report::side(evidence, place))
         .collect();

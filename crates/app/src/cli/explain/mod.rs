@@ -4,9 +4,10 @@ mod all;
 mod screen;
 
 use std::io::Write;
+use std::path::Path;
 
 use explain::{Finding, Scope};
-use report::Explained;
+use report::{Brief, Explained};
 
 use super::Failure;
 use super::open::TabledTrace;
@@ -24,6 +25,7 @@ pub(super) use all::write_evidence;
     laglab explain trace.etl --process LockApp --evidence\n  \
     laglab explain trace.etl --at 30.4s\n  \
     laglab explain trace.etl --between-focus UIforETW LockApp\n  \
+    laglab explain trace.etl --json --brief\n  \
     laglab explain kernel.etl user.etl --json | jq '.explanation.findings[0].sentence'")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -40,12 +42,22 @@ pub(super) struct Args {
     /// findings (like --all)
     #[arg(long)]
     evidence: bool,
+    /// Print a summary of at most 2,000 tokens, for assistants; needs --json
+    #[arg(long, conflicts_with_all = ["why", "all", "evidence"])]
+    brief: bool,
     #[command(flatten)]
     symbols: SymbolArgs,
 }
 
+/// Maximum number of tokens of a summary.
+const TOKENS: usize = 2_000;
+
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let tables = args.trace.open()?;
+    if args.brief && !json {
+        let message = "--brief: the summary is JSON; add --json";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    let tables = args.trace.open_any()?;
     // One call makes all tables, because each separate call would read the whole trace.
     tables.make(&explain::tables())?;
     let scope = args.scope.scope(&tables)?;
@@ -53,7 +65,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let (explained, symbols) = Explained::read(&tables, scope, &args.symbols.options())?;
     super::warn_of_missing_symbols(&symbols.missing());
     if json {
-        output::json(&explained)?;
+        match args.brief {
+            true => output::json_line(&Brief::new(&explained, TOKENS))?,
+            false => output::json(&explained)?,
+        }
         return Ok(());
     }
     let evidence = args.evidence;
@@ -76,6 +91,20 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     out.flush()?;
     Ok(())
+}
+
+/// Explains the trace at `path` as `laglab explain TRACE` does.
+pub(super) fn explain(path: &Path, json: bool) -> Result<(), Failure> {
+    let args = Args {
+        trace: TabledTrace::new(&[path.to_owned()], false),
+        scope: ScopeArgs::default(),
+        why: None,
+        all: false,
+        evidence: false,
+        brief: false,
+        symbols: SymbolArgs::default(),
+    };
+    run(&args, json)
 }
 
 /// Returns the finding with this number.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use explain::{Conclusion, Explanation, Finding, Judgement, Severity};
 use report::Explained;
 use session::SEVERAL_SYSTEMS;
+use wording::Sentence;
 
 use crate::output::{self, Look, counted, duration};
 
@@ -24,7 +25,7 @@ const WHY: usize = 4;
 const REMEDIES: usize = 3;
 /// Maximum number of lines for the certainty of a finding.
 const CERTAINTY: usize = 3;
-/// Maximum number of lines that are kept free for one-line findings when complete findings are added.
+/// Maximum number of lines that complete findings leave free for one-line findings.
 const SHORT: usize = 4;
 
 /// Writes the first screen.
@@ -61,7 +62,8 @@ fn lines(explained: &Explained, is_scoped: bool, columns: usize) -> Lines {
         short.retain(|(_, finding)| finding.severity > Severity::Information);
     }
 
-    // Number of lines at the end: the strip and the last line, each after an empty line.
+    // Number of lines at the end of the screen: the time line that `strip` draws and the line with more options,
+    // each after an empty line.
     let end = 4;
     let mut shown = Vec::new();
     let mut rest = Vec::new();
@@ -134,7 +136,7 @@ fn trace(explained: &Explained) -> String {
         parts.push(losses.to_owned());
         // The system comes last, because its name can be long, and the end of the line may be cut.
         let release = info.system.release.map(str::to_owned);
-        let system = release.unwrap_or_else(|| info.system.windows());
+        let system = release.unwrap_or_else(|| info.system.name());
         parts.push(format!("{}, {system}", info.cpus.counted()));
     }
     parts.join("   ")
@@ -258,7 +260,7 @@ impl Screen {
                 &mut lines,
                 Look::Plain,
                 "  Why",
-                &finding.why.join(" "),
+                &Sentence::joined(&finding.why),
                 WHY,
             );
         }

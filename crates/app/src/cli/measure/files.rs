@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use measure::{
-    CacheState, Clock, ClockSource, Comparison, FileSet, FileSizes, FilesError, FilesMethod,
-    FilesProbe, Goal, Plan, Unavailable,
+    CacheState, Clock, ClockSource, Comparison, FileSet, FileSizes, FilesError, FilesMeasured,
+    FilesMethod, FilesProbe, Goal, Plan, Unavailable,
 };
 
 use super::delivery::{Delivery, Show};
 use super::scheduling::{SchedulingOptions, time};
 use super::until_sure::UntilSure;
+use super::why::{Why, WhyOptions};
 use crate::cli::percent::parse_percent;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
-use crate::measured::Report;
+use crate::measured::{Causes, Report};
 use crate::watch;
 
 /// Measures the time to read many files. It runs the read methods of the system in turn, several times.
@@ -78,6 +79,8 @@ pub(super) struct Args {
     #[command(flatten)]
     scheduling: SchedulingOptions,
     #[command(flatten)]
+    why: WhyOptions,
+    #[command(flatten)]
     delivery: Delivery,
 }
 
@@ -92,22 +95,43 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if io::stderr().is_terminal() {
         say("measuring; press Ctrl-C to end and keep the results so far");
     }
-    let probe = probe(args, set, goal);
-    let measured = probe.measure(&clock, &stop);
+    let mut probe = probe(args, set, goal);
+    let measured = measure(&mut probe, args, &clock, &stop);
     if args.remove {
         probe.set.remove();
     }
-    let mut measured = measured?;
+    let (mut measured, causes) = measured?;
     if let Some(left_out) = left_out(args) {
         measured.measurement.unavailable.push(left_out);
     }
     let show = if json { Show::Json } else { Show::Text };
-    let delivered = destination.deliver(&Report::of(&measured.measurement), show);
+    let report = Report::of(&measured.measurement).with_causes(causes.as_ref());
+    let delivered = destination.deliver(&report, show);
     match measured.failure {
         // The results that were measured before the failure are already printed.
         Some(failure) => Err(failure.into()),
         None => delivered,
     }
+}
+
+/// Measures, and finds the causes of slow reads if the options ask for them.
+fn measure(
+    probe: &mut FilesProbe,
+    args: &Args,
+    clock: &Clock,
+    stop: measure::Stop<'_>,
+) -> Result<(FilesMeasured, Option<Causes>), Failure> {
+    let why = args.why.begin(|| {
+        let mut pilot = probe.clone();
+        pilot.plan = Plan::ONE_ROUND;
+        Ok(pilot.measure(clock, stop)?.measurement)
+    })?;
+    probe.late = why.as_ref().map(Why::late);
+    let measured = probe.measure(clock, stop)?;
+    let causes = why
+        .map(|why| why.finish(&measured.measurement))
+        .transpose()?;
+    Ok((measured, causes))
 }
 
 fn set(args: &Args, stop: measure::Stop<'_>) -> Result<FileSet, Failure> {
@@ -121,9 +145,8 @@ fn set(args: &Args, stop: measure::Stop<'_>) -> Result<FileSet, Failure> {
     }
 }
 
-/// Returns true if a method is used by default. Other programs may change files that --make did not create.
-/// If a method does not tolerate such changes, it could crash this program. Such a method is therefore not
-/// used for these files.
+/// Returns true if a method is used by default. Other programs may change files that --make did not create. A method
+/// that does not tolerate changes could then crash this program, so this method is not used for these files.
 fn is_default(args: &Args, method: FilesMethod) -> bool {
     args.make.is_some() || method.tolerates_changes()
 }
@@ -176,6 +199,7 @@ fn probe(args: &Args, set: FileSet, goal: Option<Goal>) -> FilesProbe {
         },
         scheduling: args.scheduling.scheduling(),
         rings: None,
+        late: None,
     }
 }
 

@@ -6,6 +6,7 @@ mod net;
 mod scheduling;
 mod sleep;
 mod until_sure;
+mod why;
 
 use std::fmt::Display;
 

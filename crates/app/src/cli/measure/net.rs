@@ -17,8 +17,9 @@ use measure::{Clock, Comparison, End, Goal, Plan, Scheduling};
 
 use super::delivery::{Delivery, Show};
 use super::differ;
-use super::scheduling::{SchedulingOptions, take_word, time};
+use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
+use super::why::{Why, WhyOptions};
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
@@ -126,6 +127,8 @@ pub(super) struct Args {
     /// Use only these methods (comma-separated) [default: all on this system]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = method)]
     method: Vec<Method>,
+    #[command(flatten)]
+    why: WhyOptions,
     #[command(flatten)]
     delivery: Delivery,
 }
@@ -240,6 +243,10 @@ fn contradiction(args: &Args) -> Option<&'static str> {
             "--buffer must be given to the source, which also sets the buffers of the reflector",
         ),
         (
+            args.why.is_asked() && (is_reflector || args.throughput),
+            "--why explains round trips: give it to a source without --throughput",
+        ),
+        (
             is_reflector && args.port == 0,
             "a reflector needs a fixed port: give one with --port",
         ),
@@ -282,7 +289,7 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     }
     differ(&settings, "--vs")?;
     let goal = args.sure.goal(settings.len() * carriers(args).len())?;
-    let plan = RoundTripPlan {
+    let mut plan = RoundTripPlan {
         route: route(args)?,
         carriers: carriers(args),
         paces: match args.rate.is_empty() {
@@ -299,15 +306,22 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
         warm_up: WARM_UP,
         patience: args.patience,
         with_peer: args.peers,
-        plan: turns(args, goal),
+        plan: Plan::ONE_ROUND,
+        late: None,
     };
     let destination = args.delivery.prepare()?;
-    let report = plan.measure(&Clock::best(), &has_stopped, &announce())?;
+    let clock = Clock::best();
+    let why = (args.why).begin(|| Ok(plan.measure(&clock, &has_stopped, &|_| {})?.measurement))?;
+    plan.plan = turns(args, goal);
+    plan.late = why.as_ref().map(Why::late);
+    let report = plan.measure(&clock, &has_stopped, &announce())?;
+    let causes = why.map(|why| why.finish(&report.measurement)).transpose()?;
     let show = match json {
         true => Show::Json,
         false => Show::Text,
     };
-    destination.deliver(&Report::of_round_trips(&report), show)?;
+    let shown = Report::of_round_trips(&report).with_causes(causes.as_ref());
+    destination.deliver(&shown, show)?;
     report.failed.map_or(Ok(()), |why| Err(Failure::Input(why)))
 }
 
@@ -534,7 +548,11 @@ fn setting(text: &str) -> Result<NetSetting, String> {
             Some(("spin", text)) => setting.udp.spin = Some(spin(text)?),
             Some(("busy-poll", text)) => setting.udp.busy_poll = Some(time(text)?),
             _ if take_word(word, &mut scheduling)? => {}
-            _ => return Err(format!("unknown word `{word}`")),
+            _ => {
+                return Err(format!(
+                    "unknown word `{word}`; use dscp:MARK, spin:TIME, busy-poll:TIME, {SCHEDULING_WORDS}"
+                ));
+            }
         }
     }
     setting.scheduling = scheduling;

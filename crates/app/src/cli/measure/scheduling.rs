@@ -54,6 +54,10 @@ impl SchedulingOptions {
     }
 }
 
+/// Words that [`take_word`] accepts, for error messages.
+pub(super) const SCHEDULING_WORDS: &str =
+    "usual, fifo:N, rr:N, deadline, time-critical, mmcss, cpu:N, nice:N, slack:TIME or locked";
+
 /// Applies one word of a `--vs` setting: `usual`, a policy, `cpu:1`, `nice:-5`, `slack:1ns`, `locked`.
 /// Returns false if the word is not one of them.
 ///
@@ -120,7 +124,7 @@ fn policy(text: &str) -> Result<Policy, String> {
     match (name, priority) {
         ("fifo", _) => with_priority(Policy::Fifo),
         ("rr", _) => with_priority(Policy::RoundRobin),
-        // A probe needs this runtime in each period of 1 ms. The runtime is far below the kernel's limit.
+        // In each period of 1 ms, a probe needs this runtime, which is far below the kernel's limit.
         ("deadline", None) => Ok(Policy::Deadline {
             runtime: Duration::from_micros(200),
             period: Duration::from_millis(1),

@@ -12,8 +12,9 @@ use wording::{DefaultUnit, parse_duration};
 
 use super::delivery::{Delivery, Show};
 use super::differ;
-use super::scheduling::{SchedulingOptions, take_word, time};
+use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
+use super::why::{Why, WhyOptions};
 use crate::cli::percent::parse_percent;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
@@ -28,6 +29,7 @@ use crate::{output, watch};
     laglab measure sleep --vs slack:1ns -o slack.html\n  \
     laglab measure sleep --vs slack:1ns --until-sure=5\n  \
     laglab measure sleep --realtime --vs usual --for 60s -o samples.parquet\n  \
+    laglab measure sleep --method clock_nanosleep --why                  (Linux)\n  \
     laglab measure sleep --method Sleep --resolution 0.5,0.507,0.6,1     (Windows)\n  \
     laglab measure sleep --resolution 0.507 --hold                       (Windows)\n\n\
     The output names the machine, the clock and its cost, and the granted settings. Percentiles are of \
@@ -90,6 +92,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", value_enum)]
     clock: Option<NamedClock>,
     #[command(flatten)]
+    why: WhyOptions,
+    #[command(flatten)]
     delivery: Delivery,
     /// Print one line per sleep instead of a summary
     #[arg(long, value_enum, conflicts_with = "json", help_heading = "Output")]
@@ -112,7 +116,7 @@ enum NamedClock {
 /// Format of the line that is printed for each sleep.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// "Resolution: 0.500000ms, Sleep(1) slept 1.496800ms (delta: 0.496800)"
+    /// Resolution: 0.500000ms, Sleep(1) slept 1.496800ms (delta: 0.496800)
     Seed,
 }
 
@@ -133,7 +137,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         None => Clock::best(),
         Some(clock) => Clock::open(clock.source())?,
     };
-    let plan = plan(args)?;
+    let mut plan = plan(args)?;
     let least = plan.minimum_time();
     if args.count.is_none() && least > plan.plan.time {
         let time =
@@ -149,13 +153,22 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if io::stderr().is_terminal() {
         say("measuring; press Ctrl-C to end and keep the results so far");
     }
-    let measurement = plan.measure(&clock, &|| watch::check().is_err())?;
+    let stop = || watch::check().is_err();
+    let why = args.why.begin(|| {
+        let mut pilot = plan.clone();
+        pilot.plan = Plan::ONE_ROUND;
+        Ok(pilot.measure(&clock, &stop)?)
+    })?;
+    plan.late = why.as_ref().map(Why::late);
+    let measurement = plan.measure(&clock, &stop)?;
+    let causes = why.map(|why| why.finish(&measurement)).transpose()?;
     let show = match (json, args.format) {
         (true, _) => Show::Json,
         (false, Some(Format::Seed)) => Show::Lines,
         (false, None) => Show::Text,
     };
-    destination.deliver(&Report::of(&measurement), show)
+    let report = Report::of(&measurement).with_causes(causes.as_ref());
+    destination.deliver(&report, show)
 }
 
 fn plan(args: &Args) -> Result<SleepPlan, Failure> {
@@ -224,6 +237,7 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
         interval,
         samples,
         plan,
+        late: None,
     };
     // If the total time is too short for all runs, the warm-up is skipped.
     if plan.minimum_time() > plan.plan.time {
@@ -232,8 +246,8 @@ fn plan(args: &Args) -> Result<SleepPlan, Failure> {
     Ok(plan)
 }
 
-/// Returns the settings to compare. The setting of the other options occurs once for each resolution of
-/// `--resolution`. The setting of `--vs` is last.
+/// Returns the settings to compare: one setting for each resolution of `--resolution`, all with the values of the
+/// other options, and then the setting of `--vs`. Without `--resolution`, the other options give one setting.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if two settings are equal.
@@ -264,7 +278,11 @@ fn setting(text: &str) -> Result<SleepSetting, String> {
             Some(ms) => setting.resolution = Some(resolution(ms)?),
             None if word == "no-throttling" => setting.without_throttling = true,
             None if take_word(word, &mut scheduling)? => {}
-            None => return Err(format!("unknown word `{word}`")),
+            None => {
+                return Err(format!(
+                    "unknown word `{word}`; use resolution:MS, no-throttling, {SCHEDULING_WORDS}"
+                ));
+            }
         }
     }
     setting.scheduling = scheduling;
@@ -301,7 +319,7 @@ fn hold(args: &Args, json: bool) -> Result<(), Failure> {
     };
     let held = hold_resolution(Some(resolution), args.no_throttling);
     let resolution_ns = held.current_ns();
-    // The last grant is about the timer resolution.
+    // Grants are the system's answers to requested settings. The last grant is about the timer resolution.
     let is_held = held.grants.last().is_some_and(Grant::is_granted);
     if json {
         output::json(&Holding {

@@ -8,8 +8,8 @@ use crate::cli::percent::parse_percent;
 /// Option to measure until the results of all comparisons are certain.
 #[derive(clap::Args)]
 pub(super) struct UntilSure {
-    /// End as soon as the result of every comparison is certain, at most after 64 rounds. The result is
-    /// higher or lower by more than this percentage, or the same within this percentage [default: 2]
+    /// End as soon as the result of every comparison is certain, at most after 64 rounds. A result is certain
+    /// if it is higher by more than this percentage, lower by more than it, or the same within it [default: 2]
     #[arg(
         long,
         value_name = "PERCENT",

@@ -1,13 +1,15 @@
 //! `laglab prove diff`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::builder::NonEmptyStringValueParser;
 use diff::{
-    Asked, Besides, Change, Conclusion, Diff, Divided, Finding, Interval, Kind, Latency,
-    LatencyInterval, NoPath, Recording, Sum, When, Work, count_text, diff, rate_text,
+    Asked, Besides, Change, Diff, Divided, Finding, Interval, Kind, Latency, LatencyInterval,
+    NoPath, Recording, Sum, When, Work, count_text, diff, rate_text,
 };
 use explore::Explorer;
 use facts::Moment;
@@ -18,6 +20,7 @@ use crate::cli::Failure;
 use crate::cli::explain::write_evidence;
 use crate::cli::open::TabledTrace;
 use crate::cli::prove::diff_page::{Explored, NewPage};
+use crate::cli::prove::refuse_options_among;
 use crate::cli::scope::time_range;
 use crate::cli::symbols::SymbolArgs;
 use crate::output::{self, Columns, Side, counted, duration};
@@ -40,18 +43,18 @@ pub(super) struct Args {
     #[arg(value_name = "BEFORE", required = true)]
     before: Vec<PathBuf>,
     /// Traces after the change: one, or at least three
-    #[arg(value_name = "AFTER", last = true, required = true)]
+    #[arg(value_name = "AFTER", last = true)]
     after: Vec<PathBuf>,
     /// In the traces before the change, compare only the time from T1 to T2. Each is a time since the trace's
     /// start (for example 1.5 or 20ms) or in UTC
-    #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
+    #[arg(long, num_args = 2, value_names = ["T1", "T2"], allow_hyphen_values = true)]
     before_between: Vec<Moment>,
     /// In the traces after the change, compare only the time from T1 to T2
-    #[arg(long, num_args = 2, value_names = ["T1", "T2"])]
+    #[arg(long, num_args = 2, value_names = ["T1", "T2"], allow_hyphen_values = true)]
     after_between: Vec<Moment>,
     /// Also follow the critical path of this thread, and divide its time into parts. NAME is the name of a
     /// thread or of a program; for a program, its busiest thread counts
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     thread: Option<String>,
     /// Follow the critical path only from each mark FROM to the next mark TO
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], requires = "thread")]
@@ -59,8 +62,9 @@ pub(super) struct Args {
     /// Show all rows, including those that did not change
     #[arg(long)]
     all: bool,
-    /// Also compare all times per unit of this work: network-kib, packets, disk-kib, frames, marks, dpcs, or
-    /// waits=THREAD [default: network-kib, and only for DPCs and ISRs]
+    /// Also compare all times per unit of this work: network-kib, transfers, disk-kib, frames, marks, dpcs, or
+    /// waits=THREAD [default: network-kib, and only for DPCs and ISRs
+    /// that depend on it]
     #[arg(long, value_name = "KIND")]
     per: Option<Work>,
     /// Show the rows behind each finding, and the query that returns them from each trace
@@ -87,6 +91,11 @@ struct Answer {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
+    if args.after.is_empty() {
+        return Err(Failure::Input(
+            "no traces after the change: give them after --, as in `laglab prove diff old.etl -- new.etl`".to_owned(),
+        ));
+    }
     let files = [&args.before[..], &args.after[..]].concat();
     let page = (args.output.as_deref()).map(|path| NewPage::create(path, &files));
     let page = page.transpose()?;
@@ -97,9 +106,28 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         latency: (args.thread.as_ref()).map(|_| Latency::of(&before.paths, &after.paths)),
     };
     if let (Some(work), None) = (&args.per, &answer.diff.per_work) {
-        return Err(Failure::Input(format!(
-            "cannot relate times to this work (--per): a trace has no {work}; choose other work, or record it"
-        )));
+        let recordings = before.recordings.iter().chain(&after.recordings);
+        let mut each = files.iter().zip(recordings);
+        let without = each.find(|(_, recording)| !recording.has_work(work));
+        let file = without.map_or(Path::new("a trace"), |(file, _)| file);
+        let advice = match work {
+            Work::Waits(_) => {
+                "give the name of a thread that waited, and not of its program; `laglab sql TRACE \"SELECT DISTINCT name \
+                 FROM threads\"` lists them, if they were recorded"
+            }
+            _ => "choose other work, or record it",
+        };
+        return Err(Failure::input(
+            file,
+            format!("no {work} was recorded, so times cannot be related to it (--per); {advice}"),
+        ));
+    }
+    if answer.diff.per_second.is_empty() {
+        return Err(Failure::Input(
+            "cannot compare the traces: they have no kind of event in common; `laglab info` lists what each of \
+             them recorded"
+                .to_owned(),
+        ));
     }
     if let Some(page) = page {
         page.write(
@@ -115,7 +143,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Traces of one side.
+/// Traces of one side: before the change, or after it.
 struct Read {
     recordings: Vec<Recording>,
     /// Critical paths of the thread that `--thread` names, one for each trace.
@@ -124,17 +152,11 @@ struct Read {
     explored: Vec<Explored>,
 }
 
-/// Sums the traces of one side. If `between` has two times, only the time between them counts; `option` is
-/// the name of the option with these two times. Also follows the critical paths of the thread that `--thread`
-/// names.
+/// Sums the traces `files`, which were all recorded before the change or all after it. If `between` has two times,
+/// only the time between them counts; `option` is the name of the option with these two times. Also follows the
+/// critical paths of the thread that `--thread` names.
 fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Result<Read, Failure> {
-    let mut misplaced = files.iter();
-    if let Some(misplaced) = misplaced.find(|file| file.to_string_lossy().starts_with("--")) {
-        return Err(Failure::Input(format!(
-            "cannot open a trace named {}: give options before the traces",
-            misplaced.display()
-        )));
-    }
+    refuse_options_among(files)?;
     let each = files.iter().map(|file| {
         let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
         // One call makes all tables, because each separate call would read the whole trace.
@@ -143,7 +165,11 @@ fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Res
             [from, to] => Some(time_range(option, [*from, *to], &tables)?),
             _ => None,
         };
-        let symbols = Symbolication::new(&args.symbols.options(), &tables.identities()?.images);
+        let symbols = Symbolication::new(
+            &args.symbols.options(),
+            tables.store(),
+            &tables.identities()?.images,
+        );
         let symbols = Arc::new(symbols.map_err(session::Error::from)?);
         let path = path(args, &tables, file, during.as_ref())?;
         let asked = Asked {
@@ -220,8 +246,9 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
     for doubt in diff.doubts() {
         output::paragraph(out, &format!("Doubt: {doubt}"))?;
     }
-    for (number, finding) in (1..).zip(&diff.findings) {
-        write_finding(out, number, finding, args.evidence)?;
+    let mut doubts = BTreeSet::new();
+    for (place, finding) in diff.findings.iter().enumerate() {
+        write_finding(out, place == 0, finding, &mut doubts, args.evidence)?;
     }
     if let (Some(latency), Some(thread)) = (&answer.latency, &args.thread) {
         write_latency(out, latency, thread)?;
@@ -236,34 +263,39 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
             rate_text(&work.work, work.before),
             rate_text(&work.work, work.after),
         );
+        let none = match work.changes.iter().any(Change::differs) {
+            true => "",
+            false => " No row differs.",
+        };
         output::paragraph(
             out,
-            &format!("Work: {before} before, {after} after the change."),
+            &format!("Work: {before} before, {after} after the change.{none}"),
         )?;
         tables(out, &work.changes, "per unit", args.all)?;
     }
     unmatched(out, diff)
 }
 
-/// Writes a finding. For the first finding, leaves out the sentence and the first cause, because the answer
-/// above already contains them.
-fn write_finding(
+/// Writes a finding. For the first finding, leaves out the sentence and the first cause, because the answer above
+/// already contains them. Leaves out doubts that `written` contains, and adds the other doubts to `written`.
+fn write_finding<'d>(
     out: &mut dyn Write,
-    number: usize,
-    finding: &Finding,
+    is_first: bool,
+    finding: &'d Finding,
+    written: &mut BTreeSet<&'d str>,
     evidence: bool,
 ) -> io::Result<()> {
-    let (sentence, why) = match number {
-        1 => (None, finding.why.get(1..).unwrap_or_default()),
-        _ => (Some(&finding.sentence), &finding.why[..]),
+    let why = match is_first {
+        true => finding.why.get(1..).unwrap_or_default(),
+        false => {
+            output::paragraph(out, &format!("Also: {}", finding.sentence))?;
+            &finding.why[..]
+        }
     };
-    if let Some(sentence) = sentence {
-        output::paragraph(out, &format!("{number}. {sentence}"))?;
-    }
     for why in why {
         output::paragraph(out, &format!("  {why}"))?;
     }
-    for doubt in &finding.doubts {
+    for doubt in finding.doubts.iter().filter(|it| written.insert(it)) {
         output::quiet(out, &format!("  Doubt: {doubt}"))?;
     }
     for proof in finding.evidence.iter().filter(|_| evidence) {
@@ -271,11 +303,8 @@ fn write_finding(
             When::Before => "Before",
             When::After => "After",
         };
-        output::quiet(
-            out,
-            &format!("  {side} the change, trace {}:", proof.recording),
-        )?;
-        write_evidence(out, &proof.evidence)?;
+        let source = format!("{side} the change, trace {}", proof.recording);
+        write_evidence(out, Some(&source), &proof.evidence)?;
     }
     Ok(())
 }
@@ -312,16 +341,20 @@ fn write_latency(out: &mut dyn Write, latency: &Latency, thread: &str) -> io::Re
     }
     table.row([
         String::new(),
-        "not reached by the path".to_owned(),
+        "outside the path".to_owned(),
         String::new(),
         String::new(),
         signed(latency.residual_ns),
     ]);
-    table.write(out)
+    table.write(out)?;
+    match latency.doubt() {
+        Some(doubt) => output::quiet(out, &format!("  Doubt: {doubt}")),
+        None => Ok(()),
+    }
 }
 
-/// Writes the share of the time, before and after the change, in rows that the other side does not have.
-/// Writes only the kinds of rows for which one of the shares is at least 1 %.
+/// Writes, for each kind of rows, the share of the time in rows that only one side of the change has. Kinds whose
+/// shares before and after the change are both below 1 % are left out.
 fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     let kinds = diff.unmatched.iter();
     let kinds = kinds
@@ -339,7 +372,7 @@ fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     match kinds.is_empty() {
         true => Ok(()),
         false => {
-            output::heading(out, "Time in rows without a counterpart")?;
+            output::heading(out, "Share of the time in rows that only one side has")?;
             kinds.iter().try_for_each(|kind| output::quiet(out, kind))
         }
     }
@@ -378,7 +411,7 @@ fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
     if *besides == Besides::default() {
         return Ok(());
     }
-    output::heading(out, "What differs besides")?;
+    output::heading(out, "Other differences")?;
     let mut table = Columns::new(&[Side::Left; 3]);
     table.row(["", "before", "after"]);
     let text =
@@ -450,14 +483,7 @@ fn row(change: &Change) -> [String; 8] {
         interval(change).unwrap_or_else(|| "-".to_owned()),
         part(change.parts.count_ns),
         part(change.parts.mean_ns),
-        match change.conclusion {
-            Conclusion::Differs => "differs",
-            Conclusion::MeanDiffers => "mean differs",
-            Conclusion::TooSmall => "too small to matter",
-            Conclusion::Chance => "perhaps chance",
-            Conclusion::TooFew => "unknown",
-        }
-        .to_owned(),
+        change.conclusion.in_words().to_owned(),
     ]
 }
 
@@ -467,7 +493,9 @@ fn title(kind: Kind) -> &'static str {
         Kind::Program => "CPU time of programs, without DPCs and ISRs",
         Kind::Thread => "CPU time of threads, without DPCs and ISRs",
         Kind::Dpc => "DPCs by module",
+        Kind::DpcFunction => "DPCs by function",
         Kind::Isr => "ISRs by module",
+        Kind::IsrFunction => "ISRs by function",
         Kind::Cpu => "DPCs and ISRs by CPU",
         Kind::InterruptCode => "Code within DPCs and ISRs, by module (samples)",
         Kind::InterruptFunction => "Code within DPCs and ISRs, by function (samples)",
@@ -475,6 +503,7 @@ fn title(kind: Kind) -> &'static str {
         Kind::ThreadFunction => "Code within threads, by function (samples)",
         Kind::Ready => "Waits of ready threads for a CPU, by program",
         Kind::Wait => "Other waits, by program and reason",
+        Kind::WaitCode => "Other waits, by program, reason and code that waited",
         Kind::Disk => "Disk requests",
         Kind::File => "Disk requests by file",
     }
@@ -485,8 +514,9 @@ fn time_text(ns: f64) -> String {
 }
 
 fn signed(ns: f64) -> String {
-    match ns {
-        -0.5.. => format!("+{}", time_text(ns)),
+    match ns.round() {
+        1.0.. => format!("+{}", time_text(ns)),
+        0.0 => time_text(0.0),
         _ => format!("-{}", time_text(-ns)),
     }
 }

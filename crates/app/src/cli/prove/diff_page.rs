@@ -9,7 +9,7 @@ use report::comparison_page;
 use session::NewFile;
 
 use crate::cli::Failure;
-use crate::cli::open::is_same_file;
+use crate::cli::prove::new_page;
 use crate::watch;
 
 /// Trace from which pictures can be made.
@@ -28,21 +28,11 @@ pub(super) struct NewPage<'p> {
 impl NewPage<'_> {
     /// Creates the file of the page before the comparison. If the file cannot be written, no time is lost.
     pub(super) fn create<'p>(path: &'p Path, inputs: &[PathBuf]) -> Result<NewPage<'p>, Failure> {
-        if inputs.iter().any(|input| is_same_file(input, path)) {
-            let message = "is an input file; give another file to write";
-            return Err(Failure::input(path, message));
-        }
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        match extension.map(str::to_ascii_lowercase).as_deref() {
-            Some("html" | "htm") => Ok(NewPage {
-                path,
-                file: NewFile::create(path)?,
-            }),
-            _ => Err(Failure::input(path, "unknown format; use .html")),
-        }
+        let file = new_page(path, inputs)?;
+        Ok(NewPage { path, file })
     }
 
-    /// Makes the pictures of both sides and writes the page.
+    /// Makes the pictures of the traces before and after the change, and writes the page.
     pub(super) fn write(
         self,
         diff: &Diff,

@@ -7,12 +7,12 @@ use prove::columns::Columns;
 use prove::{History, HistoryLine, histories};
 use serde::Serialize;
 
-use super::compare::{groups, metric_name, value_text};
+use super::compare::{groups, metric_name, ratio_text, value_text};
 use crate::cli::Failure;
 use crate::output::{self, Columns as Aligned, Printable, Side, counted};
 
-/// Searches a history of measurements for changes: when did p50 grow? It finds a change only if at least 5
-/// points precede it and at least 5 follow.
+/// Searches a history of measurements for changes: when did p50 grow, and was it repaired? It finds a change only if at
+/// least 5 points precede it and at least 5 follow, up to the next change.
 #[derive(clap::Args)]
 #[command(
     override_usage = "laglab prove history [OPTIONS] FILE…",
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         by: args.by.clone(),
     });
     let read = |file: &PathBuf| {
-        let groups = groups(file, columns.as_ref())?;
+        let groups = groups(file, columns.as_ref(), "")?;
         Ok((file.display().to_string(), groups))
     };
     let files = args.files.iter().map(read);
@@ -71,8 +71,25 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 }
 
 fn write(out: &mut dyn Write, history: &History) -> io::Result<()> {
-    output::first_heading(out, &history.name)?;
+    output::first_heading(out, &Printable(&history.name).to_string())?;
     output::paragraph(out, &headline(history))?;
+    if !history.left_out.is_empty() {
+        /// Maximum number of points without a value whose names are written.
+        const MOST: usize = 5;
+
+        let names = history.left_out.iter().take(MOST);
+        let mut names: Vec<String> = names.map(|name| Printable(name).to_string()).collect();
+        let more = history.left_out.len() - names.len();
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        let left_out = format!(
+            "Doubt: {} without a value, left out: {}.",
+            counted(history.left_out.len() as u64, "point", "points"),
+            wording::listed(names)
+        );
+        output::warning(out, &left_out)?;
+    }
     if history.lines.is_empty() {
         return Ok(());
     }
@@ -99,6 +116,16 @@ fn write(out: &mut dyn Write, history: &History) -> io::Result<()> {
                 &format!("{name}: changes were not searched: {reason}."),
             )?;
         }
+        if let Some(correlation) = line.correlation
+            && line.segments.len() > 1
+        {
+            let name = metric_name(line.metric);
+            let text = format!(
+                "{name}: neighbouring points resemble each other (correlation {correlation:.1}), so the changes may be \
+                 slow drift."
+            );
+            output::paragraph(out, &text)?;
+        }
     }
     Ok(())
 }
@@ -124,7 +151,12 @@ fn headline(history: &History) -> String {
     let changed: Vec<String> = changed.collect();
     match (changed.is_empty(), searched().next()) {
         (false, _) => format!("In {points}, {}.", wording::listed(changed)),
-        (true, Some(_)) => format!("In {points}, {} did not change.", names(&mut searched())),
+        (true, Some(_)) => {
+            format!(
+                "In {points}, no change of {} was found.",
+                names(&mut searched())
+            )
+        }
         (true, None) if history.lines.is_empty() => {
             "The runs are too short for any quantile.".to_owned()
         }
@@ -141,7 +173,7 @@ fn rows(line: &HistoryLine, history: &History, table: &mut Aligned) {
             Printable(name).to_string()
         };
         let change = before.map(|before| match before > 0.0 && segment.median > 0.0 {
-            true => format!("× {:.3}", segment.median / before),
+            true => format!("× {}", ratio_text(segment.median / before)),
             false => format!("+ {}", value_text(segment.median - before, history.unit)),
         });
         before = Some(segment.median);

@@ -6,10 +6,15 @@ mod diff_page;
 mod history;
 mod plan;
 mod verdict;
+mod what_if;
+
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use session::NewFile;
 
 use super::Failure;
+use super::open::is_same_file;
 
 /// Shows whether a change helped, and how certain the result is.
 #[derive(clap::Args)]
@@ -30,6 +35,8 @@ enum Command {
     Plan(plan::Args),
     /// Give the verdict about the changes of a plan of `laglab tune plan`
     Verdict(verdict::Args),
+    /// Predict from one trace what a change would do
+    WhatIf(what_if::Args),
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -39,5 +46,38 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Command::History(args) => history::run(args, json),
         Command::Plan(args) => plan::run(args, json),
         Command::Verdict(args) => verdict::run(args, json),
+        Command::WhatIf(args) => what_if::run(args, json),
+    }
+}
+
+/// Returns an error if one of the files looks like an option. After `--`, an option is read as the name of a file.
+fn refuse_options_among(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut files = files.iter();
+    match files.find(|file| file.to_string_lossy().starts_with('-')) {
+        Some(misplaced) => Err(Failure::Input(format!(
+            "cannot open a file named {}: give options before the files",
+            misplaced.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Creates the file of a page before the comparison. If the file cannot be written, no time is lost.
+fn new_page(path: &Path, inputs: &[PathBuf]) -> Result<NewFile, Failure> {
+    if inputs.iter().any(|input| is_same_file(input, path)) {
+        let message = "this is an input file; give another file to write";
+        return Err(Failure::input(path, message));
+    }
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.exists()) {
+        let message = "its folder does not exist; create it, or give another path";
+        return Err(Failure::input(path, message));
+    }
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("html" | "htm") => Ok(NewFile::create(path)?),
+        _ => Err(Failure::input(path, "unknown format; use .html")),
     }
 }

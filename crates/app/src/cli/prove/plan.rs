@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::compare::{groups, metric_name, value_text};
 use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
-use crate::output::{self, Columns as Aligned, Side, counted, duration, percent};
+use crate::output::{self, Columns as Aligned, Printable, Side, counted, duration, percent};
 
 /// Plans a comparison from a pilot: the number of pairs of runs that are needed to detect a change, the width
 /// of the interval, and the duration.
@@ -18,10 +18,11 @@ use crate::output::{self, Columns as Aligned, Side, counted, duration, percent};
 #[command(
     override_usage = "laglab prove plan [OPTIONS] PILOT",
     after_help = "Examples:\n  \
-    laglab measure sleep --vs slack:1ns --for 20s -o pilot.parquet && laglab prove plan pilot.parquet --margin 2%\n  \
+    laglab measure sleep --method clock_nanosleep --vs slack:1ns --for 20s -o pilot.parquet && laglab prove plan pilot.parquet --margin 2%\n  \
     laglab prove plan pilot.parquet --before nanosleep --after timerfd\n  \
     laglab prove plan pilot.csv --value frame_ms --run run --by driver\n\n\
-    The forecast of few pairs is a wide range. From 32 pairs on, the half width comes within 30 % of it in 90 % of cases."
+    From few pairs, the forecast is a wide range. From 32 pairs on, the half width is within 30 % of the forecast \
+    in 90 % of cases."
 )]
 pub(super) struct Args {
     /// Pilot: a measurement with at least 6 pairs of runs of both variants
@@ -34,7 +35,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", requires = "before")]
     after: Option<String>,
     /// Smallest change that matters, in percent of the value before
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent, allow_hyphen_values = true)]
     margin: f64,
     /// For files not written by laglab: column with the values
     #[arg(long, value_name = "COLUMN", requires = "run")]
@@ -66,7 +67,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         run: args.run.clone(),
         by: args.by.clone(),
     });
-    let pilot = groups(&args.pilot, columns.as_ref())?;
+    let pilot = groups(&args.pilot, columns.as_ref(), "")?;
     let rounds = pilot.iter().map(|group| group.runs.len()).max();
     let span_ns = match columns {
         None => measured::span_ns(&args.pilot)?,
@@ -91,7 +92,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 
 fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     let (plan, margin) = (&answer.plan, percent(answer.question.margin));
-    output::first_heading(out, &plan.name)?;
+    output::first_heading(out, &Printable(&plan.name).to_string())?;
     output::paragraph(out, &headline(answer))?;
     writeln!(out)?;
     let right = [Side::Right; 5];
@@ -102,8 +103,8 @@ fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
         "scatter of pairs".to_owned(),
         format!("pairs for {margin}"),
         "time".to_owned(),
-        "half width then".to_owned(),
-        "range of it".to_owned(),
+        "half width".to_owned(),
+        "90 % range".to_owned(),
     ]);
     for line in &plan.lines {
         table.row(cells(line, answer));
@@ -133,6 +134,9 @@ fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     }
     for remark in remarks(plan) {
         output::paragraph(out, &remark)?;
+    }
+    for doubt in &plan.doubts {
+        output::warning(out, &format!("Doubt: {doubt}"))?;
     }
     Ok(())
 }
@@ -169,6 +173,7 @@ fn time(answer: &Answer, pairs: u64) -> Option<String> {
 fn change_text(line: &PlanLine, change: f64, plan: &Plan) -> String {
     match line.forecast.map(|it| it.scale) {
         Some(Scale::Difference) => value_text(change, plan.unit),
+        _ if change > 100.0 => "more than 10,000 %".to_owned(),
         _ => format!("{:.1} %", change * 100.0),
     }
 }
@@ -199,7 +204,7 @@ fn cells(line: &PlanLine, answer: &Answer) -> [String; 7] {
 
 fn remarks(plan: &Plan) -> Vec<String> {
     let mut remarks = vec![format!(
-        "From {}. The half width will be in its range in 90 % of cases; a larger pilot narrows the range.",
+        "From {}. The 90 % range contains the half width in 90 % of cases; a larger pilot narrows this range.",
         counted(plan.pilot as u64, "pair of runs", "pairs of runs")
     )];
     let short = plan.lines.iter().filter_map(|line| {
@@ -213,9 +218,41 @@ fn remarks(plan: &Plan) -> Vec<String> {
     let short: Vec<String> = short.collect();
     if !short.is_empty() {
         remarks.push(format!(
-            "Chance within the runs is the larger part of the scatter of {}: runs with more samples reduce it as well as \
-             more pairs do.",
+            "Chance within the runs is the larger part of the scatter of {}. More samples in each run reduce it, and \
+             more pairs too.",
             wording::listed(short)
+        ));
+    }
+    let cheapest = plan.lines.iter().filter_map(|line| {
+        let best = line.cheapest?;
+        Some(format!(
+            "{} for {} ({} in {})",
+            counted(best.samples, "sample", "samples"),
+            metric_name(line.metric),
+            counted(best.pairs, "pair", "pairs"),
+            duration(best.time_ns.round() as i64)
+        ))
+    });
+    let cheapest: Vec<String> = cheapest.collect();
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in &plan.lines {
+        let Some(reason) = line.no_cheapest else {
+            continue;
+        };
+        let name = metric_name(line.metric);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    remarks.extend(reasons.iter().map(|(reason, names)| {
+        let names = wording::listed(names);
+        format!("The run length that needs the least total time for {names} is {reason}.")
+    }));
+    if !cheapest.is_empty() {
+        remarks.push(format!(
+            "Run lengths that need the least total time, estimated from the pilot: {}.",
+            wording::listed(cheapest)
         ));
     }
     remarks

@@ -21,8 +21,8 @@ use crate::output;
     laglab tune plan GlobalTimerResolutionRequests=1 --from SYSTEM -o plan\n  \
     laglab prove verdict plan                            what is missing, then the verdict\n  \
     laglab prove verdict plan --before old/*.parquet --after new/*.parquet\n\n\
-    The folder of the plan has measure.toml, which lists what to measure. Its commands write into the folders\n\
-    before and after. Exports of registry keys (.reg) in these folders show that the settings were changed.\n\n\
+    The folder of the plan has measure.toml, which lists what to measure. Its commands write into the folders \
+    before/ and after/. Exports of registry keys (.reg) in these folders show that the settings were changed.\n\n\
     Exit codes: 0 helped; 1 harmed, no difference that matters, or unknown; 2 wrong usage or unreadable input.")]
 pub(super) struct Args {
     /// Folder of the plan, or the file measure.toml of the plan
@@ -41,7 +41,7 @@ pub(super) struct Args {
 /// Maximum size of a plan in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Maximum number of files of a side.
+/// Maximum number of files in a folder with the files before or after the change.
 const MOST_FILES: usize = 1_000;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Answer::Helped => Ok(()),
         Answer::Harmed => Err(negative("the changes did harm")),
         Answer::NoDifference => Err(negative("the changes make no difference that matters")),
-        Answer::Unknown => Err(negative("whether the changes helped is unknown")),
+        Answer::Unknown => Err(negative("it is unknown whether the changes helped")),
     }
 }
 
@@ -90,8 +90,9 @@ fn read_plan(file: &Path) -> Result<MeasurePlan, Failure> {
     MeasurePlan::parse(&text).map_err(|error| Failure::input(file, format!("{error}; {advice}")))
 }
 
-/// Reads the files of one side. If `given` is empty, reads the files in the plan's folder `name`. `planned`
-/// is the file of the plan that contains the settings of this side.
+/// Reads the files before the change, or the files after it. If `given` is empty, reads the files in the plan's
+/// folder `name`. `planned` is the file of the plan with the settings that the machine should have on this side of
+/// the change.
 fn side(
     args: &Args,
     given: &[PathBuf],
@@ -110,15 +111,21 @@ fn side(
             let extension = file.extension().and_then(|it| it.to_str());
             extension.is_some_and(|it| known.iter().any(|known| it.eq_ignore_ascii_case(known)))
         };
+        if let Err(error) = fs::metadata(&file) {
+            return Err(Failure::reading(&file, &error));
+        }
         if tables::is_parquet(&file) || has_extension(&["parquet"]) {
             side.measured.push(MeasuredFile::read(&file)?);
         } else if has_extension(&["etl", "zip", "cab", "diagsession"]) {
             let tables = TabledTrace::new(std::slice::from_ref(&file), args.no_cache).open()?;
             let recording = tables
                 .watched(|options| Recording::read(tables.store(), &Asked::default(), options))?;
-            side.recordings.push(recording);
+            side.add_recording(recording);
         } else if has_extension(&["reg"]) {
             exports.push(file);
+        } else if !given.is_empty() {
+            let what = "unknown kind of file; give measurements (.parquet), traces (.etl) and exports (.reg)";
+            return Err(Failure::input(&file, what));
         } else {
             say(&format!(
                 "{}: ignored; measurements (.parquet), traces (.etl) and exports (.reg) are read",
@@ -178,14 +185,14 @@ fn write(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         output::paragraph(out, &format!("{}.", check.result))?;
         let settings = wording::listed(&check.settings);
         if !settings.is_empty() {
-            output::quiet(out, &format!("shows the effect of {settings}"))?;
+            output::quiet(out, &format!("shows the effect of the setting {settings}"))?;
         }
         for doubt in &check.doubts {
             output::paragraph(out, &format!("Doubt: {}.", doubt.trim_end_matches('.')))?;
         }
     }
     if !verdict.settle.is_empty() {
-        output::heading(out, "What would settle it")?;
+        output::heading(out, "To get a verdict")?;
         for step in &verdict.settle {
             output::paragraph(out, &format!("{step}."))?;
         }

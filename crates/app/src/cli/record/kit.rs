@@ -1,4 +1,5 @@
-//! `laglab record --for`: kits.
+//! `laglab record --for`: writes a kit, which is a folder of profiles and scripts that record the data for a
+//! question.
 
 use std::fs;
 use std::io::{self, Write};
@@ -35,8 +36,8 @@ pub(super) struct KitOptions {
     /// Print the commands of the recording, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Windows: record now with wpr.exe, save settings, notes and symbol ids next to the trace, and
-    /// explain it
+    /// On Windows only: record now with wpr.exe, then explain the trace. The machine's settings, notes and symbol
+    /// ids are saved next to it
     #[arg(long, conflicts_with = "dry_run")]
     run: bool,
     /// Memory of the machine in GiB [default: memory of this machine on Windows, else 16]
@@ -60,7 +61,7 @@ pub(super) struct KitOptions {
     recording: Recording,
 }
 
-fn investigation(name: &str) -> Result<Investigation, String> {
+pub(super) fn investigation(name: &str) -> Result<Investigation, String> {
     Investigation::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Investigation::ALL.iter().map(|i| i.name()).collect();
         format!("expected one of {}", names.join(", "))
@@ -145,8 +146,8 @@ fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Returns an error if a file is not part of a kit. Replacing such a file could destroy a file of the user,
-/// for example a README.
+/// Returns an error if the file exists but is not part of a kit. Replacing it could destroy a file of the user, for
+/// example a README.
 fn keep_others(path: &Path) -> Result<(), Failure> {
     /// Texts that occur only in files of kits.
     const MADE_BY: [&str; 3] = ["Made by laglab", "A kit of laglab", "Author=\"laglab\""];

@@ -3,6 +3,7 @@
 mod check;
 mod input;
 mod kit;
+mod now;
 mod run;
 
 use std::fs;
@@ -13,8 +14,9 @@ use clap::Subcommand;
 use super::Failure;
 pub(super) use check::read as read_profile;
 
-/// Writes a kit that records the evidence for a question: a profile for WPR, scripts for WPR and
-/// xperf, the cost of recording, and the questions that `laglab explain` can then answer.
+/// Writes a kit that records the evidence for a question on Windows: a profile for WPR, scripts for WPR and
+/// xperf, the cost of recording, and the questions that `laglab explain` can then answer. Linux is recorded
+/// directly, by `laglab record now`.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -26,6 +28,7 @@ pub(super) use check::read as read_profile;
     laglab record --for rank --dry-run\n  \
     laglab record --for cpu --run --seconds 30 --note \"after resume\"     (Windows)\n  \
     laglab record --for full --run --circular                            (Windows)\n  \
+    laglab record now --for 10s                                          (Linux)\n  \
     laglab record check some.wprp\n  \
     laglab record input                                                  (Windows)"
 )]
@@ -42,12 +45,15 @@ enum Command {
     Check(check::Args),
     /// Windows: log key presses and foreground windows as events for a recording
     Input(input::Args),
+    /// Linux: record this machine now, keep the last events in memory and save them
+    Now(now::Args),
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     match &args.command {
         Some(Command::Check(args)) => check::run(args, json),
         Some(Command::Input(args)) => input::run(args),
+        Some(Command::Now(args)) => now::run(args, json),
         None => kit::run(&args.kit, json),
     }
 }

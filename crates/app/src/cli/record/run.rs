@@ -272,8 +272,8 @@ fn wpr(command: &record::Command) -> Result<(), Failure> {
              recordings (`logman query -ets` lists them, `wpr -cancel` ends one of WPR)"
         ))),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(Failure::Input(
-            "cannot find wpr.exe, which is part of Windows 10 and later; on other machines, print the \
-             commands with --dry-run or write scripts with -o"
+            "cannot find wpr.exe, which is part of Windows 10 and later; on Linux, use `laglab record now`; on other \
+             machines, print the commands with --dry-run or write scripts with -o"
                 .to_owned(),
         )),
         Err(error) => Err(Failure::Input(format!(

@@ -12,8 +12,6 @@ use crate::cli::symbols::SymbolArgs;
 pub(in crate::cli) trait ReportArgs: clap::Args {
     /// Type of the report in the crate `xperf`.
     type Report: xperf::Report;
-    /// True if the report also reads recordings of Linux.
-    const READS_LINUX: bool = false;
 
     /// Returns the report that the options select.
     fn report(&self) -> Self::Report;
@@ -154,7 +152,6 @@ enum SumBy {
 
 impl ReportArgs for CSwitch {
     type Report = xperf::CSwitch;
-    const READS_LINUX: bool = true;
 
     fn report(&self) -> xperf::CSwitch {
         xperf::CSwitch {
@@ -310,7 +307,6 @@ pub(in crate::cli) struct Process {
 
 impl ReportArgs for Process {
     type Report = xperf::Process;
-    const READS_LINUX: bool = true;
 
     fn report(&self) -> xperf::Process {
         xperf::Process {
@@ -356,7 +352,6 @@ pub(in crate::cli) struct ReadyThread {
 
 impl ReportArgs for ReadyThread {
     type Report = xperf::ReadyThread;
-    const READS_LINUX: bool = true;
 
     fn report(&self) -> xperf::ReadyThread {
         xperf::ReadyThread {

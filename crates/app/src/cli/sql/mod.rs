@@ -37,7 +37,7 @@ const CHARACTERS_SHOWN: usize = 80;
     laglab sql trace.etl\n  \
     laglab sql --separate before.etl after.etl \\\n    \
     \"SELECT trace, count(*) FROM context_switches GROUP BY trace\"\n\n\
-    Without a query it opens a prompt. docs/tables.md and docs/views.md list tables and views."
+    Without a query, the command opens a prompt. docs/tables.md and docs/views.md list tables and views."
 )]
 pub(super) struct Args {
     /// Files of one trace, and the query as the last argument
@@ -245,7 +245,7 @@ struct Answers {
 impl Answers {
     /// Prints the results of all statements, with an empty line between tables.
     fn print(&self, statements: &[Statement]) -> Result<(), Failure> {
-        if self.format.holds_one() && io::stdout().is_terminal() {
+        if self.format.is_binary() && io::stdout().is_terminal() {
             return Err(Failure::Input(format!(
                 "cannot print {:?} on a terminal; name a file with --output",
                 self.format
@@ -289,7 +289,7 @@ impl Answers {
         };
         match statements.iter().filter(is_question).count() {
             several @ 2.. if self.format.holds_one() => Err(Failure::Input(format!(
-                "cannot write {several} results: a file in the format {:?} stores one; run the queries separately",
+                "cannot write {several} results: the format {:?} stores one; run the queries separately",
                 self.format
             ))),
             _ => Ok(()),

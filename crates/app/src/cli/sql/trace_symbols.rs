@@ -44,7 +44,11 @@ impl TraceSymbols {
     fn load(&self, store: &Store) -> Option<Symbolication> {
         let load = || -> Result<Symbolication, Failure> {
             let identities = Identities::read(store, Options::default())?;
-            Ok(Symbolication::new(&self.options, &identities.images)?)
+            Ok(Symbolication::new(
+                &self.options,
+                store,
+                &identities.images,
+            )?)
         };
         match load() {
             Ok(symbols) => Some(symbols),

@@ -16,9 +16,9 @@ use crate::cli::Failure;
     laglab tune apply plan                     print the changes\n  \
     laglab tune apply plan --apply             write a backup, then apply the changes\n  \
     laglab tune apply plan --undo --apply      restore the values from before the plan\n\n\
-    Before it writes, the command compares the current values with the plan and saves them to a backup in\n\
+    Before it writes, the command compares the current values with the plan and saves them to a backup in \
     the folder of the plan. Changes outside the registry need apply.ps1 and undo.ps1.\n\n\
-    Exit codes: 0 applied or printed, 1 the current values differ from the plan, 2 wrong usage or unreadable\n\
+    Exit codes: 0 applied or printed, 1 the current values differ from the plan, 2 wrong usage or unreadable \
     input.")]
 pub(super) struct Args {
     /// Folder that `laglab tune plan` wrote
@@ -157,7 +157,7 @@ mod live_registry {
         }
         match backup {
             Some(path) => {
-                let text = format!("The values before are in {}.", path.display());
+                let text = format!("The previous values are in {}.", path.display());
                 output::paragraph(&mut out, &text)?;
             }
             None => output::quiet(

@@ -24,13 +24,13 @@ use crate::output::{self, Printable, counted, grouped};
     laglab tune audit settings.reg tcp.txt rss.json --build 22631 --edition pro\n  \
     laglab tune audit 'Windows 11 v24H2 Security Baseline.zip' --build 26100 --edition enterprise\n  \
     laglab tune audit --live --html audit.html                            (Windows)\n\n\
-    Inputs: .reg exports, hives (SYSTEM, SOFTWARE, NTUSER.DAT, BCD), registry.pol, LGPO text, security\n\
-    templates, .PolicyRules, backups of group policies and baselines (folder, zip, cab), ADMX with ADML,\n\
-    and the output of bcdedit /enum, netsh int tcp show global, powercfg /query and /energy,\n\
-    Get-NetAdapterRss, Get-NetAdapterAdvancedProperty, Get-NetTCPSetting, Get-SmbServerConfiguration,\n\
-    Get-SmbClientConfiguration (as text or ConvertTo-Json), WinDbg, LatencyMon. A trace (.etl) has the\n\
-    build. If several inputs have a value for the same location, the last input counts.\n\n\
-    Exit codes: 0 no setting is wrong, 1 some are (never settings of low confidence), 2 wrong usage or\n\
+    Inputs: .reg exports, hives (SYSTEM, SOFTWARE, NTUSER.DAT, BCD), registry.pol, LGPO text, security \
+    templates, .PolicyRules, backups of group policies and baselines (folder, zip, cab), ADMX with ADML, \
+    and the output of bcdedit /enum, netsh int tcp show global, powercfg /query and /energy, \
+    Get-NetAdapterRss, Get-NetAdapterAdvancedProperty, Get-NetTCPSetting, Get-SmbServerConfiguration, \
+    Get-SmbClientConfiguration (as text or ConvertTo-Json), WinDbg, LatencyMon. From a trace (.etl), \
+    only the build of Windows is read. If several inputs have a value for the same location, the last input counts.\n\n\
+    Exit codes: 0 no setting is wrong, 1 some are (never settings of low confidence), 2 wrong usage or \
     unreadable input.")]
 pub(super) struct Args {
     /// Files and folders with settings of the machine
@@ -158,7 +158,7 @@ impl<'a> Report<'a> {
 
     fn summary(&self, shown: usize, at_default: usize) -> String {
         format!(
-            "{} wrong, {}, {} at the default; {} not to a known setting. A setting of low \
+            "{} wrong, {}, {} at the default; {} without a known setting. A setting of low \
              confidence is never counted as wrong.",
             grouped(self.failing as u64),
             counted(
@@ -167,7 +167,7 @@ impl<'a> Report<'a> {
                 "other remarks"
             ),
             grouped(at_default as u64),
-            counted(self.others as u64, "value belongs", "values belong")
+            counted(self.others as u64, "value", "values")
         )
     }
 }

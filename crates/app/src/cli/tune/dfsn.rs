@@ -26,7 +26,7 @@ use crate::output::{self, Columns, Side, counted};
     laglab tune dfsn runbook '\\\\corp.example\\Public' --old FILE1 --new file2.corp.example\n  \
     laglab tune dfsn gate old-gone referrals.txt --namespace '\\\\corp.example\\Public' --old FILE1 \
     --new file2.corp.example\n\n\
-    Exit code 1: wait (gate), or short names without a rule are left (rewrite).")]
+    Exit code 1: clients are not ready (gate), or short names without a rule are left (rewrite).")]
 pub(super) struct Args {
     #[command(subcommand)]
     task: Task,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use registry::Value;
 use serde::Serialize;
 use tune::diff::{Diff, Difference, Side};
 use tune::machine::Machine;
@@ -17,7 +18,7 @@ use crate::output::{self, Columns, counted};
 #[command(after_help = "Examples:\n  \
     laglab tune diff good/ bad/\n  \
     laglab tune diff before.reg after.reg --build 22631 --edition pro\n\n\
-    Each side is a file, or a folder of exports, policies and baselines. The command compares the effect of\n\
+    Each side is a file, or a folder of exports, policies and baselines. The command compares the effect of \
     values, and uses the default if a value is not set.\n\n\
     Exit codes: 0 no known setting differs, 1 some do, 2 wrong usage or unreadable input.")]
 pub(super) struct Args {
@@ -80,24 +81,33 @@ struct DifferenceJson {
 struct SideJson {
     found: String,
     effective: Option<String>,
+    /// Text for the table: the stored value, and the effective value if it is different.
+    #[serde(skip)]
+    cell: String,
 }
 
 impl SideJson {
     fn new(side: &Side) -> Self {
         SideJson {
+            cell: cell(side),
             found: described::state(&side.state),
             effective: side.effective.as_ref().map(ToString::to_string),
         }
     }
+}
 
-    /// Formats the stored value. If the effective value is different, adds the effective value.
-    fn cell(&self) -> String {
-        match &self.effective {
-            Some(effective) if *effective != self.found => {
-                format!("{} = {effective}", self.found)
-            }
-            _ => self.found.clone(),
+/// Formats the stored value. If the effective value is different, adds the effective value.
+fn cell(side: &Side) -> String {
+    let found = described::state(&side.state);
+    let number = side.state.value().and_then(Value::number);
+    match &side.effective {
+        // If both numbers are equal, the text of the effective value is enough. It has the number in decimal and
+        // hexadecimal.
+        Some(effective) if number.is_some() && number == effective.number() => {
+            effective.to_string()
         }
+        Some(effective) if effective.to_string() != found => format!("{found} = {effective}"),
+        _ => found,
     }
 }
 
@@ -151,8 +161,8 @@ impl<'a> Report<'a> {
                 };
                 columns.row([
                     format!("{}{security}", setting.name),
-                    setting.a.cell(),
-                    setting.b.cell(),
+                    setting.a.cell.clone(),
+                    setting.b.cell.clone(),
                     setting.place.clone(),
                 ]);
             }

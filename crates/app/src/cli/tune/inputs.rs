@@ -64,7 +64,7 @@ fn is_trace(path: &Path) -> bool {
 /// Returns the machine on which a trace was recorded. Only its build of Windows is known. A trace has no
 /// other property and no setting.
 fn machine_of_trace(path: &Path) -> Result<Machine, Failure> {
-    let trace = etl::open(&[path.to_owned()]).map_err(|error| Failure::input(path, error))?;
+    let trace = etl::open(&[path.to_owned()]).map_err(|error| Failure::Input(error.to_string()))?;
     let build = trace.header().map(|header| header.os_build);
     Ok(Machine {
         name: None,

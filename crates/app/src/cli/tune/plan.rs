@@ -22,10 +22,10 @@ use crate::output;
     laglab tune plan '*RssBaseProcNumber@Ethernet=4' --from rss.txt -o plan    (Get-NetAdapterRss)\n  \
     laglab tune plan procmin@ac=100 --from power.txt -o plan                   (powercfg /qh)\n  \
     laglab tune plan bfe=4 --from SYSTEM --accept-risk bfe -o plan\n\n\
-    The command writes apply.reg and undo.reg, apply.ps1, undo.ps1 and check.ps1, and plan.md, which you should\n\
-    read first. It changes no setting: laglab tune apply does. measure.toml lists what to measure before and after\n\
+    The command writes apply.reg and undo.reg, apply.ps1, undo.ps1 and check.ps1, and plan.md. Read plan.md first. \
+    The command changes no setting: laglab tune apply does. measure.toml lists what to measure before and after \
     the change; laglab prove verdict compares it and shows whether the change helped.\n\n\
-    Exit codes: 0 the plan is written, 2 wrong usage, unreadable input, or a change that cannot be undone\n\
+    Exit codes: 0 the plan is written, 2 wrong usage, unreadable input, or a change that cannot be undone \
     or lowers protection.")]
 pub(super) struct Args {
     /// NAME=VALUE; NAME@PART=VALUE for one of several parts (an adapter, a policy, ac or dc of a power
@@ -124,6 +124,8 @@ struct ChangeJson {
     place: String,
     from: String,
     to: String,
+    /// True if the setting already has the new value.
+    is_done: bool,
     takes_effect: Vec<String>,
     needs_reboot: bool,
     lowers_protection: Option<String>,
@@ -140,6 +142,7 @@ impl ChangeJson {
             place: change.place.to_string(),
             from: described::value(change.from.as_ref()),
             to: described::value(change.to.as_ref()),
+            is_done: change.is_done(),
             takes_effect: setting
                 .takes_effect
                 .iter()
@@ -158,7 +161,12 @@ impl Report<'_> {
         output::paragraph(out, &described::machine(self.machine))?;
         for change in &self.changes {
             output::heading(out, change.name)?;
-            output::paragraph(out, &format!("{} becomes {}", change.from, change.to))?;
+            match change.is_done {
+                true => output::warning(out, &format!("already {}: nothing changes", change.to))?,
+                false => {
+                    output::paragraph(out, &format!("{} becomes {}", change.from, change.to))?;
+                }
+            }
             output::quiet(out, &change.place)?;
             output::quiet(
                 out,
@@ -180,7 +188,7 @@ impl Report<'_> {
         }
         for of in &self.measure.recordings {
             let what = format!(
-                "{}, then {} traces of {} s as {}",
+                "{}, then record {} traces of {} s as {}",
                 of.kit, of.traces, of.seconds, of.before
             );
             output::paragraph(out, &what)?;

@@ -305,7 +305,7 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         "90 %",
         "99 %",
         "maximum",
-        "maximum, any start",
+        "sliding maximum",
     ]);
     for burst in &found.bursts {
         let bytes = |bytes: i64| output::size(bytes.max(0).unsigned_abs());

@@ -98,8 +98,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns the names to search for. For a known setting, these are the names of its values; for any other
-/// word, it is the word itself.
+/// Returns the names to search for in programs. For a known setting, these are the names of its registry values, kernel
+/// variables and boot elements. For any other word, the name is the word itself.
 fn names(word: &str) -> Result<Vec<String>, Failure> {
     let catalogue = Catalogue::get();
     let settings = catalogue.named(word);

@@ -52,7 +52,7 @@ struct OfProcess {
     count: u64,
     total_ns: i64,
     longest: Option<Pause>,
-    /// Number of pauses in which a collection of generation 2 began.
+    /// Number of pauses during which a collection of generation 2 began.
     full: u64,
     ranges: Vec<Range<i64>>,
 }
@@ -94,7 +94,7 @@ impl Theory for Pauses {
         if found.is_empty() {
             let most = &processes[0];
             let because = format!(
-                "no pause was noticeable: {} had most, {} in {}",
+                "no pause was noticeable; {} paused longest, {} in {}",
                 case.process(most.process_row, Some(most.process_id)),
                 duration(most.total_ns),
                 counted(most.count, "pause", "pauses")
@@ -137,8 +137,8 @@ fn read(case: &Case<'_>) -> Result<Vec<OfProcess>, StoreError> {
     Ok(processes)
 }
 
-/// Describes the pauses of a process, if users may notice them: a single pause is noticeable, or pauses have
-/// much of the time.
+/// Describes the pauses of a process. Returns `None` if users do not notice the pauses: each pause is short, and all
+/// pauses together take only a small part of the time.
 fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> {
     let longest = of.longest.as_ref()?;
     let gaps = &case.survey.suspend_gaps;
@@ -164,27 +164,24 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
             2 => " (generation 2, a full collection)".to_owned(),
             other => format!(" (generation {other})"),
         });
-    let sentence = format!(
-        ".NET stopped the threads of {process} {} for garbage collections, {} in total; the longest \
-         pause{generation} took {}, from {} to {}.",
-        match of.count {
-            1 => "once".to_owned(),
-            times => format!("{} times", crate::grouped(times)),
-        },
-        duration(of.total_ns),
+    let took = format!(
+        "{}, from {} to {}",
         duration(longest.ns()),
         moment(longest.range.start),
         moment(longest.range.end)
     );
+    let sentence = match of.count {
+        1 => format!(
+            ".NET stopped the threads of {process} once for a garbage collection{generation}: {took}."
+        ),
+        times => format!(
+            ".NET stopped the threads of {process} {} times for garbage collections, {} in total; the \
+             longest pause{generation} took {took}.",
+            crate::grouped(times),
+            duration(of.total_ns)
+        ),
+    };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
-        .because(format!(
-            "Pauses had {} of the recorded time; {} a full collection.",
-            percent(of.total_ns, case.survey.span_ns().max(1)),
-            match of.full {
-                1 => "one was".to_owned(),
-                full => format!("{full} were"),
-            }
-        ))
         .subjects(case.process_subject(of.process_row, Some(of.process_id)))
         .attention(noticed.attention(of.process_row, &longest.range))
         .during(longest.range.clone())
@@ -193,6 +190,21 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
             "Let {process} allocate less, above all large and long-lived objects. Concurrent collection \
              (System.GC.Concurrent) keeps the pauses of full collections short"
         ));
+    // Without context switches, the recorded time is unknown.
+    if case.survey.span_ns() > 0 {
+        let share = percent(of.total_ns, case.survey.span_ns());
+        finding = finding.because(match of.count {
+            1 => format!("The pause took {share} of the recorded time."),
+            _ => format!(
+                "The pauses took {share} of the recorded time; {} for a full collection.",
+                match of.full {
+                    0 => "none was".to_owned(),
+                    1 => "one was".to_owned(),
+                    full => format!("{full} were"),
+                }
+            ),
+        });
+    }
     if noticed_ns > 0 {
         let how = format!("of {process}, whose threads .NET had stopped");
         finding = finding.delay(noticed_ns, how);
@@ -200,7 +212,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
     Some(finding)
 }
 
-/// Returns the condition for pauses for collections, or for an unknown reason.
+/// Returns the condition that selects pauses for garbage collections and pauses for an unknown reason.
 fn for_collections() -> Condition {
     Condition::Any(vec![
         Condition::IsTrue("for_collection"),

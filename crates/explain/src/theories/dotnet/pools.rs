@@ -49,13 +49,14 @@ const TOLD: usize = 3;
 struct Pool {
     process_id: u32,
     process_row: Option<u32>,
-    /// Reports that the pool starved, in order of time: the time, and the new number of threads.
+    /// Reports of the runtime that the pool starved, in order of time. Each entry has the time in nanoseconds and the
+    /// new number of threads.
     starved: Vec<(i64, u32)>,
 }
 
 impl Pool {
-    /// Returns the time ranges with several reports. The pool starved from before the first to the last
-    /// report of a range.
+    /// Returns the time ranges in which several reports follow each other closely. A range lasts from its first to
+    /// its last report. The pool began to starve before the first report.
     fn ranges(&self) -> Vec<Range<i64>> {
         let near = |a: &(i64, u32), b: &(i64, u32)| b.0 - a.0 <= POOL_GAP_NS;
         let together = self.starved.chunk_by(near);
@@ -72,8 +73,8 @@ impl Theory for Pools {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let (pools, changes) = read(case)?;
         if changes == 0 {
-            let what = "there are no events of thread pools of .NET: either no pool changed, or they were \
-                not recorded";
+            let what = "there are no events of .NET thread pools: either no pool changed its number of \
+                threads, or the events were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let noticed = Noticed::read(case)?;
@@ -83,7 +84,7 @@ impl Theory for Pools {
             return Ok(Outcome::For(found));
         }
         let because = format!(
-            "no thread pool starved for {}: {} of the {} of pools are such reports",
+            "no thread pool starved for {}; {} of the {} of pools report starvation",
             duration(DISRUPTIVE_NS),
             grouped(pools.iter().map(|pool| pool.starved.len() as u64).sum()),
             counted(changes, "change", "changes")
@@ -92,8 +93,7 @@ impl Theory for Pools {
     }
 }
 
-/// Reads the pools that starved, and the number of changes of all pools. The pool that starved for most time
-/// comes first.
+/// Reads the pools that starved, the pool that starved longest first. Also returns the number of changes of all pools.
 fn read(case: &Case<'_>) -> Result<(Vec<Pool>, u64), StoreError> {
     let mut pools: FxHashMap<(Option<u32>, u32), Pool> = FxHashMap::default();
     let mut changes = 0;
@@ -170,13 +170,14 @@ fn found(case: &Case<'_>, noticed: &Noticed, pool: &Pool) -> Option<Finding> {
             pool.process_id
         ))
         .remedy(
-            "Until then, a higher minimum (ThreadPool.SetMinThreads) lets the runtime add threads at once",
+            "Until the program is changed, a higher minimum (ThreadPool.SetMinThreads) lets the runtime \
+             add threads at once",
         )
-        .doubt("The time before the first report, in which work waited too, is unknown");
+        .doubt("How long work had waited before the first report is unknown");
     Some(finding)
 }
 
-/// Returns evidence with the reports that the pool starved.
+/// Returns evidence with the reports of the runtime that the pool starved.
 fn evidence(pool: &Pool) -> Evidence {
     let selection = Selection::of(Table::DotnetPools)
         .filter(Condition::IsTrue("starved"))

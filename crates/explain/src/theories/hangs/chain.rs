@@ -9,8 +9,8 @@ use tables::StoreError;
 use super::details::{Details, FromDisk};
 use super::pick::{Candidate, Kind};
 use super::wakers::{Waker, Wakers};
-use crate::Case;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
+use crate::{Case, Name};
 
 /// Maximum number of steps that are followed back from a wait.
 const LEGS: usize = 200;
@@ -140,8 +140,7 @@ impl<'c> Chain<'c> {
         awake.map(|part| part.ns).sum()
     }
 
-    /// Returns the longest part that can be blamed. A part in which the machine was suspended cannot be
-    /// blamed.
+    /// Returns the longest part, except parts in which the machine was suspended: suspension is no fault of a program.
     pub(super) fn blamed(&self) -> Option<&Part> {
         self.parts
             .iter()
@@ -153,6 +152,7 @@ impl<'c> Chain<'c> {
         let first = self.blamed();
         let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page));
         match self.of.kind {
+            _ if self.of.is_asked_open => true,
             // A wait for a disk is always a hang. A wait for another device is a hang if two conditions hold:
             // the thread does not usually wait for this reason; and the thread has a window, or another
             // thread ended the wait.
@@ -168,9 +168,9 @@ impl<'c> Chain<'c> {
         self.of.wait.readied_by_dpc == Some(false)
     }
 
-    /// Returns true if the threads of the chain pass a token in a ring: at the beginning of the wait, this
-    /// thread passed the token to another thread. Until the end of the wait, two or more other threads had
-    /// the token. A server and its client, or the stages of a pipeline, form no ring.
+    /// Returns true if the threads of the chain pass a token in a ring. At the beginning of the wait, this thread
+    /// passed the token to another thread. Two or more other threads had the token before the end of the wait. A server
+    /// and its client, or the stages of a pipeline, form no ring.
     fn is_ring(&self) -> bool {
         let reason = self.of.wait.previous_wait_reason;
         let me = self.of.wait.thread_id;
@@ -202,7 +202,7 @@ impl<'c> Chain<'c> {
     }
 }
 
-/// Returns the cause of the wait in a step: the thing for which the thread of the step waited.
+/// Returns the cause for which the thread of a step waited: a disk, a page, the network, a driver or a wait reason.
 fn waited_for(leg: &Leg, details: &Details, wakers: &Wakers) -> What {
     let until = leg.run.since_ns().min(leg.range.end);
     let range: Range<i64> = leg.range.start..until;
@@ -223,7 +223,7 @@ fn waited_for(leg: &Leg, details: &Details, wakers: &Wakers) -> What {
 /// Returns the names of a thread and its process.
 pub(super) fn named(case: &Case<'_>, who: &Who) -> String {
     let name = who.thread_row.and_then(|row| case.names.thread_name(row));
-    let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
+    let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
     let process = case.process(who.process_row, who.process_id);
     format!("thread {}{name} of {process}", who.thread_id)
 }

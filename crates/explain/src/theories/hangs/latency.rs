@@ -11,8 +11,9 @@ use super::chain::{self, What, Who};
 use super::details::Details;
 use super::wakers::Wakers;
 use crate::ranges::overlap;
+use crate::survey::blocks_thread;
 use crate::theories::long_waits::path::{self, Leg, Runs, Thread};
-use crate::{Case, Reader, Scope, limit_ns};
+use crate::{Case, Reader, Scope};
 
 /// Maximum number of steps of a path.
 const LEGS: usize = 20_000;
@@ -40,15 +41,17 @@ pub enum PathTime {
     Suspended,
     /// The path does not reach this time.
     Unknown,
+    /// The path does not reach this time, because it has the maximum number of steps.
+    TooFar,
 }
 
-/// Key of a part of the time of a critical path: a program, and the state of its thread on the path. The
-/// program is `None` if the thread on the path is the thread in question.
+/// Key of a part of a critical path's time: the program of the thread on the path, and the state of this thread. The
+/// program is `None` for the thread whose time is divided.
 pub type PathPart = (Option<String>, PathTime);
 
-/// Divides the time of a thread within a range by its critical path. The thread in question is `thread_row`.
-/// While the thread waited for another thread, the path follows the other thread. The values of the parts are
-/// nanoseconds; their sum is the length of the ranges.
+/// Divides the time of the thread `thread_row` within the ranges by its critical path. While the thread waited for
+/// another thread, the path follows the other thread. The values of the parts are nanoseconds; their sum is the total
+/// length of the ranges.
 ///
 /// # Errors
 /// Returns an error if a table cannot be made or read, or the user cancelled.
@@ -95,6 +98,7 @@ pub fn divided(
                 }
                 What::Waited(reason) => PathTime::Waited(reason),
                 What::MachineSuspended => PathTime::Suspended,
+                What::Unknown if path.len() >= LEGS => PathTime::TooFar,
                 What::Unknown => PathTime::Unknown,
             };
             *sums
@@ -115,7 +119,7 @@ pub fn divided(
 /// Time range of a run on the path, and the program of the run's thread (see `PathPart`).
 type OnPath = (Range<i64>, Option<String>);
 
-/// Returns the program of a thread on the path. Returns `None` if it is the thread in question.
+/// Returns the program of a thread on the path. Returns `None` for the thread whose time is divided.
 fn program(names: &Identities, thread: Thread, who: Who) -> Option<String> {
     let is_own = who.thread_id == thread.id && who.thread_row == thread.row;
     let process = names.process(who.process_row, who.process_id);
@@ -154,9 +158,8 @@ fn interrupted<'l>(
         let batch = batch?;
         let view = InterruptsView::new(&batch)?;
         for row in 0..view.len() {
-            let holds_up = (view.kind.get(row)).is_some_and(|kind| limit_ns(kind).is_some());
             let times = view.start_ns.get(row).zip(view.exclusive_ns.get(row));
-            let Some((start, exclusive)) = times.filter(|_| holds_up) else {
+            let Some((start, exclusive)) = times.filter(|_| blocks_thread(&view, row)) else {
                 continue;
             };
             let routine = start..view.end_ns[row];

@@ -91,7 +91,7 @@ impl Theory for Hangs {
         let noticed = Noticed::read(case)?;
         let mut candidates = noticed.candidates(case);
         let freezes = freezes::read(case)?;
-        // Another theory reports processes that Windows froze.
+        // Waits of frozen processes are left out, because another theory reports the freezes.
         candidates.retain(|of| !is_frozen(&freezes, of));
         pick::without_readied(case, &mut candidates)?;
         candidates.sort_by_key(|of| (Reverse(of.wait.waits_ns), of.wait.start_ns, of.wait.cpu));
@@ -212,7 +212,9 @@ impl<'c> Group<'c> {
         let is_noticed = focus_is_known || of.is_window;
         match delay_ns {
             // A thread that usually waits for this reason may simply have had nothing to do.
-            _ if of.is_usual && matches!(of.kind, Kind::Call | Kind::Unknown) => {
+            _ if of.is_usual
+                && (of.is_asked_open || matches!(of.kind, Kind::Call | Kind::Unknown)) =>
+            {
                 Severity::Information
             }
             DISRUPTIVE_NS.. if is_noticed => Severity::Problem,
@@ -276,12 +278,12 @@ impl<'c> Group<'c> {
         .subjects(self.subjects(case))
         .during(range.clone())
         .attention(facts.noticed.attention(wait.process_row, &range))
-        .delay(delay_ns, told.cost(delay_ns))
+        .delay(delay_ns, told.cost())
         .with(match worst.of.edge {
             Edge::Start => self.open_waits(),
             _ => self.table(case),
         });
-        finding.why = told.why();
+        finding.why = told.why().into_iter().map(Into::into).collect();
         if !worst.legs.is_empty() {
             finding = finding
                 .with(path::totals(
@@ -309,13 +311,13 @@ impl<'c> Group<'c> {
             let name = case.module_label(Some(image_row)).map(str::to_owned);
             finding = finding.subjects(name.map(|name| Subject::Module { name }));
         }
-        finding.remedies = told.remedies();
-        finding.doubts = told.doubts();
+        finding.remedies = told.remedies().into_iter().map(Into::into).collect();
+        finding.doubts = told.doubts().into_iter().map(Into::into).collect();
         if let Some(images) = &facts.images
             && let Some(shown) = stacks::shown(case, images, worst)?
         {
-            finding.why.push(shown.sentence);
-            finding.remedies.insert(0, shown.remedy);
+            finding.why.push(shown.sentence.into());
+            finding.remedies.insert(0, shown.remedy.into());
             finding.sources.push(shown.source);
         }
         if let Some(starved) = starved {
@@ -381,7 +383,7 @@ impl<'c> Group<'c> {
                 Order::ascending("thread_id"),
                 Order::ascending("cpu"),
             ]);
-        let title = "Last runs before the waits, which last until the trace ends";
+        let title = "Last runs before waits that last until the trace ends";
         let evidence = Evidence::of(title, selection)
             .stored("thread_id", "thread", Unit::None)
             .stored("cpu", "CPU", Unit::None)
@@ -535,8 +537,8 @@ fn rate_controlled(case: &Case<'_>) -> Vec<Finding> {
             .with(evidence)
             .remedy(format!(
                 "Find who limits {process} (a job object, a container, a quota of Windows System \
-                 Resource Manager or Remote Desktop Services), and raise the limit or give it less \
-                 to do"
+                 Resource Manager or Remote Desktop Services), and raise the limit or give \
+                 {process} less to do"
             ));
         Some(finding)
     });

@@ -16,7 +16,7 @@ const MESSAGES: u8 = 13;
 /// Kind of a wait for something other than a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
-    /// A lock, or another object that one thread of user mode hands to the next.
+    /// A lock, or another object that one thread in user mode passes to the next.
     Lock,
     /// An object, such as an event, that another thread or a timer signals.
     Object,
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// The ends of a wait that the trace records.
+/// Recorded ends of a wait: its start, its end, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     Both,
@@ -75,6 +75,9 @@ pub(super) struct Candidate<'c> {
     pub(super) edge: Edge,
     /// True if the thread handles window messages.
     pub(super) is_window: bool,
+    /// True if the user asked about this thread, and the wait lasts until the trace ends. Such a wait is always
+    /// reported, because nothing shows whether it is intended.
+    pub(super) is_asked_open: bool,
     /// True if the thread usually waits for this reason. Such a thread may just have nothing to do, so only
     /// the chain that led to the end of the wait can show a hang.
     pub(super) is_usual: bool,
@@ -143,9 +146,9 @@ impl Noticed {
         thread.count(MESSAGES) > 0
     }
 
-    /// Returns true if users may notice the thread. This is the case if the user asked about threads or
-    /// processes, if the thread handles window messages, or if the trace records the focus. Otherwise, it is
-    /// the case if the thread's process belongs to a user.
+    /// Returns true if users may notice the thread. At least one of four conditions must hold: the user asked about
+    /// threads or processes; the thread handles window messages; the trace records the focus; or the thread's process
+    /// belongs to a user.
     pub(in crate::theories) fn is_noticed(&self, thread: &ThreadWaits) -> bool {
         let is_of_user = || {
             thread
@@ -155,8 +158,8 @@ impl Noticed {
         self.is_asked || Noticed::has_window(thread) || self.knows_focus() || is_of_user()
     }
 
-    /// Returns the time within the range during which a user noticed that the process did not continue, in
-    /// nanoseconds.
+    /// Returns the time within the range during which the process had the focus, in nanoseconds. Returns the length
+    /// of the range if the focus is not recorded, or if the user asked about threads or processes.
     pub(in crate::theories) fn noticed_ns(
         &self,
         process_row: Option<u32>,
@@ -211,6 +214,7 @@ impl Noticed {
             kind: Kind::Unknown,
             edge: Edge::End(ticks),
             is_window,
+            is_asked_open: false,
             is_usual: true,
         };
         (is_then && waits_ns >= NOTICED_NS && (is_window || is_handed))
@@ -241,6 +245,8 @@ impl Noticed {
                 kind,
                 edge,
                 is_window,
+                is_asked_open: edge == Edge::Start
+                    && case.scope.threads.contains(&thread.thread_id),
                 is_usual: thread.is_usual(reason),
             };
             let range = candidate.range();
@@ -264,8 +270,8 @@ impl Noticed {
     }
 }
 
-/// Returns the wait of a thread that lasts until the trace ends. Returns `None` if context switches are
-/// missing, because the thread may then have run unseen.
+/// Returns the wait of a thread that lasts until the trace ends. Returns `None` if the wait is outside the time range
+/// in scope, or if context switches are missing, because the thread may then have run unseen.
 fn until_end(case: &Case<'_>, thread: &ThreadWaits) -> Option<(Wait, Edge)> {
     let (since_ns, reason, cpu) = thread.blocked_since?;
     let end = case.survey.complete.until(case.survey.span.end);
@@ -283,10 +289,14 @@ fn until_end(case: &Case<'_>, thread: &ThreadWaits) -> Option<(Wait, Edge)> {
         previous_wait_reason: Some(reason),
         ..Wait::default()
     };
-    (waits_ns >= NOTICED_NS && case.survey.contradictions == 0).then_some((wait, Edge::Start))
+    let during = case.scope.during.as_ref();
+    let is_then = during.is_none_or(|during| since_ns < during.end && during.start < end);
+    (is_then && waits_ns >= NOTICED_NS && case.survey.contradictions == 0)
+        .then_some((wait, Edge::Start))
 }
 
-/// Returns the rows of the processes in sessions of users. Services and the system are in session 0.
+/// Returns the rows of the processes in sessions of users. Services and the system are in session 0, which is no
+/// session of a user.
 fn of_users(case: &Case<'_>) -> Result<FxHashSet<u32>, StoreError> {
     let mut rows = FxHashSet::default();
     let table = case.table(Table::Processes)?;
@@ -310,10 +320,12 @@ impl Candidate<'_> {
     fn may_hang(&self) -> bool {
         let by_thread = self.wait.readied_by_dpc == Some(false);
         match self.kind {
+            _ if self.is_asked_open => true,
             Kind::RateControl | Kind::Memory | Kind::Device | Kind::Unknown => true,
             Kind::Lock | Kind::Object => by_thread || self.is_window && !self.is_usual,
             Kind::Call => self.is_window || !self.is_usual,
-            // A sleep is intended by the program, unless the thread of a window sleeps.
+            // Programs usually intend a sleep. Only a long sleep of a window's thread may be a hang, if this thread
+            // rarely sleeps.
             Kind::Sleep => {
                 let waits_ns = self.wait.waits_ns.unwrap_or(0);
                 self.is_window && !self.is_usual && waits_ns >= DISRUPTIVE_NS

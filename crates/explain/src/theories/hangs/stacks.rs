@@ -5,9 +5,9 @@ use tables::{ImageTracker, StoreError};
 
 use super::chain::{Chain, What, named};
 use crate::theories::long_waits::path::Leg;
-use crate::{Case, Source};
+use crate::{Case, Name, Source};
 
-/// Cause that a stack shows.
+/// Cause of a wait that a stack shows.
 pub(super) struct Shown {
     /// Sentence about the cause.
     pub(super) sentence: String,
@@ -15,7 +15,7 @@ pub(super) struct Shown {
     pub(super) source: Source,
 }
 
-/// Cause that frames of a stack show.
+/// Known cause, with the frames of stacks that show it.
 struct Known {
     /// File names of the modules that may contain the frame, in lower case.
     modules: &'static [&'static str],
@@ -73,7 +73,7 @@ const KNOWN: [Known; 8] = [
     Known {
         modules: &["mrxsmb.sys", "mrxsmb10.sys", "mrxsmb20.sys", "rdbss.sys"],
         functions: &[],
-        waited: "for a file server: the SMB redirector is on it",
+        waited: "for a file server: the stack contains the SMB redirector",
         remedy: "Look at the file server and the network to it. A window should not wait for files of a \
             server",
         source: Source {
@@ -206,7 +206,7 @@ pub(super) fn shown(
             })
             .collect();
         let who = match leg.run.thread_id == me {
-            true => "Its stack".to_owned(),
+            true => "The stack of the waiting thread".to_owned(),
             false => {
                 let part = chain.blamed().map(|part| named(case, &part.who));
                 format!("The stack of {}", part.unwrap_or_default())
@@ -223,12 +223,14 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
     if let Some(filter) = filter(frames) {
         return Some(Shown {
             sentence: format!(
-                "{who} shows that it waited in {filter}, a driver that filters the file system: \
-                 fltmgr.sys had called it for a request to a file."
+                "{who} shows that it waited in {}, a driver that filters the file system: \
+                 fltmgr.sys had called this driver for a request to a file.",
+                Name(&filter)
             ),
             remedy: format!(
-                "Update or remove the program of {filter}, or exclude these files from it; record \
-                 again without it"
+                "Update or remove the program that {} belongs to, or exclude these files in its settings. To confirm \
+                 the cause, record again without this program",
+                Name(&filter)
             ),
             source: FILTERS,
         });
@@ -247,7 +249,8 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
         Some(Shown {
             sentence: format!(
                 "{who} shows that it waited {} ({}).",
-                known.waited, frame.symbol
+                known.waited,
+                Name(&frame.symbol)
             ),
             remedy: known.remedy.to_owned(),
             source: known.source,
@@ -255,8 +258,8 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
     })
 }
 
-/// Returns the filter driver that the filter manager called: the module of the frame that the innermost frame
-/// of the filter manager called. Returns `None` if this module is a part of the kernel or a file system.
+/// Returns the filter driver that the filter manager called: the module of the frame that the innermost frame of the
+/// filter manager called. Returns `None` if this module is a file system or part of the kernel.
 fn filter(frames: &[Frame]) -> Option<String> {
     let manager = frames
         .iter()

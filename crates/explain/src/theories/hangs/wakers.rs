@@ -145,7 +145,7 @@ impl Wakers {
                         .iter()
                         .take_while(|wake| wake.at <= view.end_ns[row]);
                     for wake in inside.filter(|wake| wake.cpu == view.cpu[row]) {
-                        if !is_kernel(case, image_row) {
+                        if !case.is_kernel_or_hal(image_row) {
                             let waker = Waker::Driver(image_row);
                             self.by_wake.insert((wake.thread_id, wake.at), waker);
                         }
@@ -218,14 +218,6 @@ impl Wakers {
         self.remotes = remotes.into_iter().map(|(remote, _)| remote).collect();
         Ok(())
     }
-}
-
-/// Returns true if the image is the kernel or the hardware abstraction layer (HAL), which run timers.
-fn is_kernel(case: &Case<'_>, image_row: u32) -> bool {
-    let module = case.module_label(Some(image_row)).unwrap_or("");
-    ["ntoskrnl.exe", "ntkrnlmp.exe", "ntkrnlpa.exe", "hal.dll"]
-        .iter()
-        .any(|kernel| kernel.eq_ignore_ascii_case(module))
 }
 
 /// Returns evidence with the last traffic of a process with another machine in the range.

@@ -7,7 +7,7 @@ use crate::theories::long_waits::TICK_NS;
 use crate::theories::long_waits::starved::Starved;
 use crate::thresholds::BLAME_PERCENT;
 use crate::thresholds::is_share;
-use crate::{Case, counted, duration, labels, moment, percent};
+use crate::{Case, Name, counted, duration, labels, moment, percent};
 
 /// Maximum number of parts that a sentence names.
 const NAMED: usize = 4;
@@ -17,8 +17,8 @@ pub(super) struct Told<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
     pub(super) facts: &'t Facts,
-    /// Threads of the chain that were ready without a CPU. The field is set if these threads were ready for a
-    /// large part of the wait.
+    /// Threads of the chain that were ready without a CPU. It is `None` if they were ready for only a small part of the
+    /// wait.
     pub(super) starved: Option<&'t Starved>,
 }
 
@@ -30,7 +30,7 @@ impl Told<'_, '_> {
         let name = wait
             .thread_row
             .and_then(|row| self.case.names.thread_name(row));
-        let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
+        let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
         let verb = match worst.of.is_window {
             true => "did not respond",
             false => "made no progress",
@@ -93,11 +93,11 @@ impl Told<'_, '_> {
                 format!("waited for {} ({reason})", self.driver(row))
             }
             (Kind::Call, Some(by), _) => {
-                format!("waited for the answer to a call ({reason}), which {by} gave")
+                format!("waited for the answer of {by} to a call ({reason})")
             }
             (Kind::Call, None, _) => format!("waited for the answer to a call ({reason})"),
             (Kind::Lock, Some(by), _) => {
-                format!("waited, probably for a lock ({reason}), which {by} released")
+                format!("waited, probably for a lock ({reason}) that {by} released")
             }
             (Kind::Sleep, ..) => format!("slept ({reason})"),
             (Kind::Memory, ..) => format!("waited for memory or a page ({reason})"),
@@ -133,9 +133,9 @@ impl Told<'_, '_> {
             why.push(self.inversion(starved));
         }
         let mut first = format!(
-            "{} for {} of the time.",
-            wording::capitalized(&self.did(blamed)),
-            percent(blamed.ns, all_ns)
+            "For {} of the time, {}.",
+            percent(blamed.ns, all_ns),
+            self.did(blamed)
         );
         if let What::Disk(disk) = blamed.what {
             first += &self.queue(blamed.who.thread_id, disk);
@@ -238,10 +238,7 @@ impl Told<'_, '_> {
     /// Returns words for a device, by the driver whose DPC ended the wait.
     fn driver(&self, image_row: u32) -> String {
         let module = self.case.module_label(Some(image_row));
-        format!(
-            "a device, whose driver {} ended the wait",
-            module.unwrap_or("?")
-        )
+        format!("a device of the driver {}", Name(module.unwrap_or("?")))
     }
 
     /// Returns sentences about the answer of another machine.
@@ -257,7 +254,7 @@ impl Told<'_, '_> {
         let (asked, resent) = wakers.asked(part.who.process_row, remote, &(range.start..end));
         let asked = asked.map_or(String::new(), |asked| {
             format!(
-                " The process had last sent data there {} before the answer came.",
+                " The answer came {} after the process had last sent data there.",
                 duration(end - asked)
             )
         });
@@ -284,8 +281,7 @@ impl Told<'_, '_> {
         let requests = counted(count, "request", "requests");
         if !is_share(queue_ns, total_ns.max(1), 50) {
             return format!(
-                " Its {requests} took {}, and the disk worked on them for {} of that: the disk \
-                 itself was slow.",
+                " Its {requests} took {}, and the disk worked for {} of this time: the disk itself was slow.",
                 duration(total_ns),
                 percent(total_ns - queue_ns, total_ns)
             );
@@ -306,15 +302,12 @@ impl Told<'_, '_> {
     }
 
     /// Returns a text for the delay. It names the delayed process and states how the delay was computed.
-    pub(super) fn cost(&self, delay_ns: i64) -> String {
+    pub(super) fn cost(&self) -> String {
         let of = self.group.worst().of.thread;
         let process = self.case.process(of.process_row, of.process_id);
         match self.group.chains.len() {
             1 => format!("of {process}, whose thread waited"),
-            times => format!(
-                "of {process}: {times} waits, overlapping waits counted once, {}",
-                duration(delay_ns)
-            ),
+            times => format!("of {process}: {times} waits, overlapping waits counted once"),
         }
     }
 
@@ -355,7 +348,9 @@ impl Told<'_, '_> {
             ),
             What::Driver(row) => format!(
                 "Update {} or check its device",
-                self.case.module_label(Some(row)).unwrap_or("the driver")
+                self.case
+                    .module_label(Some(row))
+                    .map_or("the driver".to_owned(), |name| Name(name).to_string())
             ),
             What::Ready => format!(
                 "Raise the priority of {process}, or run less work at higher priority: other \
@@ -371,7 +366,7 @@ impl Told<'_, '_> {
                 format!("Raise the CPU limit of {process}")
             }
             What::Waited(_) if is_own => format!(
-                "Change or update {process}: the thread of a window must not wait for this long"
+                "Change or update {process}: the thread of a window must not wait this long"
             ),
             What::Waited(_) => {
                 format!("Find out what {process} waited for: the chain of threads ends there")
@@ -388,6 +383,12 @@ impl Told<'_, '_> {
             doubts.push(
                 "The trace does not name locks. The wait reason is the same if threads hand over \
                  work without a lock"
+                    .to_owned(),
+            );
+        }
+        if worst.of.is_asked_open && worst.of.is_usual {
+            doubts.push(
+                "The thread usually waits for this reason, so it may simply have had nothing to do"
                     .to_owned(),
             );
         }

@@ -10,11 +10,11 @@ use super::super::network::smb_security;
 use super::victims::Victims;
 use super::{LIMITS, by_routine, called, mean_ns, name, sampled};
 use crate::ranges::{overlap, union};
-use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines};
+use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread};
 use crate::thresholds::{LOCKED_PERCENT, is_share};
 use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
-    grouped, listed, percent,
+    About, Case, Evidence, Finding, Name, Outcome, Severity, Source, Subject, Theory, Unit,
+    duration, grouped, listed, percent,
 };
 
 /// Theory about CPUs that run DPCs and service routines and hardly any thread.
@@ -60,10 +60,10 @@ pub(in crate::theories) struct Flood {
     pub(in crate::theories) cpus: Vec<u16>,
 }
 
-/// Finds the times during which CPUs were locked. CPUs that were locked at the same time form one flood. If
-/// the time range in scope is shorter than a second, the whole flood around this time range is examined. If
-/// the time range in scope is longer and CPUs were locked for most of it, the whole time range in scope is
-/// examined.
+/// Finds the times during which CPUs were locked. CPUs that were locked at the same time form one flood. If the time
+/// range in scope is shorter than a second, the whole flood is examined. If CPUs were locked for most of the time
+/// range in scope, the whole time range in scope is examined. Otherwise, the part of the flood within the time range
+/// in scope is examined.
 pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
     let locked = &case.survey.interrupts.locked;
     let asked = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
@@ -114,7 +114,7 @@ impl Theory for LockedCpus {
     }
 }
 
-/// Sums over the rows of `interrupts` that ended within a range.
+/// Sums over the rows of `interrupts` that ended within a range, without routines that run in threads.
 struct Within {
     routines: Vec<RoutineUse>,
     /// For each CPU: its number, how often routines ran, and their total time in nanoseconds. The CPU with most
@@ -131,7 +131,7 @@ impl Within {
             let batch = batch?;
             let view = InterruptsView::new(&batch)?;
             for row in 0..view.len() {
-                if !during.contains(&view.end_ns[row]) {
+                if !during.contains(&view.end_ns[row]) || !blocks_thread(&view, row) {
                     continue;
                 }
                 routines.add(&view, row);
@@ -200,7 +200,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let how = format!("during which threads could hardly use {cpus}");
     let title = "DPCs and ISRs that ended in this time";
     let routines = by_routine(case, title, Some(&flood.during), &within.routines);
-    // A separate finding reports the cause as a problem. This finding only adds details.
+    // If SMB is the cause, a separate finding reports it as a problem. This finding then only adds details.
     let severity = match is_of_smb {
         true => Severity::Warning,
         false => Severity::Problem,
@@ -219,8 +219,8 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         finding = finding.with(evidence);
     } else {
         finding = finding.doubt(
-            "There are no samples inside these routines, so it is unknown which driver takes the \
-             time (record xperf -on PROFILE, WPR keyword SampledProfile)",
+            "There are no samples inside these DPCs and ISRs, so it is unknown which driver takes \
+             the time (record xperf -on PROFILE, WPR keyword SampledProfile)",
         );
     }
     finding.evidence.extend(victims.evidence(case, flood));
@@ -238,13 +238,14 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     if nodes.cpus() > flood.cpus.len() as i64 && !is_of_smb {
         let others = nodes.cpus() - flood.cpus.len() as i64;
         let most = match busiest_ns {
-            None | Some(0) => "any time".to_owned(),
-            Some(ns) => format!("more than {}", duration(ns)),
+            None | Some(0) => "no time".to_owned(),
+            Some(ns) => format!("at most {}", duration(ns)),
         };
         let mut remedy = format!(
-            "Spread the interrupts: none of the {others} other CPUs{} spent {most} in such routines.",
+            "Spread the interrupts over more CPUs: each of the {others} other CPUs{} spent {most} in \
+             DPCs and ISRs.",
             match nodes.near() {
-                Some(near) => format!(" ({near} of them on the same NUMA node)"),
+                Some(near) => format!(" ({near} of them on the NUMA nodes of the locked CPUs)"),
                 None => String::new(),
             }
         );
@@ -269,6 +270,7 @@ fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
     let lasted_ns = during.end - during.start;
     let selection = Selection::of(Table::Interrupts)
         .within("end_ns", during.clone())
+        .filter(Condition::is_text("kind", &blocking_kinds()))
         .group_by(&["cpu"])
         .order(&[Order::descending("exclusive_ns"), Order::ascending("cpu")])
         .limit(SHOWN);
@@ -345,9 +347,14 @@ impl Inside {
             return String::new();
         }
         let shares = self.modules.iter().take(3);
-        let shares =
-            shares.map(|(_, module, count)| format!("{module} {}", percent(*count, self.all)));
-        format!(" Most of this time was spent in {}.", listed(shares))
+        let shares = shares.map(|(row, module, count)| {
+            let module = match row {
+                Some(_) => Name(module).to_string(),
+                None => module.clone(),
+            };
+            format!("{module} {}", percent(*count, self.all))
+        });
+        format!(" By module: {}.", listed(shares))
     }
 
     fn evidence(&self, flood: &Flood) -> Option<Evidence> {
@@ -385,25 +392,26 @@ impl Inside {
     /// Returns a remedy for drivers that are not part of Windows and have a tenth of the samples or
     /// more.
     fn remedy(&self) -> Option<String> {
-        let is_foreign = |module: &str| {
-            let module = module.to_lowercase();
-            !OF_WINDOWS.contains(&module.as_str())
-        };
         let foreign: Vec<String> = self
             .modules
             .iter()
             .filter(|(row, module, count)| {
-                row.is_some() && is_foreign(module) && *count * 10 >= self.all
+                row.is_some() && !is_of_windows(module) && *count * 10 >= self.all
             })
-            .map(|(_, module, count)| format!("{module} ({})", percent(*count, self.all)))
+            .map(|(_, module, count)| format!("{} ({})", Name(module), percent(*count, self.all)))
             .collect();
         let names = (!foreign.is_empty()).then(|| listed(foreign))?;
         Some(format!(
-            "Update or reconfigure {names}, or uninstall unused ones. Change one at a time, and \
+            "Update or reconfigure {names}, or uninstall what you do not use. Change one at a time, and \
              record again after each change. Filters for teaming, capture and inspection run \
              inside each DPC of the network."
         ))
     }
+}
+
+/// Returns true if the module is a known part of Windows that runs inside DPCs of devices.
+pub(in crate::theories) fn is_of_windows(module: &str) -> bool {
+    OF_WINDOWS.contains(&module.to_lowercase().as_str())
 }
 
 /// Modules of Windows that run inside DPCs of devices.

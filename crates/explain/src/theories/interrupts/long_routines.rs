@@ -71,7 +71,7 @@ fn longest(case: &Case<'_>, first: Option<&RoutineUse>) -> String {
         return String::new();
     };
     format!(
-        "; most time went to {} {} of {}: {} in total, {} on average, {} at most",
+        "; the largest part was {} {} of {}: {} in total, {} on average, {} at most",
         grouped(first.times.unsigned_abs()),
         called(first.kind),
         name(case, first),
@@ -104,7 +104,7 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
         duration(used.longest_end_ns)
     );
     if longest_ns >= WATCHDOG_NS {
-        sentence += " Windows stops with bug check 0x133 when a single one exceeds the limit of \
+        sentence += " Windows stops with bug check 0x133 when a single run exceeds the limit of \
             the DPC watchdog.";
     }
     let mut finding = Finding::new(&ABOUT, severity, sentence)
@@ -119,11 +119,15 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
         .during(used.longest_end_ns.saturating_sub(longest_ns)..used.longest_end_ns)
         .with(longest_runs(case, used));
     if severity == Severity::Warning {
-        finding = finding.remedy(
-            "Update the driver. If it is part of Windows, look at what runs inside it (network \
-             filters, a device that responds slowly): its CPU runs no thread during this time, and \
-             sound and input wait.",
-        );
+        let module = case.module_label(used.image_row);
+        let look = match module.is_some_and(super::is_of_windows) {
+            true => "The driver is part of Windows: look",
+            false => "Update the driver. If it is part of Windows, look",
+        };
+        finding = finding.remedy(format!(
+            "{look} for the cause in what it calls (network filters, a device that responds slowly). \
+             While the routine runs, no thread runs on its CPU, and sound and input wait."
+        ));
     }
     if longest_ns >= WATCHDOG_NS {
         finding = finding.doubt(

@@ -7,14 +7,14 @@ mod victims;
 
 use std::ops::Range;
 
-pub(super) use locked_cpus::{Flood, LockedCpus, floods};
+pub(super) use locked_cpus::{Flood, LockedCpus, floods, is_of_windows};
 pub(super) use long_routines::LongRoutines;
 
 use selection::{Condition, Expression, Order, Selection};
 use tables::Table;
 
-use crate::survey::{RoutineUse, limit_ns};
-use crate::{Case, Evidence, Source, Unit};
+use crate::survey::{RoutineUse, blocking_kinds, limit_ns};
+use crate::{Case, Evidence, Name, Source, Unit};
 
 const LIMITS: Source = Source {
     title: "Microsoft: Example 15: Measuring DPC/ISR Time (100 µs a DPC, 25 µs an ISR)",
@@ -37,8 +37,8 @@ const FUNCTION: Expression = Expression::Function {
     address: "routine",
 };
 
-/// Returns evidence with the routines that ended within the range `ended`, or in the whole trace.
-/// The routines with most CPU time come first.
+/// Returns evidence with routines, the routines with most CPU time first. If `ended` is set, the evidence has the
+/// routines that ended within this range and blocked the running thread. Otherwise, it has all routines of the trace.
 fn by_routine(
     case: &Case<'_>,
     title: &str,
@@ -66,7 +66,9 @@ fn by_routine(
         ])
         .limit(SHOWN);
     let selection = match ended {
-        Some(range) => selection.within("end_ns", range.clone()),
+        Some(range) => selection
+            .within("end_ns", range.clone())
+            .filter(Condition::is_text("kind", &blocking_kinds())),
         None => selection,
     };
     let module = Expression::Module("image_row");
@@ -108,12 +110,12 @@ fn mean_ns(used: &RoutineUse) -> Option<f64> {
 
 /// Returns the name of a routine: its module and, if symbols are known, its function.
 fn name(case: &Case<'_>, used: &RoutineUse) -> String {
-    let module = case
-        .module_label(used.image_row)
-        .unwrap_or("an unknown module");
+    let Some(module) = case.module_label(used.image_row) else {
+        return "an unknown module".to_owned();
+    };
     let function = case.symbol(used.image_row, used.routine);
     match function.split_once('!') {
-        Some((_, function)) => format!("{module} ({function})"),
-        None => module.to_owned(),
+        Some((_, function)) => format!("{} ({})", Name(module), Name(function)),
+        None => Name(module).to_string(),
     }
 }

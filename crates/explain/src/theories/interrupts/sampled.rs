@@ -6,8 +6,8 @@ use tables::{SamplesView, StoreError, Table};
 use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES, is_share};
 use crate::{Case, Column, Evidence, Outcome, Unit, grouped, listed};
 
-/// Sums over the seconds in which most samples of a CPU are inside routines: the number of seconds, the
-/// number of samples inside routines, and the number of all samples.
+/// Sums over the seconds in which a CPU has at least `LOCKED_PERCENT` of its samples inside routines: the number of
+/// these seconds, the number of samples inside routines, and the number of all samples.
 #[derive(Clone, Copy, Default)]
 struct Full {
     seconds: i64,
@@ -15,8 +15,8 @@ struct Full {
     samples: i64,
 }
 
-/// Reports that DPCs and service routines are not recorded. If nearly all samples of some CPUs are
-/// inside routines, also reports these CPUs as a hint.
+/// Reports that DPCs and service routines are not recorded. Adds a hint about CPUs that had at least `LOCKED_PERCENT`
+/// of their samples in a second inside routines.
 pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
     let missing = "the trace has no DPCs and ISRs";
     let table = case.table(Table::Samples)?;
@@ -52,7 +52,7 @@ pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
     let shown = cpus.iter().take(SHOWN).map(|(cpu, _)| cpu);
     let because = format!(
         "{missing}, but samples show that {} {} were probably locked: on the first of these, {} of \
-         {} samples in {} seconds are inside such routines",
+         {} samples in {} seconds are inside DPCs and ISRs",
         if cpus.len() == 1 { "CPU" } else { "CPUs" },
         listed(shown),
         grouped(most.inside.unsigned_abs()),

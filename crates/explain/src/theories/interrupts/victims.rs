@@ -21,9 +21,9 @@ struct Waits {
     longest_ns: i64,
 }
 
-/// Threads that waited long for locked CPUs. After the wait, such a thread ran on a locked CPU; or its ideal
-/// processor was locked, and the thread waited in the queue of this processor. The thread with the longest
-/// total wait comes first.
+/// Threads that waited long for locked CPUs, the thread with the longest total wait first. There are two cases. Either
+/// the thread ran on a locked CPU after the wait, or it waited in the queue of its ideal processor, and this processor
+/// was locked.
 pub(super) struct Victims(Vec<(Option<u32>, u32, Waits)>);
 
 const COLUMNS: [&str; 7] = [
@@ -40,7 +40,7 @@ impl Victims {
     pub(super) fn read(case: &Case<'_>, flood: &Flood) -> Result<Victims, StoreError> {
         let mut threads: FxHashMap<(Option<u32>, u32), Waits> = FxHashMap::default();
         let runs = case.table(Table::CpuRuns)?;
-        // Runs that begin in the range may end later.
+        // Runs are sorted by their ends. A run that begins in the range may end after it, so all later runs are read.
         let from = flood.during.start..i64::MAX;
         for batch in case.batches(&runs, from, &COLUMNS) {
             let batch = batch?;
@@ -76,14 +76,16 @@ impl Victims {
         let Some((row, id, waits)) = self.0.first() else {
             return String::new();
         };
-        let threads = match self.0.len() {
-            1 => String::new(),
-            n => format!("{} threads, mainly ", grouped(n as u64)),
+        let process = case.process(*row, None);
+        let who = match self.0.len() {
+            1 => format!("Thread {id} of {process} had to wait for these CPUs"),
+            n => format!(
+                "{} threads had to wait for these CPUs. Thread {id} of {process} waited longest",
+                grouped(n as u64)
+            ),
         };
         format!(
-            " Threads had to wait for these CPUs: {threads}thread {id} of {} {}, {} in total and \
-             {} at most.",
-            case.process(*row, None),
+            " {who}: {}, {} in total and {} at most.",
             match waits.count {
                 1 => "once".to_owned(),
                 count => format!("{} times", grouped(count.unsigned_abs())),

@@ -12,7 +12,8 @@ use crate::ranges::{overlap, union};
 use crate::thresholds::LOST_SAMPLES;
 use crate::{Case, Column, Evidence, Unit, Value};
 
-/// Maximum number of waits that are examined. Each examination reads all rows in the time range of the wait.
+/// Maximum number of waits that are examined. The limit bounds the cost: each examination reads all rows in the time
+/// range of the wait.
 const LOOKED_AT: usize = 4;
 
 /// Times of the last signs that a waiting thread may have run unseen.
@@ -22,13 +23,13 @@ struct Last {
     contradicted_ns: Option<i64>,
     /// Time of a CPU's first sample after the last gap in the samples of this CPU.
     sampled_ns: Option<i64>,
-    /// Last time when the thread was readied again. Before this time, it waited for something else.
+    /// Time of the last event that readied the thread once more. Before this time, the thread waited for something
+    /// other than a CPU.
     readied_ns: Option<i64>,
 }
 
-/// Marks the waits during which a thread may have run unseen because events are lost. Shortens the longest of
-/// these waits to the certain part, in which the thread cannot have run unseen. Adds evidence that this part
-/// is certain.
+/// Marks the waits during which a thread may have run unseen because events are lost. Shortens the longest of these
+/// waits to the certain part: the part in which the thread cannot have run unseen. Adds evidence for the certain part.
 ///
 /// # Errors
 /// Returns an error if a table cannot be read, or the user cancelled.

@@ -13,7 +13,7 @@ use crate::ranges::overlap;
 use crate::theories::freezes::{self, Freeze};
 use crate::{Case, Finding, Severity, Subject, duration};
 
-/// Maximum number of runs on a path. It is limited because the SQL queries list every run.
+/// Maximum number of runs on a path. The number is limited because the SQL queries list every run.
 const LEGS: usize = 1000;
 /// Maximum number of steps of the path shown in a table.
 const SHOWN: usize = 20;

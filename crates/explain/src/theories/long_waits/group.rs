@@ -14,7 +14,7 @@ use super::weigh::{Cause, Facts};
 use crate::finding::Attention;
 use crate::ranges::union;
 use crate::survey::{NoticedWaits, Wanted};
-use crate::thresholds::{DISRUPTIVE_NS, NORMAL_PRIORITY, NOTICED_NS};
+use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{Case, Column, Evidence, Severity, Unit};
 
 /// Maximum number of suspend gaps subtracted from waits.
@@ -38,8 +38,8 @@ pub(super) struct Group<'c> {
     pub(super) who_ran: WhoRan,
     /// True if all waits of the process have the same cause, so that all of them were counted.
     pub(super) has_one_cause: bool,
-    /// Causes of other waits of the process that are too small for a separate group. Each entry has the cause
-    /// and the time that it cost, in nanoseconds.
+    /// Causes of other waits of the process that cost too little time for a separate group. Each entry has the cause
+    /// and its cost in nanoseconds.
     pub(super) smaller: Vec<(Option<Cause>, i64)>,
     /// Groups of other processes that have the same cause and are less important.
     pub(super) others: Vec<Group<'c>>,
@@ -56,8 +56,7 @@ pub(super) fn grouped<'c>(
     let user = Noticed::read(case)?;
     let mut of_processes: Vec<Vec<Argued>> = Vec::new();
     for one in argued {
-        // Waits that are not recorded completely form separate groups, because their evidence has
-        // other rows.
+        // Incompletely recorded waits form separate groups, because their evidence has other rows.
         let same = |group: &&mut Vec<Argued>| {
             let (a, b) = (&group[0].waiter, &one.waiter);
             a.process_row == b.process_row
@@ -76,7 +75,8 @@ pub(super) fn grouped<'c>(
         let Some((main, smaller)) = by_cause.next() else {
             continue;
         };
-        // All waits of the process are counted only if they have one cause.
+        // If all examined waits of the process have one cause, the delay includes all noticed waits of the process.
+        // Otherwise, the delay includes only the examined waits with this cause.
         let has_one = by_cause.len() == 0 && smaller.is_empty();
         let main = Group::of(case, noticed, main, (has_one, smaller), holders);
         groups.push(main);
@@ -88,7 +88,8 @@ pub(super) fn grouped<'c>(
         let waiter = &group.worst().waiter;
         group.attention = user.attention(waiter.process_row, &waiter.range);
     }
-    // The program that the user looked at represents the others.
+    // Groups with the same cause are joined below, and the first of them represents the others. So the program
+    // that the user looked at comes first.
     groups.sort_by_key(|group| {
         let is_grave = group.severity > Severity::Information;
         Reverse((is_grave, group.attention, group.severity, group.delay_ns))
@@ -107,8 +108,8 @@ pub(super) fn grouped<'c>(
     Ok(told)
 }
 
-/// Waits of a process that have the same cause, followed by the smaller causes without a group. A smaller
-/// cause has the time that it cost, in nanoseconds.
+/// Waits of a process that have the same cause, and smaller causes without a separate group. Each smaller cause has its
+/// cost in nanoseconds.
 type OfCause = (Vec<Argued>, Vec<(Option<Cause>, i64)>);
 
 /// Divides the waits of a process by their causes. The cause that cost most time comes first. Causes that
@@ -136,8 +137,8 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
     first.into_iter().chain(own).collect()
 }
 
-/// Returns the sums of all noticeable waits of a process. Returns `None` if some of these waits may be wrong.
-/// In this case, only the examined waits count.
+/// Returns the sums of all noticeable waits of a process. Returns `None` if some of these waits may be wrong; then only
+/// the examined waits count.
 fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&'c NoticedWaits> {
     let waiter = &argued[0].waiter;
     let mut all = case.survey.noticed_waits.iter();
@@ -166,9 +167,12 @@ impl<'c> Group<'c> {
             Some(noticed) => noticed.waited_ns() - slept_ns(case, noticed),
             None => lost_in_these(&argued).min(case.survey.span_ns()),
         };
-        let is_urgent = worst.waiter.priority().is_none_or(|p| p >= NORMAL_PRIORITY);
-        // The program of the waiting thread continued to run, because its CPUs were divided among
-        // its own threads.
+        let is_urgent = worst
+            .waiter
+            .priority()
+            .is_none_or(|p| p >= case.normal_priority());
+        // If the threads of the waiting program used the CPUs in turn, the program continued to run. This is only
+        // information.
         let is_among_its_own = worst.weighed.is_among_its_own;
         let severity = match delay_ns {
             _ if is_among_its_own => Severity::Information,
@@ -179,7 +183,7 @@ impl<'c> Group<'c> {
         };
         let alike = argued
             .iter()
-            .filter(|one| one.waiter.limited_to == worst.waiter.limited_to);
+            .filter(|one| one.waiter.its_cpus() == worst.waiter.its_cpus());
         let stretches = union(alike.map(|one| one.waiter.range.clone()).collect());
         let who_ran = held::by_process(case, Some(&worst.waiter), &stretches, holders);
         Group {
@@ -204,8 +208,10 @@ impl<'c> Group<'c> {
         self.worst().weighed.cause
     }
 
-    /// Returns true if the processes of two groups waited because of the same cause. If the cause is threads
-    /// of higher or equal priority, the same other process must also have used most CPU time.
+    /// Returns true if two groups are reported as one finding. The waits of both must be completely recorded and have
+    /// the same cause. If the cause is threads of higher or equal priority, the same other process must have used
+    /// most CPU time. Groups with a cause that concerns only one process, such as its affinity, are reported
+    /// separately.
     fn is_like(&self, other: &Group<'_>) -> bool {
         let are_whole = [self, other].map(|group| group.worst().waiter.is_whole());
         let who = |group: &Group<'_>| {
@@ -293,8 +299,8 @@ fn slept_ns(case: &Case<'_>, noticed: &NoticedWaits) -> i64 {
     lengths.sum()
 }
 
-/// Returns the SQL query of the sums. No event is logged in a suspend gap, so a wait contains
-/// either the whole gap or no part of it.
+/// Returns the SQL query of the sums. The query can subtract whole suspend gaps: no event is logged in a gap, so no
+/// wait begins or ends in it.
 fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
     let wanted = Wanted::new(&case.names, &case.scope, &case.survey.complete);
     let conditions: Vec<String> = all
@@ -333,8 +339,7 @@ fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
     )
 }
 
-/// Returns the wall-clock time in nanoseconds during which at least one of the waits caused a
-/// delay.
+/// Returns the time during which at least one of the waits caused a delay, in nanoseconds of wall-clock time.
 fn lost_in_these(argued: &[Argued]) -> i64 {
     let mut lost: Vec<(Range<i64>, i64)> = argued
         .iter()

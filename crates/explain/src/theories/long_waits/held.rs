@@ -1,4 +1,4 @@
-//! CPU time that kept a thread from the CPUs that it may use.
+//! CPU time that kept a thread from the CPUs for which it waited.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 /// User of CPU time that kept a waiting thread off a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// A thread of worse rank, or of the same rank and lower priority. The dispatcher should have
-    /// preempted this thread.
+    /// A thread of worse rank, or a thread of the same rank and lower priority. The dispatcher should have preempted
+    /// this thread.
     Dispatcher,
     Dpc,
     EqualPriority,
@@ -44,16 +44,17 @@ const NAMES: [&str; 9] = [
     "unknown",
 ];
 
-/// CPU time by user, on the CPUs that a waiting thread may use.
+/// CPU time by user, on the CPUs for which a thread waited.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     ns: [i64; NAMES.len()],
     /// Ranks and priorities of the threads in [`By::Rank`].
     pub(super) outranked_by: Option<Outranking>,
-    /// Time of all CPUs that the thread may use, summed over the wait, in nanoseconds.
+    /// Time of all CPUs for which the thread waited, summed over the wait, in nanoseconds.
     pub(super) all_ns: i64,
     /// Length of the wait, in nanoseconds.
     ready_ns: i64,
+    is_linux: bool,
 }
 
 /// Minimum and maximum rank, and minimum and maximum priority, of the threads in `By::Rank`.
@@ -69,15 +70,16 @@ impl Held {
             .survey
             .cpus
             .iter()
-            .filter(|cpu| waiter.may_use(cpu.cpu));
+            .filter(|cpu| waiter.waited_for(cpu.cpu));
         let mut held = Held {
             all_ns: waiter.ready_ns().saturating_mul(cpus.count() as i64),
             ready_ns: waiter.ready_ns(),
+            is_linux: holders.is_linux,
             ..Held::default()
         };
         for (range, priority) in &waiter.priorities {
             for (cpu, what, time) in holders.within(range) {
-                if waiter.may_use(cpu) {
+                if waiter.waited_for(cpu) {
                     held.add((waiter.rank, *priority), what, time.net_ns);
                 }
             }
@@ -126,15 +128,15 @@ impl Held {
         self.ns[by as usize]
     }
 
-    /// Returns true if the trace shows what the CPUs did for at least half of the wait. For example, a part
-    /// of a trace that has only the events of one program does not show this.
+    /// Returns true if the trace shows the users of the CPUs for at least half of the wait. A counterexample is a part
+    /// of a trace with the events of only one program.
     pub(super) fn is_recorded(&self) -> bool {
         let known: i64 = self.ns.iter().sum();
         is_share(known, self.all_ns, RECORDED_PERCENT)
     }
 
-    /// Returns the time of all CPUs that the thread may use together, in nanoseconds. Suspend gaps
-    /// are left out, unless the machine was suspended for the whole wait.
+    /// Returns the time of all CPUs for which the thread waited, summed over the wait, in nanoseconds. Suspend gaps are
+    /// left out, unless the machine was suspended for the whole wait.
     pub(super) fn awake_ns(&self) -> i64 {
         match self.all_ns - self.by(By::Suspended) {
             1.. if self.part_of_wait(self.by(By::Suspended)) < self.ready_ns => {
@@ -158,12 +160,12 @@ impl Held {
             Column::new("held_by", "CPU used by", Unit::None),
             Column::new("cpu_ns", "CPU time", Unit::Duration),
         ];
-        let which = match &waiter.limited_to {
-            None => "every CPU",
-            Some(_) => "the CPUs that it may use",
+        let which = match waiter.its_cpus() {
+            None => "every CPU".to_owned(),
+            Some(_) => waiter.cpus_in_words(),
         };
         let title = format!("Use of {which} during the wait");
-        let mut evidence = Evidence::new(title, query(waiter, silences), &columns);
+        let mut evidence = Evidence::new(title, query(waiter, silences, self.is_linux), &columns);
         for (name, ns) in NAMES.iter().zip(self.ns) {
             if ns > 0 {
                 evidence = evidence.row([Some((*name).into()), Some(ns.into())]);
@@ -175,7 +177,12 @@ impl Held {
 
 /// Returns the SQL query of the sums. If several things run on a CPU at the same time, only the
 /// highest level counts: a service routine before a DPC, and a DPC before the interrupted thread.
-fn query(waiter: &Waiter, silences: &SuspendGaps) -> String {
+fn query(waiter: &Waiter, silences: &SuspendGaps, is_linux: bool) -> String {
+    // The function `Pass::run` in `holders.rs` chooses the priority in the same way. A comment there gives the reason.
+    let of_run = match is_linux {
+        true => "greatest(priority, priority_out)",
+        false => "coalesce(priority, priority_out)",
+    };
     let rank = waiter.rank.unwrap_or(0);
     let me: Vec<String> = (waiter.priorities.iter())
         .map(|(range, priority)| {
@@ -200,7 +207,7 @@ fn query(waiter: &Waiter, silences: &SuspendGaps) -> String {
     format!(
         "WITH me AS (SELECT * FROM (VALUES {me}) AS me (from_ns, to_ns, rank, priority)), runs AS \
          (SELECT cpu, start_ns, end_ns, thread_id, coalesce(rank_out, previous_rank, 0) AS rank, \
-         coalesce(priority, priority_out) AS priority FROM cpu_runs WHERE {is_within}), spans AS \
+         {of_run} AS priority FROM cpu_runs WHERE {is_within}), spans AS \
          (SELECT runs.cpu, greatest(start_ns, from_ns) AS from_ns, least(end_ns, to_ns) AS to_ns, \
          CASE WHEN thread_id = 0 THEN 1 WHEN runs.rank > me.rank THEN 5 WHEN runs.priority IS NULL \
          OR me.priority IS NULL THEN 6 WHEN runs.priority > me.priority THEN 3 WHEN runs.rank < \
@@ -222,13 +229,12 @@ fn query(waiter: &Waiter, silences: &SuspendGaps) -> String {
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 12;
 
-/// Returns evidence with the CPU time during the wait by rank and priority, on the CPUs that the
-/// thread may use.
+/// Returns evidence with the CPU time during the wait by rank and priority, on the CPUs for which the thread waited.
 pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Evidence {
     let mut sums: FxHashMap<(Option<u8>, Option<i8>), i64> = FxHashMap::default();
     for (cpu, what, time) in holders.within(&waiter.range) {
         if let What::Thread { rank, priority, .. } = what
-            && waiter.may_use(cpu)
+            && waiter.waited_for(cpu)
         {
             *sums.entry((rank, priority)).or_default() += time.gross_ns;
         }
@@ -249,7 +255,10 @@ pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
             Order::ascending("2"),
         ]);
     let rank = Expression::FirstKnown(vec!["rank_out", "previous_rank"]);
-    let priority = Expression::FirstKnown(vec!["priority", "priority_out"]);
+    let priority = match holders.is_linux {
+        true => Expression::Greatest(vec!["priority", "priority_out"]),
+        false => Expression::FirstKnown(vec!["priority", "priority_out"]),
+    };
     let mut evidence = Evidence::of("Threads that ran instead, by rank and priority", selection)
         .column("rank", "rank", Unit::None, rank)
         .column("priority", "priority", Unit::None, priority)
@@ -284,8 +293,8 @@ pub(super) struct Most {
     pub(super) ns: i64,
 }
 
-/// Sums up CPU time by process. If there is a waiting thread, only the CPUs that it may use count. Each range
-/// must begin and end where a wait begins or ends. The ranges must be disjoint.
+/// Sums up CPU time by process. If `waiter` is set, only the CPUs for which this thread waited count. Each range must
+/// begin and end where a wait begins or ends. The ranges must be disjoint.
 pub(super) fn by_process(
     case: &Case<'_>,
     waiter: Option<&Waiter>,
@@ -299,7 +308,7 @@ pub(super) fn by_process(
             process_id,
             ..
         } = what
-            && waiter.is_none_or(|waiter| waiter.may_use(cpu))
+            && waiter.is_none_or(|waiter| waiter.waited_for(cpu))
         {
             *sums.entry((process_row, process_id)).or_default() += time.gross_ns;
         }
@@ -345,16 +354,17 @@ pub(super) fn by_process(
     }
 }
 
-/// Returns evidence with the idle time of each CPU that the thread may not use. The second value is the
-/// longest of these idle times, in nanoseconds.
+/// Returns evidence with the idle time of each CPU that is not in `cpus`, and the longest of these idle times in
+/// nanoseconds. Returns `None` if none of these CPUs was idle.
 pub(super) fn idle_beyond(
     case: &Case<'_>,
     waiter: &Waiter,
+    (cpus, title): (&[u16], &'static str),
     holders: &Holders,
 ) -> Option<(Evidence, i64)> {
     let beyond = case.survey.cpus.iter().map(|cpu| cpu.cpu);
     let mut idle: Vec<(u16, i64)> = beyond
-        .filter(|cpu| !waiter.may_use(*cpu))
+        .filter(|cpu| !cpus.contains(cpu))
         .map(|cpu| (cpu, 0))
         .collect();
     for (cpu, what, time) in holders.within(&waiter.range) {
@@ -369,11 +379,10 @@ pub(super) fn idle_beyond(
     let selection = Selection::of(Table::CpuRuns)
         .overlapping(std::slice::from_ref(&waiter.range))
         .filter(Condition::is("thread_id", 0))
-        .filters(waiter.limited_to.as_deref().map(not_on))
+        .filter(Condition::is_none_of("cpu", cpus))
         .group_by(&["cpu"])
         .order(&[Order::descending("cpu_ns"), Order::ascending("cpu")])
         .limit(SHOWN);
-    let title = "Idle time of CPUs that it may not use";
     let mut evidence = Evidence::of(title, selection)
         .stored("cpu", "CPU", Unit::None)
         .column("cpu_ns", "idle", Unit::Duration, Expression::TimeWithin);
@@ -383,17 +392,13 @@ pub(super) fn idle_beyond(
     idle.first().map(|(_, longest)| (evidence, *longest))
 }
 
-/// Returns a selection of the runs of threads during waits, on the CPUs that the waiting thread may
-/// use.
+/// Returns a selection of the runs of threads during waits, on the CPUs for which the thread `waiter` waited. If
+/// `waiter` is `None`, the runs on all CPUs are selected.
 fn ran(waiter: Option<&Waiter>, during: &[Range<i64>]) -> Selection {
-    let its_cpus = waiter.and_then(|waiter| waiter.limited_to.as_deref());
+    let its_cpus = waiter.and_then(Waiter::its_cpus);
     Selection::of(Table::CpuRuns)
         .overlapping(during)
         .filter(Condition::is_not("thread_id", 0))
         .filters(its_cpus.map(|cpus| Condition::is_one_of("cpu", cpus)))
         .limit(SHOWN)
-}
-
-fn not_on(cpus: &[u16]) -> Condition {
-    Condition::is_none_of("cpu", cpus)
 }

@@ -21,7 +21,7 @@ pub(super) enum What {
     Idle,
     Isr,
     Dpc,
-    /// No user: the machine was suspended.
+    /// The machine was suspended, so no user had the CPU.
     Suspended,
 }
 
@@ -47,6 +47,7 @@ pub(super) struct Holders {
     borders: Vec<i64>,
     /// CPU time for each slice, CPU and user, sorted by these three.
     times: Vec<(Key, Time)>,
+    pub(super) is_linux: bool,
 }
 
 impl Holders {
@@ -57,7 +58,9 @@ impl Holders {
         borders.sort_unstable();
         borders.dedup();
         let stretches = union(windows.to_vec());
+        let is_linux = case.is_linux();
         let mut pass = Pass {
+            is_linux,
             borders: &borders,
             stretches: &stretches,
             silences: &case.survey.suspend_gaps.ranges,
@@ -68,7 +71,11 @@ impl Holders {
         pass.read(case)?;
         let mut times: Vec<(Key, Time)> = pass.times.into_iter().collect();
         times.sort_unstable_by_key(|(key, _)| *key);
-        Ok(Holders { borders, times })
+        Ok(Holders {
+            borders,
+            times,
+            is_linux,
+        })
     }
 
     /// Returns the CPU use within a range whose ends are borders of slices. Each entry has the CPU,
@@ -94,6 +101,7 @@ struct Interrupt {
 }
 
 struct Pass<'p> {
+    is_linux: bool,
     borders: &'p [i64],
     stretches: &'p [Range<i64>],
     silences: &'p [Range<i64>],
@@ -169,7 +177,12 @@ impl Pass<'_> {
             0 => What::Idle,
             _ => What::Thread {
                 rank: runs.rank_out.get(row).or(runs.previous_rank.get(row)),
-                priority: runs.priority.get(row).or(runs.priority_out.get(row)),
+                // If the priority of a thread of Linux changed during its run, the higher priority kept other threads
+                // off the CPU. Windows records changes of priorities, so the priority at the start is used.
+                priority: match self.is_linux {
+                    true => runs.priority.get(row).max(runs.priority_out.get(row)),
+                    false => runs.priority.get(row).or(runs.priority_out.get(row)),
+                },
                 process_row: runs.process_row.get(row),
                 process_id: runs.process_id.get(row),
             },
@@ -228,8 +241,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Splits a time range into the time of the thread, of DPCs, of service routines and of suspension, in
-    /// this order. Where several of them overlap, the one that is last in this order counts.
+    /// Splits a time range into the time of the thread, of DPCs, of service routines and of suspension. If several of
+    /// them overlap, the time counts for the last of them in this order.
     fn apart(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
         let mut edges: Vec<(i64, usize, i32)> = Vec::new();
         let mut add = |part: &Range<i64>, level: usize| {

@@ -3,15 +3,20 @@
 
 mod certain;
 mod critical_path;
+mod doubts;
 mod group;
 mod held;
 mod holders;
+pub mod late;
+mod linux;
+mod lost;
 pub(super) mod path;
 mod readier;
 pub(super) mod starved;
 mod still_waiting;
 pub mod story;
 mod threaded;
+mod unfinished;
 mod waiter;
 mod weigh;
 mod words;
@@ -26,12 +31,13 @@ use tables::{StoreError, Table};
 use crate::survey::Wait;
 use crate::thresholds::NOTICED_NS;
 use crate::{
-    About, Case, Column, Evidence, Finding, Judgement, Outcome, Source, Theory, Unit, Value,
+    About, Case, Column, Evidence, Finding, Judgement, Name, Outcome, Source, Theory, Unit, Value,
     Verdict, duration, labels,
 };
 use group::Group;
 use held::Held;
 use holders::Holders;
+pub(super) use linux::SPREAD;
 use path::{Leg, Runs, Thread};
 use still_waiting::StillWaiting;
 pub(super) use still_waiting::TICK_NS;
@@ -76,12 +82,12 @@ pub(crate) static ABOUT: About = About {
 static LATE_WAKER: About = About {
     id: "late-waker",
     name: "a late waker",
-    question: "Did the thread that readied it wait for a CPU itself?",
+    question: "Was the readying thread late, because it had to wait for a CPU?",
     tables: &[],
     sources: &[],
 };
 
-/// Causes that are examined for a wait.
+/// Causes that are examined for a wait in a trace of Windows. Tests use this list.
 #[cfg(test)]
 pub(super) static CAUSES: [&About; 11] = [
     &weigh::PRIORITY,
@@ -115,6 +121,10 @@ impl Theory for LongWaits {
 
     /// Returns true, because only waits of threads and times in scope are examined.
     fn is_scoped(&self) -> bool {
+        true
+    }
+
+    fn is_asked_of(&self, _is_linux: bool) -> bool {
         true
     }
 
@@ -156,11 +166,12 @@ impl Theory for LongWaits {
                 true => Outcome::For(findings),
                 false => {
                     let because = format!(
-                        "none of {} is known to have lost {}",
+                        "no {} is known to have waited for a CPU for {} or longer; the shorter waits are \
+                         listed",
                         if is_asked {
-                            "the requested threads"
+                            "requested thread"
                         } else {
-                            "them"
+                            "thread"
                         },
                         duration(NOTICED_NS)
                     );
@@ -207,8 +218,8 @@ fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
     let unknown = match case.survey.has_ready_events {
         true => "",
         false => {
-            "; waits of threads that were readied are not recorded: there are no ready-thread \
-             events"
+            "; the trace has no ready-thread events, so waits of threads that were readied are not \
+             recorded"
         }
     };
     let Some(longest) = case.survey.longest_waits.first() else {
@@ -281,6 +292,8 @@ fn argue(
 /// Wait for a CPU with its cause.
 pub(super) struct Examined {
     pub(super) wait: Wait,
+    /// Name of the cause; `None` if no cause explains half of the wait.
+    pub(super) cause: Option<&'static str>,
     /// Clause that names the cause.
     pub(super) because: String,
     pub(super) is_of_interrupts: bool,
@@ -307,6 +320,7 @@ pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
         let wait = one.waiter.wait?;
         Some(Examined {
             wait,
+            cause: one.weighed.cause.map(|cause| cause.name(case)),
             because: words::because(case, one),
             is_of_interrupts: one.weighed.cause == Some(Cause::Interrupts),
             is_among_its_own: one.weighed.is_among_its_own
@@ -334,12 +348,12 @@ fn found(
     let mut runs = Runs::new(case)?;
     let matters = |(place, group): &(usize, &Group<'_>)| {
         let worst = group.worst();
-        // If a wait consists mainly of a suspend gap, its group is left out, because suspend gaps have a
+        // A wait may consist mainly of a suspend gap. The group of this wait is left out, because suspend gaps have a
         // separate finding.
         let slept = worst.weighed.cause == Some(Cause::Suspended) && group.delay_ns < NOTICED_NS;
         match is_asked {
-            // If the user asked about waits, the first group is reported, and each other group whose worst
-            // wait is long enough.
+            // If the user asked about waits, the first group is always reported. Other groups are reported if their
+            // worst wait is long enough.
             true => *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100,
             false => !slept,
         }
@@ -411,7 +425,11 @@ fn finding(
     if let Some(threaded) = threaded::of(case, waiter)? {
         finding = words::with_threaded(finding, threaded);
     } else {
-        finding.remedies = words::remedies(case, group);
+        let remedies = words::remedies(case, group).into_iter();
+        finding.remedies = remedies.map(Into::into).collect();
+    }
+    if case.is_linux() {
+        finding = linux::completed(case, finding, group)?;
     }
     for doubt in words::doubts(case, worst) {
         finding = finding.doubt(doubt);
@@ -419,15 +437,15 @@ fn finding(
     Ok(finding)
 }
 
-/// Returns the verdict about the thread that readied the waiting thread: which thread it was, and whether
-/// this thread was late itself.
+/// Returns the verdict about the thread that readied the waiting thread. The verdict names this thread, and says if the
+/// threads that led to the event were late themselves.
 fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, StoreError> {
     if wait.readied_ns.is_none() {
         let because = "No event readied it: it had lost its CPU while it was still ready.";
         return Ok(Verdict::new(&LATE_WAKER, Judgement::Against, because));
     }
     let by = match wait.readied_by_dpc {
-        Some(true) => "a DPC".to_owned(),
+        Some(true) => case.terms().a_routine.to_owned(),
         _ => {
             let process = case.process(wait.readying_process_row, wait.readying_process_id);
             let thread = wait.readying_thread_id;
@@ -437,11 +455,12 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
         }
     };
     let function = readier::function(case, wait)?;
-    let function = function.map_or(String::new(), |function| format!(", in {function}"));
+    let function = function.map_or(String::new(), |function| {
+        format!(" (in {})", Name(&function))
+    });
     let waited = match (wait.waits_ns, wait.previous_wait_reason) {
         (Some(ns), Some(reason)) if ns > 0 => format!(
-            " Thread {} had waited for {} before that ({}).",
-            wait.thread_id,
+            " Before this, it had waited for {} (wait reason {}).",
             duration(ns),
             labels::wait_reason(reason)
         ),
@@ -455,19 +474,18 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
         NOTICED_NS.. => (
             Judgement::For,
             format!(
-                " The threads on the chain that led to this event were themselves ready without a \
-                 CPU for {}.",
+                " The threads that led to this event, one after the other, were themselves ready \
+                 without a CPU for {}.",
                 duration(was_ready)
             ),
         ),
         _ => (Judgement::Against, String::new()),
     };
-    let because = format!("{by} readied it{function}.{waited}{late}");
-    Ok(Verdict::new(
-        &LATE_WAKER,
-        judgement,
-        wording::capitalized(&because),
-    ))
+    let because = format!(
+        "Thread {} was readied by {by}{function}.{waited}{late}",
+        wait.thread_id
+    );
+    Ok(Verdict::new(&LATE_WAKER, judgement, because))
 }
 
 /// Maximum number of processes or threads in the filter of a view of waits. If there are more, the view has
@@ -509,10 +527,11 @@ fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
         .iter()
         .map(|wait| format!("({}, {}, {})", wait.thread_id, wait.cpu, wait.start_ns))
         .collect();
+    let a_routine = case.terms().a_routine;
     let query = format!(
         "SELECT process(process_row) AS process, thread_id, start_ns - ready_ns AS ready_from_ns, \
          start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, greatest(rank_out, \
-         previous_rank) AS rank, CASE WHEN readied_by_dpc THEN 'a DPC' ELSE \
+         previous_rank) AS rank, CASE WHEN readied_by_dpc THEN '{a_routine}' ELSE \
          process(readying_process_row) END AS readied_by, readying_thread_id FROM cpu_runs JOIN \
          (VALUES {}) AS these (thread, on_cpu, from_ns) ON thread_id = thread AND cpu = on_cpu AND \
          start_ns = from_ns WHERE ready_ns > 0 ORDER BY ready_ns DESC, start_ns DESC, end_ns DESC, \
@@ -538,7 +557,7 @@ fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
     for wait in &waits {
         let process = case.process_label(wait.process_row);
         let readied_by = match wait.readied_by_dpc {
-            Some(true) => Some("a DPC".to_owned()),
+            Some(true) => Some(a_routine.to_owned()),
             _ => case.process_label(wait.readying_process_row),
         };
         evidence = evidence.row([

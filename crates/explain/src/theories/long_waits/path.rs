@@ -24,7 +24,7 @@ pub(in crate::theories) struct Leg {
 #[derive(Clone, Debug)]
 pub(in crate::theories) struct Run {
     pub(in crate::theories) start_ns: i64,
-    end_ns: i64,
+    pub(in crate::theories) end_ns: i64,
     pub(in crate::theories) cpu: u16,
     pub(in crate::theories) thread_id: u32,
     pub(in crate::theories) thread_row: Option<u32>,
@@ -50,10 +50,11 @@ impl Run {
         self.start_ns.saturating_sub(self.ready_ns)
     }
 
-    /// Returns the name of the process that readied the thread, or “a DPC”.
+    /// Returns the name of the process that readied the thread. If a DPC or an interrupt readied the thread, returns
+    /// words for it.
     pub(in crate::theories) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
         match self.readied_by_dpc {
-            Some(true) => Some("a DPC".to_owned()),
+            Some(true) => Some(case.terms().a_routine.to_owned()),
             _ => case.process_label(self.readying_process_row),
         }
     }
@@ -115,7 +116,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    fn is_of(self, runs: &CpuRunsView<'_>, row: usize) -> bool {
+    pub(in crate::theories) fn is_of(self, runs: &CpuRunsView<'_>, row: usize) -> bool {
         runs.thread_id[row] == self.id
             && (self.row.is_none() || runs.thread_row.get(row) == self.row)
     }
@@ -132,8 +133,8 @@ pub(in crate::theories) fn path(
 ) -> Result<Vec<Leg>, StoreError> {
     let mut path: Vec<Leg> = Vec::new();
     let (mut thread, mut at) = (thread, range.end);
-    // Number of steps in a row that made no progress in time. If threads ready each other at the same moment,
-    // the loop would otherwise not end.
+    // Number of consecutive steps that did not go back in time. The loop ends after too many of them; otherwise it
+    // would never end if threads ready each other at the same moment.
     let mut stood_still = 0;
     while at > range.start && path.len() < legs && stood_still < 8 {
         let Some(run) = runs.until(thread, at)? else {
@@ -265,13 +266,22 @@ impl<'c> Runs<'c> {
         thread: Thread,
         at: i64,
     ) -> Result<Option<i64>, StoreError> {
+        Ok(self.last_run_before(thread, at)?.map(|run| run.end_ns))
+    }
+
+    /// Finds the thread's last run that ended before `at`.
+    pub(in crate::theories) fn last_run_before(
+        &mut self,
+        thread: Thread,
+        at: i64,
+    ) -> Result<Option<Run>, StoreError> {
         for chunk in self.table.chunks_within(i64::MIN..at).rev() {
             let batch = self.chunk(chunk)?;
             let view = CpuRunsView::new(batch)?;
             let rows = view.end_ns.partition_point(|end| *end < at);
             let row = (0..rows).rev().find(|row| thread.is_of(&view, *row));
             if let Some(row) = row {
-                return Ok(Some(view.end_ns[row]));
+                return Ok(Some(read(&view, row)));
             }
         }
         Ok(None)
@@ -330,10 +340,11 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
 /// steps.
 pub(in crate::theories) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
+    let a_routine = case.terms().a_routine;
     let query = format!(
         "WITH {} SELECT leg, process(process_row) AS process, thread_id, from_ns, to_ns, waited_ns, \
          was_ready_ns, ran_ns, {}wait_reason(previous_wait_reason) AS waited_for, CASE WHEN \
-         readied_by_dpc THEN 'a DPC' ELSE process(readying_process_row) END AS readied_by, \
+         readied_by_dpc THEN '{a_routine}' ELSE process(readying_process_row) END AS readied_by, \
          readying_thread_id FROM parts ORDER BY leg",
         parts(legs),
         if slept { "slept_ns, " } else { "" }
@@ -358,9 +369,7 @@ pub(in crate::theories) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) 
     for (number, leg) in (1i64..).zip(legs) {
         let run = &leg.run;
         let [waited, was_ready, ran] = leg.parts();
-        let process = run
-            .process_row
-            .map(|_| case.process(run.process_row, run.process_id));
+        let process = case.process_label(run.process_row);
         let mut cells = vec![
             Some(number.into()),
             process.map(Value::from),
@@ -408,9 +417,7 @@ pub(in crate::theories) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) ->
     columns.extend(slept.then_some(SLEPT));
     let mut evidence = Evidence::new(title, query, &columns);
     for (run, parts) in by_thread(legs).into_iter().take(SHOWN) {
-        let process = run
-            .process_row
-            .map(|_| case.process(run.process_row, run.process_id));
+        let process = case.process_label(run.process_row);
         let mut cells = vec![process.map(Value::from), Some(run.thread_id.into())];
         let parts = parts.map(|ns| Some(ns.into())).into_iter();
         cells.extend(parts.take(columns.len() - 2));

@@ -18,14 +18,14 @@ const LEGS: usize = 1000;
 pub(in crate::theories) struct Starved {
     /// Time for which the other threads were ready without a CPU, in nanoseconds.
     pub(in crate::theories) ns: i64,
-    /// Two pieces of evidence: the summed times of these threads, and the processes that ran while these
-    /// threads were ready.
+    /// Two pieces of evidence: the times of the other threads, and the processes that ran while the other threads were
+    /// ready.
     pub(in crate::theories) evidence: [Evidence; 2],
     most: Option<Most>,
 }
 
 impl Starved {
-    /// Follows waits of a thread back to the threads that made it wait.
+    /// Follows the waits of `thread` back to the threads for which it waited.
     ///
     /// # Errors
     /// Returns an error if a table cannot be read, or the user cancelled.
@@ -58,14 +58,14 @@ impl Starved {
         })
     }
 
-    /// Returns the process that used most CPU time while these threads were ready.
+    /// Returns the process that used most CPU time while the other threads were ready.
     pub(in crate::theories) fn who_ran(&self, case: &Case<'_>) -> Option<String> {
         let most = self.most.as_ref()?;
         Some(case.processes(most.process_row, most.process_id))
     }
 
-    /// Returns a sentence about the time for which these threads were ready, and about the process that used
-    /// most CPU time in this time.
+    /// Returns a sentence about the time for which the other threads were ready, and about the process that used most
+    /// CPU time in this time.
     pub(in crate::theories) fn sentence(&self, case: &Case<'_>) -> String {
         let who = self.who_ran(case).map_or(String::new(), |process| {
             format!(", while {process} used most CPU time")

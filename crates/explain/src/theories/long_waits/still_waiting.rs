@@ -9,10 +9,7 @@ use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 use super::waiter::Waiter;
 use super::weigh::Facts;
 use crate::thresholds::NOTICED_NS;
-use crate::{Case, Evidence, ThreadWaits, Unit, Value, Wait};
-
-/// Codes of the states of a ready thread: ready, standby and deferred ready.
-const READY: [u8; 3] = [1, 3, 7];
+use crate::{Case, Evidence, ThreadWaits, Unit, Value, Wait, thread_state};
 
 /// Thread that was ready without a CPU when the trace ended, or that was already ready when the trace began.
 pub(super) struct StillWaiting {
@@ -22,12 +19,13 @@ pub(super) struct StillWaiting {
 
 /// Last run of a thread, and the last event that readied the thread.
 #[derive(Clone, Copy, Default)]
-struct Last {
+pub(super) struct Last {
     /// End of the thread's last run; `None` if the thread never ran.
-    end_ns: Option<i64>,
-    is_ready: bool,
+    pub(super) end_ns: Option<i64>,
+    /// True if the thread lost its CPU although it was still ready.
+    pub(super) is_ready: bool,
     /// Time of the last event that readied the thread.
-    readied_ns: Option<i64>,
+    pub(super) readied_ns: Option<i64>,
 }
 
 /// Finds the threads that had been ready for at least `at_least_ns` when the trace ended. The
@@ -60,7 +58,7 @@ pub(super) fn read(
                 .filter(|_| view.thread_id[row] != 0);
             if let Some(last) = thread.and_then(|row| threads.get_mut(row as usize)) {
                 last.end_ns = Some(view.end_ns[row]);
-                last.is_ready = view.state_out.get(row).is_some_and(|s| READY.contains(&s));
+                last.is_ready = view.state_out.get(row).is_some_and(thread_state::is_ready);
             }
         }
     }
@@ -76,8 +74,8 @@ pub(super) fn read(
         }
     }
     let end = case.survey.complete.until(case.survey.span.end);
-    // If clocks disagree, the event that readied a thread may seem to come after the run that followed the
-    // event.
+    // If clocks disagree, an event may seem to come after the run to which it led. So an event counts only if it is
+    // later than the end of the run by more than the largest difference between clocks.
     let apart_ns = case.survey.clocks_apart_ns();
     let mut found: Vec<(i64, u32, Last)> = Vec::new();
     for (row, last) in (0..).zip(threads) {
@@ -89,7 +87,7 @@ pub(super) fn read(
         let Some(since) = since.filter(|ns| end.saturating_sub(*ns) >= at_least_ns.max(1)) else {
             continue;
         };
-        // The thread may have run on a CPU that was not recorded all the time.
+        // If a CPU was not recorded all the time, the thread may have run there. So the thread is left out.
         if !case.survey.complete.holds(since, end) {
             continue;
         }
@@ -108,10 +106,9 @@ pub(super) fn read(
 /// Length of the kernel's clock tick, in nanoseconds.
 pub(in crate::theories) const TICK_NS: i64 = 15_625_000;
 
-/// Finds the threads that were already ready when the recording began and that ran later. No event readied
-/// such a thread, although such events are recorded. The kernel counted clock ticks since the thread began to
-/// wait; they cover at least the time from the start of the recording to the run. The longest waits come
-/// first.
+/// Finds the threads that were already ready when the recording began and that ran later. Their readying events are
+/// missing, although the trace records this kind of event. The kernel counted clock ticks since the thread began to
+/// wait. These ticks cover at least the time from the start of the recording to the run. The longest waits come first.
 pub(super) fn since_before(
     case: &Case<'_>,
     at_most: usize,
@@ -209,7 +206,7 @@ pub(super) fn together<'e>(
     Some(evidence)
 }
 
-const RUN_COLUMNS: [&str; 10] = [
+const RUN_COLUMNS: [&str; 11] = [
     "end_ns",
     "cpu",
     "thread_id",
@@ -220,6 +217,7 @@ const RUN_COLUMNS: [&str; 10] = [
     "rank_out",
     "previous_rank",
     "state_out",
+    "ideal_processor",
 ];
 
 const READY_COLUMNS: [&str; 7] = [
@@ -233,7 +231,7 @@ const READY_COLUMNS: [&str; 7] = [
 ];
 
 /// Reads the details of a thread that was ready in `range`, up to the end of the trace.
-fn still_waiting(
+pub(super) fn still_waiting(
     case: &Case<'_>,
     range: Range<i64>,
     thread_row: u32,
@@ -254,10 +252,12 @@ fn still_waiting(
         is_starved: false,
         cpu: None,
         limited_to: None,
+        queue: None,
         affinity_is_known: false,
         is_paged_out: None,
         ran_unseen: false,
         certain: None,
+        ideal_processor: None,
         wait: None,
         ticks_before: None,
     };
@@ -273,6 +273,7 @@ fn still_waiting(
                 waiter.priorities = vec![(range.clone(), view.priority_out.get(row))];
                 waiter.process_id = view.process_id.get(row);
                 waiter.process_row = view.process_row.get(row);
+                waiter.ideal_processor = view.ideal_processor.get(row);
             }
         }
     }
@@ -291,6 +292,10 @@ fn still_waiting(
             }
         }
     }
+    // If no event readied the thread, it lost its CPU. On Linux, it then waits in the queue of this CPU.
+    waiter.queue = waiter
+        .cpu
+        .filter(|_| case.is_linux() && last.readied_ns.is_none());
     let end = range.end;
     let (what, selection, since_ns) = match last.readied_ns {
         Some(time) => (

@@ -8,15 +8,20 @@ use rustc_hash::FxHashSet;
 use serde::Serialize;
 use tables::{CpuRunsView, Functions, Identities, Options, Store, StoreError, Table};
 use ts_rs::TS;
+use wording::{Name, Sentence};
 
 use super::group::Group;
 pub use super::path::Thread;
 use super::path::{self, Leg, Runs};
+use super::unfinished::Unfinished;
 use super::waiter::Waiter;
 use super::weigh::Facts;
-use super::{STEPS, readier};
+use super::{STEPS, doubts, readier};
+use crate::ranges::overlap;
 use crate::survey::{self, Wait};
-use crate::{Case, Evidence, Finding, Reader, Survey, Verdict, duration, labels};
+use crate::theories::{freezes, lock_convoys};
+use crate::thread_state::{TERMINATED, WAITING};
+use crate::{Case, Evidence, Finding, Reader, Survey, Verdict, duration, labels, moment};
 
 /// Description of a moment of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
@@ -27,7 +32,8 @@ pub struct Story {
     pub at_ns: i64,
     /// State of the thread at the moment.
     pub kind: Doing,
-    /// Run of the thread at the moment. If the thread was not running, it is the thread's next run.
+    /// Run of the thread at the moment. If the thread was not running, it is the thread's next run. It is `None` if the
+    /// thread does not run again before the trace ends.
     pub run: Option<Ran>,
     /// Events of the thread, in order of time.
     pub story: Vec<Event>,
@@ -35,8 +41,14 @@ pub struct Story {
     pub theories: Vec<Verdict>,
     /// Findings about the wait for a CPU.
     pub findings: Vec<Finding>,
-    /// Chain of events that led to the run, the latest first.
+    /// Chain of events that led to the run or, if there is no run, to the event that readied the thread. The latest
+    /// step comes first. The chain goes back to the thread's last switch-out before the run.
     pub chain: Vec<Link>,
+    /// True if the chain goes further back than `chain`.
+    pub is_chain_cut: bool,
+    /// Reasons why the story may be wrong.
+    #[ts(as = "Vec<String>")]
+    pub doubts: Vec<Sentence>,
 }
 
 /// A thread and its process.
@@ -49,7 +61,8 @@ pub struct Named {
     /// Name that the program gave to the thread.
     pub name: Option<String>,
     /// Name and id of the thread's process.
-    pub process: Option<String>,
+    #[ts(as = "Option<String>")]
+    pub process: Option<Sentence>,
 }
 
 /// State of a thread.
@@ -62,6 +75,8 @@ pub enum Doing {
     Ready,
     /// The thread waits for something other than a CPU.
     Waiting,
+    /// The thread has ended.
+    Ended,
     /// The trace does not record the state of the thread.
     Unknown,
 }
@@ -109,7 +124,8 @@ pub struct Event {
     /// End of the event, if it lasted for some time.
     pub until_ns: Option<i64>,
     /// Sentence that describes the event.
-    pub sentence: String,
+    #[ts(as = "String")]
+    pub sentence: Sentence,
     /// Number of the CPU.
     pub cpu: Option<u16>,
     /// Other thread that caused the event.
@@ -129,12 +145,12 @@ pub struct Event {
 }
 
 impl Event {
-    fn new(kind: EventKind, at_ns: i64, sentence: String) -> Event {
+    pub(super) fn new(kind: EventKind, at_ns: i64, sentence: impl Into<Sentence>) -> Event {
         Event {
             kind,
             at_ns,
             until_ns: None,
-            sentence,
+            sentence: sentence.into(),
             cpu: None,
             thread: None,
             state: None,
@@ -157,7 +173,8 @@ pub struct Link {
     /// End, in nanoseconds since the trace's start.
     pub to_ns: i64,
     /// Text about the activity of the thread during the step and about the end of its wait.
-    pub why: String,
+    #[ts(as = "String")]
+    pub why: Sentence,
     /// CPU of the thread's run in the step.
     pub cpu: u16,
 }
@@ -185,29 +202,59 @@ pub fn tell(
     let mut runs = Runs::new(&case)?;
     match runs.next_after(thread, at_ns)? {
         Some((chunk, row)) => Ok(Some(of_run(&case, &mut runs, chunk, row, at_ns)?)),
-        None => Ok(runs
-            .last_end_before(thread, at_ns.saturating_add(1))?
-            .map(|end_ns| {
-                let doing = format!(
-                    "It ran until {} and not again before the trace ended.",
-                    crate::moment(end_ns)
-                );
-                Story {
-                    thread: named(&case, thread.id, thread.row, None, None),
-                    at_ns,
-                    kind: Doing::Unknown,
-                    run: None,
-                    story: vec![Event::new(EventKind::SwitchedOut, end_ns, doing)],
-                    theories: Vec::new(),
-                    findings: Vec::new(),
-                    chain: Vec::new(),
-                }
-            })),
+        None => match Unfinished::read(&case, &mut runs, thread)? {
+            Some(unfinished) => Ok(Some(unfinished.tell(&case, &mut runs, at_ns)?)),
+            None => Ok(None),
+        },
     }
 }
 
-/// Columns of `cpu_runs` that are read in addition to the columns of the survey.
-const COLUMNS: [&str; 1] = ["previous_cpu"];
+/// Returns the longest part of a wait of a thread within a time range. If `needs_cpu` is true, only waits of a ready
+/// thread for a CPU count. Otherwise, only waits for something else count. A wait may last until the trace ends.
+/// Returns `None` if the thread does not wait.
+///
+/// # Errors
+/// Returns an error if a table cannot be made or read, or the user cancelled.
+pub fn longest_wait(
+    store: &Store,
+    survey: &Arc<Survey>,
+    names: &Arc<Identities>,
+    thread: Thread,
+    during: &Range<i64>,
+    needs_cpu: bool,
+    options: Options<'_>,
+) -> Result<Option<Range<i64>>, StoreError> {
+    store.make(&crate::tables(), options)?;
+    let size = store.trace().size_bytes();
+    let is_cancelled = || !(options.progress)(size);
+    let reader = Reader::new(store, Arc::clone(names), None, &is_cancelled);
+    let case = Case::of_survey(reader, Arc::clone(survey));
+    let mut runs = Runs::new(&case)?;
+    let length = |range: &Range<i64>| range.end.saturating_sub(range.start);
+    let mut longest: Option<Range<i64>> = None;
+    let mut at = during.start;
+    loop {
+        let Some(run) = runs.until(thread, at.saturating_add(1))? else {
+            if let Some(unfinished) = Unfinished::read(&case, &mut runs, thread)? {
+                let part = overlap(&unfinished.range(needs_cpu), during);
+                longest = [longest, part].into_iter().flatten().max_by_key(length);
+            }
+            break;
+        };
+        let since = run.since_ns();
+        let wait = match needs_cpu {
+            true => since..run.start_ns,
+            false => run.previous_out_ns.unwrap_or(since)..since,
+        };
+        let part = overlap(&wait, during);
+        longest = [longest, part].into_iter().flatten().max_by_key(length);
+        if run.start_ns >= during.end || run.end_ns <= at {
+            break;
+        }
+        at = run.end_ns;
+    }
+    Ok(longest)
+}
 
 fn of_run(
     case: &Case<'_>,
@@ -217,7 +264,7 @@ fn of_run(
     at_ns: i64,
 ) -> Result<Story, StoreError> {
     let table = case.table(Table::CpuRuns)?;
-    let batch = table.read(chunk, &[&survey::COLUMNS[..], &COLUMNS[..]].concat())?;
+    let batch = table.read(chunk, &survey::COLUMNS)?;
     let view = CpuRunsView::new(&batch)?;
     let wait = Wait::read(&view, row, view.ready_ns.get(row).unwrap_or(0));
     let since = view.ready_ns.get(row).map(|_| wait.range().start);
@@ -230,11 +277,9 @@ fn of_run(
     let mut findings = Vec::new();
     let mut behind = None;
     if since.is_some() && wait.ready_ns > 0 && wait.thread_id != 0 {
-        let facts = Facts::read(case)?;
-        let (argued, holders) = super::argue(case, &facts, vec![Waiter::of(&wait)], vec![None])?;
-        let group = Group::of_these(case, argued, &holders);
-        behind = Some(group.who_ran.evidence.clone());
-        findings.push(super::finding(case, &group, &holders, runs)?);
+        let (evidence, finding) = explained(case, runs, Waiter::of(&wait), None)?;
+        behind = Some(evidence);
+        findings.push(finding);
     }
     let theories: Vec<Verdict> = findings
         .iter_mut()
@@ -244,8 +289,12 @@ fn of_run(
         id: wait.thread_id,
         row: wait.thread_row,
     };
-    let span = case.survey.span.start.min(wait.start_ns)..wait.start_ns;
-    let legs = path::path(runs, thread, &span, STEPS)?;
+    // Waits before the thread's last switch-out did not lead to this wait.
+    let from_ns = wait.previous_out_ns.unwrap_or(case.survey.span.start);
+    let from_ns = from_ns.min(wait.start_ns);
+    let legs = path::path(runs, thread, &(from_ns..wait.start_ns), STEPS)?;
+    let (chain, is_chain_cut) = links(case, &legs, from_ns);
+    let doubts = doubts::of_run(case, runs, &wait, kind, case.survey.doubtful.is(&view, row))?;
     Ok(Story {
         thread: named(
             case,
@@ -266,8 +315,25 @@ fn of_run(
         story: events(case, &view, row, &wait, behind)?,
         theories,
         findings,
-        chain: legs.iter().filter_map(|leg| link(case, leg)).collect(),
+        chain,
+        is_chain_cut,
+        doubts: doubts.into_iter().map(Into::into).collect(),
     })
+}
+
+/// Examines the wait of a ready thread. Returns evidence with the threads that ran during the wait, and the finding.
+/// `in_part` is evidence for a wait that is recorded only in part.
+pub(super) fn explained(
+    case: &Case<'_>,
+    runs: &mut Runs<'_>,
+    waiter: Waiter,
+    in_part: Option<Evidence>,
+) -> Result<(Evidence, Finding), StoreError> {
+    let facts = Facts::read(case)?;
+    let (argued, holders) = super::argue(case, &facts, vec![waiter], vec![in_part])?;
+    let group = Group::of_these(case, argued, &holders);
+    let finding = super::finding(case, &group, &holders, runs)?;
+    Ok((group.who_ran.evidence.clone(), finding))
 }
 
 /// Returns the events from the thread's switch-out before the run to the end of the run.
@@ -278,81 +344,12 @@ fn events(
     wait: &Wait,
     behind: Option<Evidence>,
 ) -> Result<Vec<Event>, StoreError> {
-    let mut stacks = case.stacks(&FxHashSet::from_iter(
-        [wait.stack_id, wait.readying_stack_id]
-            .into_iter()
-            .flatten(),
-    ))?;
-    let mut stack = |id: Option<u32>, process_id: Option<u32>, time: i64| -> Vec<String> {
-        let addresses = id.and_then(|id| stacks.remove(&id)).unwrap_or_default();
-        let frame = |address: &u64| {
-            let image = readier::image(case, *address, process_id, time);
-            case.symbol(image, *address)
-        };
-        addresses.iter().map(frame).collect()
-    };
-    let mut events = Vec::new();
-    if let Some(out_ns) = wait.previous_out_ns {
-        let waits = wait.previous_state == Some(WAITING);
-        let reason = wait.previous_wait_reason.map(labels::wait_reason);
-        let cpu = view.previous_cpu.get(row);
-        let left = cpu.map_or("its CPU".to_owned(), |cpu| format!("CPU {cpu}"));
-        let because = reason
-            .as_ref()
-            .map_or(String::new(), |reason| format!(" ({reason})"));
-        let sentence = match (waits, wait.waits_ns) {
-            (true, Some(ns)) => {
-                format!("It left {left} and waited for {}{because}.", duration(ns))
-            }
-            (true, None) => format!("It left {left} and waited{because}."),
-            (false, _) => format!("It lost {left} although it was still ready{because}."),
-        };
-        events.push(Event {
-            until_ns: wait.waits_ns.map(|ns| out_ns.saturating_add(ns)),
-            cpu,
-            state: wait.previous_state.map(state),
-            wait_reason: reason,
-            priority: view.previous_priority_out.get(row),
-            rank: view.previous_rank.get(row),
-            // The stack recorded for the run shows where the thread had waited, because a thread
-            // continues there.
-            stack: stack(wait.stack_id, wait.process_id, wait.start_ns),
-            ..Event::new(EventKind::SwitchedOut, out_ns, sentence)
-        });
-    }
-    if let Some(readied_ns) = wait.readied_ns {
-        let by_dpc = wait.readied_by_dpc == Some(true);
-        let by = wait.readying_thread_id.filter(|_| !by_dpc).map(|id| {
-            let (row, process) = (wait.readying_thread_row, wait.readying_process_row);
-            named(case, id, row, process, wait.readying_process_id)
-        });
-        let who = match &by {
-            Some(by) => words_of(by),
-            None if by_dpc => "A DPC".to_owned(),
-            None => "Something unknown".to_owned(),
-        };
-        let from = wait
-            .readying_cpu
-            .map_or(String::new(), |cpu| format!(", on CPU {cpu}"));
-        let sentence = format!("{who} readied it{from}.");
-        events.push(Event {
-            cpu: wait.readying_cpu,
-            thread: by,
-            stack: stack(wait.readying_stack_id, wait.readying_process_id, readied_ns),
-            ..Event::new(EventKind::Readied, readied_ns, sentence)
-        });
-    }
-    if let Some(evidence) = behind {
-        let Range { start, end } = wait.range();
-        let sentence = format!(
-            "It was ready without a CPU for {}.",
-            duration(wait.ready_ns)
-        );
-        events.push(Event {
-            until_ns: Some(end),
-            evidence: Some(evidence),
-            ..Event::new(EventKind::WaitedBehind, start, sentence)
-        });
+    let mut events = before_run(case, wait, behind, true)?;
+    if let Some(out) = events
+        .first_mut()
+        .filter(|event| event.kind == EventKind::SwitchedOut)
+    {
+        out.rank = view.previous_rank.get(row);
     }
     let reason = view.wait_reason_out.get(row).map(labels::wait_reason);
     let ended = match (view.state_out.get(row), &reason) {
@@ -378,15 +375,174 @@ fn events(
     Ok(events)
 }
 
-/// Codes of thread states.
-const TERMINATED: u8 = 4;
-const WAITING: u8 = 5;
+/// Returns the events from the thread's switch-out to the end of its wait. `is_over` is false if the wait lasts until
+/// the trace ends. In this case, `wait` ends at the end of the trace, not at a run.
+pub(super) fn before_run(
+    case: &Case<'_>,
+    wait: &Wait,
+    behind: Option<Evidence>,
+    is_over: bool,
+) -> Result<Vec<Event>, StoreError> {
+    let mut stacks = case.stacks(&FxHashSet::from_iter(
+        [wait.stack_id, wait.readying_stack_id]
+            .into_iter()
+            .flatten(),
+    ))?;
+    let mut stack = |id: Option<u32>, process_id: Option<u32>, time: i64| -> Vec<String> {
+        let addresses = id.and_then(|id| stacks.remove(&id)).unwrap_or_default();
+        let frame = |address: &u64| {
+            let image = readier::image(case, *address, process_id, time);
+            case.symbol(image, *address)
+        };
+        addresses.iter().map(frame).collect()
+    };
+    let mut events = Vec::new();
+    if let Some(out_ns) = wait.previous_out_ns {
+        let waits = wait.previous_state == Some(WAITING);
+        let until_ns = match (wait.waits_ns, is_over) {
+            (Some(ns), _) => Some(out_ns.saturating_add(ns)),
+            (None, true) => None,
+            (None, false) => Some(wait.start_ns),
+        };
+        events.push(Event {
+            until_ns,
+            cpu: wait.previous_cpu,
+            state: wait.previous_state.map(state),
+            wait_reason: wait.previous_wait_reason.map(labels::wait_reason),
+            priority: wait.previous_priority,
+            rank: wait.rank,
+            // The stack recorded for the run shows where the thread had waited, because a thread
+            // continues there.
+            stack: stack(wait.stack_id, wait.process_id, wait.start_ns),
+            ..Event::new(
+                EventKind::SwitchedOut,
+                out_ns,
+                left(case, wait, out_ns, is_over) + &reasons(case, wait, waits)?,
+            )
+        });
+    }
+    if let Some(readied_ns) = wait.readied_ns {
+        let by_dpc = wait.readied_by_dpc == Some(true);
+        let by = wait.readying_thread_id.filter(|_| !by_dpc).map(|id| {
+            let (row, process) = (wait.readying_thread_row, wait.readying_process_row);
+            named(case, id, row, process, wait.readying_process_id)
+        });
+        let who = match &by {
+            Some(by) => words_of(by),
+            None if by_dpc => wording::capitalized(case.terms().a_routine),
+            None => "Something unknown".to_owned(),
+        };
+        let from = wait
+            .readying_cpu
+            .map_or(String::new(), |cpu| format!(", on CPU {cpu}"));
+        let sentence = format!("{who} readied it{from}.");
+        events.push(Event {
+            cpu: wait.readying_cpu,
+            thread: by,
+            stack: stack(wait.readying_stack_id, wait.readying_process_id, readied_ns),
+            ..Event::new(EventKind::Readied, readied_ns, sentence)
+        });
+    }
+    if behind.is_some() || !is_over && wait.ready_ns > 0 {
+        let Range { start, end } = wait.range();
+        let lasted = duration(wait.ready_ns);
+        let sentence = match is_over {
+            true => format!("It was ready without a CPU for {lasted}."),
+            false => format!(
+                "It was ready without a CPU for at least {lasted}, and still {}.",
+                at_the_end(case, end)
+            ),
+        };
+        events.push(Event {
+            until_ns: Some(end),
+            evidence: behind,
+            ..Event::new(EventKind::WaitedBehind, start, sentence)
+        });
+    }
+    Ok(events)
+}
 
-fn state(code: u8) -> String {
+/// Returns words for the last recorded moment of an unfinished wait.
+fn at_the_end(case: &Case<'_>, end_ns: i64) -> String {
+    match end_ns < case.survey.span.end {
+        true => format!(
+            "at {}, when the complete record of all CPUs ends",
+            moment(end_ns)
+        ),
+        false => "when the trace ended".to_owned(),
+    }
+}
+
+/// Returns the sentence that says how the thread left its CPU before a wait.
+fn left(case: &Case<'_>, wait: &Wait, out_ns: i64, is_over: bool) -> String {
+    let cpu = wait.previous_cpu;
+    let mut left = cpu.map_or("its CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+    if !is_over {
+        left += &format!(" at {}", moment(out_ns));
+    }
+    let reason = wait.previous_wait_reason.map(labels::wait_reason);
+    let because = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+    match (wait.previous_state, wait.waits_ns) {
+        (Some(WAITING), Some(ns)) => {
+            format!("It left {left} and waited for {}{because}.", duration(ns))
+        }
+        (Some(WAITING), None) if is_over => format!("It left {left} and waited{because}."),
+        (Some(WAITING), None) => format!(
+            "It left {left} and waited for at least {}{because}, and still {}. The trace does not show what would \
+             have ended the wait.",
+            duration(wait.start_ns.saturating_sub(out_ns)),
+            at_the_end(case, wait.start_ns)
+        ),
+        // The thread was not “ready” when it left its CPU, and no event readied it later.
+        (_, None) if !is_over => {
+            format!("It left {left}{because}, and did not run again before the trace ended.")
+        }
+        _ => format!("It lost {left} although it was still ready{because}."),
+    }
+}
+
+/// Returns sentences about causes of a wait: a freeze of the process, a suspended machine, or a lock.
+fn reasons(case: &Case<'_>, wait: &Wait, waits: bool) -> Result<String, StoreError> {
+    let Some(out_ns) = wait.previous_out_ns.filter(|_| waits) else {
+        return Ok(String::new());
+    };
+    let waited = out_ns..wait.readied_ns.unwrap_or(wait.start_ns);
+    let mut reasons = String::new();
+    for freeze in freezes::read(case)? {
+        let is_own = match (freeze.process_row, wait.process_row) {
+            (Some(one), Some(other)) => one == other,
+            _ => Some(freeze.process_id) == wait.process_id,
+        };
+        if is_own && let Some(part) = overlap(&freeze.range, &waited) {
+            let until = match freeze.is_thawed {
+                true => format!("until {}", moment(part.end)),
+                false => "and did not thaw it before the trace ended".to_owned(),
+            };
+            reasons += &format!(
+                " Windows had frozen its process for {} of this time, {until}: no thread of it could run.",
+                duration(part.end - part.start),
+            );
+        }
+    }
+    let asleep_ns = case.survey.suspend_gaps.asleep_ns(&waited);
+    if asleep_ns > 0 {
+        reasons += &format!(
+            " The machine was suspended for {} of this time.",
+            duration(asleep_ns)
+        );
+    }
+    let is_lock = |reason: &u8| lock_convoys::LOCKS.contains(reason);
+    if wait.previous_wait_reason.as_ref().is_some_and(is_lock) {
+        reasons += " It probably waited for a lock, or for another thread.";
+    }
+    Ok(reasons)
+}
+
+pub(super) fn state(code: u8) -> String {
     events::kernel::thread_state(code).map_or_else(|| code.to_string(), str::to_owned)
 }
 
-fn named(
+pub(super) fn named(
     case: &Case<'_>,
     id: u32,
     row: Option<u32>,
@@ -400,7 +556,7 @@ fn named(
         name: row
             .and_then(|row| case.names.thread_name(row))
             .map(str::to_owned),
-        process: known.then(|| case.process(process_row, process_id)),
+        process: known.then(|| case.process(process_row, process_id).into()),
     }
 }
 
@@ -408,12 +564,20 @@ fn words_of(thread: &Named) -> String {
     let name = thread
         .name
         .as_ref()
-        .map_or(String::new(), |name| format!(" (“{name}”)"));
+        .map_or(String::new(), |name| format!(" ({:#})", Name(name)));
     let of = thread
         .process
         .as_ref()
-        .map_or(String::new(), |process| format!(" of {process}"));
+        .map_or(String::new(), |process| format!(" of {process:#}"));
     format!("Thread {}{name}{of}", thread.id)
+}
+
+/// Describes the steps of a path that was followed back to `from_ns`. Returns true if the path goes further back than
+/// its steps.
+pub(super) fn links(case: &Case<'_>, legs: &[Leg], from_ns: i64) -> (Vec<Link>, bool) {
+    let is_cut = legs.len() >= STEPS && legs.last().is_some_and(|leg| leg.range.start > from_ns);
+    let links = legs.iter().filter_map(|leg| link(case, leg)).collect();
+    (links, is_cut)
 }
 
 /// Describes a step. Returns `None` if the trace does not record the step.
@@ -422,14 +586,17 @@ fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
     let [mut waited, was_ready, ran] = leg.parts();
     let mut from_ns = leg.range.start;
     if run.previous_out_ns.is_none() {
-        // The activity of the thread before it was readied for its first run is unknown.
+        // It is unknown what the thread did before it was readied for its first run.
         (waited, from_ns) = (0, from_ns.max(run.since_ns()));
     }
     let mut did = Vec::new();
     if waited > 0 {
         let reason = run.previous_wait_reason.map(labels::wait_reason);
         let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
-        let by = run.ended_by(case);
+        let by = run.ended_by(case).map(|by| match run.readied_by_dpc {
+            Some(true) => by,
+            _ => Name(&by).to_string(),
+        });
         let by = by.map_or(String::new(), |by| format!(", until {by} readied it"));
         did.push(format!("waited for {}{reason}{by}", duration(waited)));
     }
@@ -458,7 +625,7 @@ fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
         ),
         from_ns,
         to_ns: leg.range.end,
-        why: did.join("; "),
+        why: did.join("; ").into(),
         cpu: run.cpu,
     })
 }

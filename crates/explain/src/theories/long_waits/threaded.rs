@@ -1,5 +1,5 @@
-//! Threaded DPCs during a wait. They run in threads of the process System, so the time of a driver seems to
-//! be time of System.
+//! Threaded DPCs during a wait. They run in threads of the process System, so the trace shows the time of a driver as
+//! time of System.
 
 use std::cmp::Reverse;
 
@@ -24,7 +24,7 @@ pub(super) struct Threaded {
     pub(super) evidence: Evidence,
 }
 
-/// Finds the driver whose threaded DPCs, on the CPUs that the thread may use, lasted for most of the wait.
+/// Finds the driver whose threaded DPCs lasted for most of the wait, on the CPUs for which the thread waited.
 pub(super) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, StoreError> {
     let within = waiter.range.start..waiter.range.end.saturating_add(1);
     let mut modules: FxHashMap<Option<u32>, (u64, i64, i64)> = FxHashMap::default();
@@ -43,7 +43,7 @@ pub(super) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, S
         for row in 0..view.len() {
             let (end, start) = (view.end_ns[row], view.start_ns.get(row));
             if view.kind.get(row) != Some("threaded_dpc")
-                || !waiter.may_use(view.cpu[row])
+                || !waiter.waited_for(view.cpu[row])
                 || !within.contains(&end)
             {
                 continue;
@@ -71,7 +71,7 @@ pub(super) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, S
     if !is_share(*inside_ns, waiter.ready_ns(), CAUSE_PERCENT) {
         return Ok(None);
     }
-    let limited = waiter.limited_to.as_deref();
+    let limited = waiter.its_cpus();
     let selection = Selection::of(Table::Interrupts)
         .within("end_ns", within)
         .filter(Condition::is_text("kind", &["threaded_dpc"]))

@@ -1,6 +1,7 @@
 //! Threads that were ready without a CPU, and their priorities and affinities.
 
 use std::ops::Range;
+use std::slice;
 
 use rustc_hash::FxHashMap;
 use tables::{CpusView, PrioritiesView, StoreError, Table, ThreadsView};
@@ -26,8 +27,12 @@ pub(super) struct Waiter {
     pub(super) is_starved: bool,
     /// CPU on which the thread ran after the wait or, if the wait has not ended, before the wait.
     pub(super) cpu: Option<u16>,
-    /// CPUs that the thread may use; `None` if it may use all.
+    /// CPUs that the thread may use; `None` if it may use all CPUs.
     pub(super) limited_to: Option<Vec<u16>>,
+    /// CPU in whose queue the thread waited; `None` if it is unknown. Linux has a queue for each CPU. The queue of a
+    /// fair thread is known in two cases: the thread ran on the same CPU before and after the wait; or it lost a CPU
+    /// and did not run again. Always `None` on Windows, where a ready thread may take any of its CPUs.
+    pub(super) queue: Option<u16>,
     /// True if the trace records the thread's affinity.
     pub(super) affinity_is_known: bool,
     /// True if the thread's kernel stack was paged out, or its process swapped out, when the thread
@@ -37,6 +42,10 @@ pub(super) struct Waiter {
     /// Evidence that the thread cannot have run unseen since the start of `range`. It is set if `range` was
     /// shortened.
     pub(super) certain: Option<Evidence>,
+    /// Low eight bits of the number of the thread's ideal processor. Windows records them when a thread leaves its CPU.
+    /// They are from the end of the run after the wait or, if the wait has not ended, from the end of the run before
+    /// the wait.
+    pub(super) ideal_processor: Option<u8>,
     /// Row of `cpu_runs` that ended the wait; `None` if the thread still waits when the trace ends.
     pub(super) wait: Option<Wait>,
     /// Number of clock ticks that the kernel counted before the wait ended. It is set if the thread was
@@ -58,10 +67,12 @@ impl Waiter {
             is_starved: false,
             cpu: Some(wait.cpu),
             limited_to: None,
+            queue: None,
             affinity_is_known: false,
             is_paged_out: paged_out.into_iter().flatten().reduce(|a, b| a || b),
             ran_unseen: wait.ran_unseen,
             certain: None,
+            ideal_processor: wait.ideal_processor,
             wait: Some(*wait),
             ticks_before: None,
         }
@@ -81,16 +92,18 @@ impl Waiter {
         self.priorities.first().and_then(|(_, priority)| *priority)
     }
 
-    /// Sets the priority of the wait if no event records changes of the thread's priority. The thread usually
-    /// waited with the priority of the run after the wait. But if Windows raised the priority before the run,
-    /// the thread waited with a lower priority.
-    fn guess_priority(&mut self, base_priority: Option<u8>) {
+    /// Sets the priority of the wait if no event records changes of the thread's priority. The thread usually waited
+    /// with the priority that it has in the run after the wait. But if Windows raised the priority before the run, the
+    /// thread waited with a lower priority.
+    fn guess_priority(&mut self, base_priority: Option<u8>, is_linux: bool) {
         let Some(wait) = &self.wait else {
             return;
         };
+        // Linux does not raise the priority of a thread that got no CPU for long.
+        let may_be_starved = !is_linux && self.ready_ns() >= STARVATION_NS;
         let was_preempted = wait.readied_ns.is_none();
         let before = wait.previous_priority;
-        let priority = if wait.priority == Some(STARVED) && self.ready_ns() >= STARVATION_NS {
+        let priority = if wait.priority == Some(STARVED) && may_be_starved {
             let base = base_priority.and_then(|base| i8::try_from(base).ok());
             // If the base priority of the thread is 15, the priority was not raised.
             let was_raised = base != Some(STARVED);
@@ -105,19 +118,98 @@ impl Waiter {
         self.priorities = vec![(self.range.clone(), priority)];
     }
 
-    pub(super) fn may_use(&self, cpu: u16) -> bool {
-        let limited = self.limited_to.as_ref();
-        limited.is_none_or(|cpus| cpus.contains(&cpu))
+    /// Returns the CPUs for which the thread waited: the CPU in whose queue it was, or the CPUs that it may use.
+    /// Returns `None` if it waited for any CPU.
+    pub(super) fn its_cpus(&self) -> Option<&[u16]> {
+        let queue = self.queue.as_ref().map(slice::from_ref);
+        queue.or(self.limited_to.as_deref())
     }
 
-    /// Returns an SQL condition for the CPUs that the thread may use. It starts with `AND`, because
-    /// it follows other conditions. It is empty if the thread may use all CPUs.
+    /// Returns true if the thread waited for this CPU, perhaps among others.
+    pub(super) fn waited_for(&self, cpu: u16) -> bool {
+        self.its_cpus().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// Returns words for the CPUs for which the thread waited.
+    pub(super) fn cpus_in_words(&self) -> String {
+        match (self.queue, &self.limited_to) {
+            (Some(cpu), _) => format!("CPU {cpu}, in whose queue it waited"),
+            (None, Some(_)) => "the CPUs allowed to the waiting thread".to_owned(),
+            (None, None) => "the CPUs".to_owned(),
+        }
+    }
+
+    /// Returns words for the time of the CPUs for which the thread waited.
+    pub(super) fn time_in_words(&self) -> String {
+        match self.its_cpus() {
+            Some(_) => format!("the time of {}", self.cpus_in_words()),
+            None => "the CPU time".to_owned(),
+        }
+    }
+
+    /// Returns an SQL condition for the CPUs for which the thread waited. It starts with `AND`, because
+    /// it follows other conditions. It is empty if the thread waited for any CPU.
     pub(super) fn and_on_its_cpus(&self) -> String {
-        let list = |cpus: &Vec<u16>| {
+        let list = |cpus: &[u16]| {
             let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
             format!(" AND cpu IN ({})", cpus.join(", "))
         };
-        self.limited_to.as_ref().map_or_else(String::new, list)
+        self.its_cpus().map_or_else(String::new, list)
+    }
+
+    /// Sets the priorities during the wait and the CPUs that the thread may use.
+    fn complete(
+        &mut self,
+        of_thread: &OfThread,
+        known: Known,
+        cpus: &Numbers,
+        clocks_apart_ns: i64,
+    ) {
+        let range = self.range.clone();
+        let mut rest = range.clone();
+        let mut now = self.priority();
+        let mut priorities = Vec::new();
+        let within = of_thread.priorities.iter();
+        for (time, old, new) in
+            within.filter(|change| range.start < change.0 && change.0 < range.end)
+        {
+            priorities.push((rest.start..*time, Some(*old)));
+            (rest.start, now) = (*time, Some(*new));
+        }
+        priorities.push((rest, now));
+        priorities.retain(|(range, _)| !range.is_empty());
+        // The priority may be raised at the end of the wait. In this case, the thread waited with the old
+        // priority.
+        let at_end = range.end..=range.end.saturating_add(clocks_apart_ns);
+        let last = of_thread
+            .priorities
+            .iter()
+            .find(|change| at_end.contains(&change.0));
+        if let (Some((_, old, _)), Some(part)) = (last, priorities.last_mut()) {
+            part.1 = Some(*old);
+        }
+        self.priorities = priorities;
+        let mut affinity = known.affinity;
+        for (time, mask) in &of_thread.affinities {
+            if *time <= range.start {
+                affinity = Some(*mask);
+            }
+        }
+        self.affinity_is_known = affinity.is_some();
+        self.limited_to = affinity.and_then(|mask| cpus.within(mask, self.cpu));
+    }
+
+    /// Sets the queue in which a thread of Linux waited.
+    fn find_queue(&mut self) {
+        // Only fair threads wait in the queue of one CPU. The scheduler moves a ready real-time thread to any CPU
+        // with a thread of lower priority.
+        let is_fair = self.priority().is_some_and(|priority| priority <= 0);
+        let queue = match &self.wait {
+            Some(wait) => wait.previous_cpu.filter(|cpu| *cpu == wait.cpu),
+            None => self.queue,
+        };
+        let is_only = |cpu: &u16| self.limited_to.as_deref() == Some(slice::from_ref(cpu));
+        self.queue = queue.filter(|cpu| is_fair && !is_only(cpu));
     }
 }
 
@@ -131,43 +223,14 @@ pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
         let known = waiter.thread_row.and_then(|row| known.get(&row).copied());
         let known = known.unwrap_or_default();
         if !changes.are_recorded || of_thread.is_none() {
-            waiter.guess_priority(known.base_priority);
+            waiter.guess_priority(known.base_priority, case.is_linux());
         }
-        let Some(of_thread) = of_thread else {
-            continue;
-        };
-        let range = waiter.range.clone();
-        let mut rest = range.clone();
-        let mut now = waiter.priority();
-        let mut priorities = Vec::new();
-        let within = of_thread.priorities.iter();
-        for (time, old, new) in
-            within.filter(|change| range.start < change.0 && change.0 < range.end)
-        {
-            priorities.push((rest.start..*time, Some(*old)));
-            (rest.start, now) = (*time, Some(*new));
+        if let Some(of_thread) = of_thread {
+            waiter.complete(of_thread, known, &cpus, case.survey.clocks_apart_ns());
         }
-        priorities.push((rest, now));
-        priorities.retain(|(range, _)| !range.is_empty());
-        // The priority may be raised at the end of the wait. In this case, the thread waited with the old
-        // priority.
-        let at_end = range.end..=range.end.saturating_add(case.survey.clocks_apart_ns());
-        let last = of_thread
-            .priorities
-            .iter()
-            .find(|change| at_end.contains(&change.0));
-        if let (Some((_, old, _)), Some(part)) = (last, priorities.last_mut()) {
-            part.1 = Some(*old);
+        if case.is_linux() {
+            waiter.find_queue();
         }
-        waiter.priorities = priorities;
-        let mut affinity = known.affinity;
-        for (time, mask) in &of_thread.affinities {
-            if *time <= range.start {
-                affinity = Some(*mask);
-            }
-        }
-        waiter.affinity_is_known = affinity.is_some();
-        waiter.limited_to = affinity.and_then(|mask| cpus.within(mask, waiter.cpu));
     }
     Ok(())
 }
@@ -288,8 +351,8 @@ impl Numbers {
         Ok(Numbers(numbers))
     }
 
-    /// Returns the CPUs that an affinity mask selects. The mask applies to the processor group of `cpu`, on
-    /// which the thread ran. Returns `None` if the mask contains all CPUs of the group.
+    /// Returns the CPUs that an affinity mask selects. The mask applies to the processor group of `cpu`, on which the
+    /// thread ran. Returns `None` if the mask contains all CPUs of the group or none of them.
     fn within(&self, mask: u64, cpu: Option<u16>) -> Option<Vec<u16>> {
         let ran_on = self.0.iter().find(|(other, ..)| Some(*other) == cpu);
         let group = ran_on.or(self.0.first())?.1;

@@ -7,14 +7,15 @@ use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
 use super::held::{self, By, Held, Most, WhoRan};
 use super::holders::Holders;
+use super::lost;
 use super::waiter::Waiter;
 use crate::thresholds::{
     BLAME_PERCENT, CAUSE_PERCENT, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share,
 };
-use crate::{About, Case, Evidence, Judgement, Unit, Value, Verdict, duration, grouped, percent};
+use crate::{About, Case, Evidence, Judgement, Unit, Verdict, duration, percent};
 
-/// Cause of a wait. If several causes explain half of the wait or more, the first of them in this list is
-/// reported as the cause, because the others follow from the first one.
+/// Cause of a wait. Several causes may each explain half of the wait or more. The first of them in this list is then
+/// reported as the cause, because the others follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Cause {
     LostEvents,
@@ -23,10 +24,33 @@ pub(super) enum Cause {
     PagedOut,
     Interrupts,
     Affinity,
+    /// Linux: the thread waited in the queue of one CPU while another CPU was idle.
+    Queue,
     Rank,
     HigherPriority,
     EqualPriority,
     Dispatcher,
+}
+
+impl Cause {
+    /// Returns the name of the cause in lists.
+    pub(super) fn name(self, case: &Case<'_>) -> &'static str {
+        let about = match self {
+            Cause::LostEvents => &LOST,
+            Cause::Suspended => &SUSPENDED,
+            Cause::Frozen => &FROZEN,
+            Cause::PagedOut => &PAGED_OUT,
+            Cause::Interrupts => about_interrupts(case),
+            Cause::Affinity => &AFFINITY,
+            Cause::Queue => &QUEUE,
+            Cause::Rank => &RANK,
+            Cause::HigherPriority => &PRIORITY,
+            Cause::EqualPriority => &QUANTUM,
+            Cause::Dispatcher if case.is_linux() => &LINUX_SCHEDULER,
+            Cause::Dispatcher => &DISPATCHER,
+        };
+        about.name
+    }
 }
 
 const fn about(id: &'static str, name: &'static str, question: &'static str) -> About {
@@ -57,17 +81,35 @@ pub(super) static RANK: About = about(
 pub(super) static DISPATCHER: About = about(
     "dispatcher",
     "threads of lower precedence",
-    "Did the dispatcher leave threads of lower precedence on a CPU while this thread was ready?",
+    "Did threads of lower precedence (rank, then priority) keep a CPU while this thread was ready?",
 );
 pub(super) static INTERRUPTS: About = about(
     "interrupted-cpus",
     "DPCs and ISRs",
     "Were the CPUs busy with DPCs and ISRs?",
 );
+/// Question of [`DISPATCHER`] about recordings of Linux.
+static LINUX_SCHEDULER: About = about(
+    "dispatcher",
+    "threads of lower priority",
+    "Did threads of lower priority run while this thread was ready?",
+);
+/// Question of [`INTERRUPTS`] about recordings of Linux.
+static LINUX_INTERRUPTS: About = about(
+    "interrupted-cpus",
+    "softirqs and interrupts",
+    "Were the CPUs busy with softirqs and interrupts?",
+);
 pub(super) static AFFINITY: About = about(
     "affinity",
     "affinity",
-    "Was it limited to some of the CPUs?",
+    "Was the thread limited to some of the CPUs?",
+);
+/// Question about waits in the queue of one CPU. It applies only to recordings of Linux.
+static QUEUE: About = about(
+    "cpu-queue",
+    "queue of one CPU",
+    "Did it wait in the queue of one CPU while another CPU was idle?",
 );
 pub(super) static PAGED_OUT: About = about(
     "stack-paged-out",
@@ -83,13 +125,13 @@ pub(super) static SUSPENDED: About = about(
 pub(super) static LOST: About = about(
     "lost-events",
     "lost events",
-    "Are events missing or clocks wrong, so that the wait may be wrong?",
+    "Are events missing or clocks wrong, so that this wait is doubtful?",
 );
 
 /// Facts about the trace that the examination of every wait needs.
 pub(super) struct Facts {
     freezes: Vec<Freeze>,
-    damage: Vec<Damage>,
+    pub(super) damage: Vec<Damage>,
     has_interrupts: bool,
     /// Maximum difference between two clocks, in nanoseconds; 0 if all clocks agree.
     clocks_apart_ns: i64,
@@ -100,12 +142,12 @@ struct Freeze {
     process_id: u32,
 }
 
-struct Damage {
-    start_ns: i64,
-    end_ns: Option<i64>,
-    kind: Option<String>,
-    count: Option<u64>,
-    cpu: Option<u16>,
+pub(super) struct Damage {
+    pub(super) start_ns: i64,
+    pub(super) end_ns: Option<i64>,
+    pub(super) kind: Option<String>,
+    pub(super) count: Option<u64>,
+    pub(super) cpu: Option<u16>,
 }
 
 impl Facts {
@@ -145,12 +187,12 @@ impl Facts {
 }
 
 impl Damage {
-    fn is_loss(&self) -> bool {
+    pub(super) fn is_loss(&self) -> bool {
         let kind = self.kind.as_deref();
         kind.is_some_and(|kind| LOSSES.contains(&kind))
     }
 
-    fn may_lie_in(&self, range: &Range<i64>) -> bool {
+    pub(super) fn may_lie_in(&self, range: &Range<i64>) -> bool {
         self.start_ns < range.end && self.end_ns.is_none_or(|ns| ns > range.start)
     }
 }
@@ -181,14 +223,14 @@ impl Facts {
         self.damage.iter().any(Damage::is_loss)
     }
 
-    fn clocks_disagree(&self) -> bool {
+    pub(super) fn clocks_disagree(&self) -> bool {
         self.clocks_apart_ns > 0
     }
 
     /// Returns true if the event that readied the thread may belong to the run before the wait. This is
     /// possible if the time from the end of that run to the event is at most the difference between the
     /// clocks.
-    fn may_be_of_run_before(&self, waiter: &Waiter) -> bool {
+    pub(super) fn may_be_of_run_before(&self, waiter: &Waiter) -> bool {
         let wait = waiter.wait.as_ref();
         let readied = wait.and_then(|wait| wait.readied_ns.zip(wait.previous_out_ns));
         self.clocks_disagree()
@@ -197,9 +239,9 @@ impl Facts {
             })
     }
 
-    /// Returns true if a wait is probably wrong. This is the case if CPUs were mostly idle and at least one
-    /// of three conditions holds: events are lost, clocks disagree, or the wait has not ended and is known
-    /// from a single event.
+    /// Returns true if a wait is probably wrong. The CPUs must have been mostly idle, although the thread was not
+    /// paged out. In addition, at least one of three conditions must hold: events may be lost during the wait, clocks
+    /// disagree, or only one end of the wait is recorded.
     fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
         waiter.is_paged_out != Some(true)
             && is_share(held.by(By::Idle), held.all_ns, CAUSE_PERCENT)
@@ -251,8 +293,8 @@ pub(super) fn weigh(
     let awake_ns = waiter.ready_ns() - asleep_ns;
     let scales = Scales {
         ready_ns: waiter.ready_ns(),
-        // Suspension is no delay. So causes are compared with the wait without its suspended part. If the
-        // rest is shorter than `NOTICED_NS`, causes are compared with the whole wait.
+        // Suspension is no delay, so causes are compared with the rest of the wait. If the rest is shorter than
+        // `NOTICED_NS`, causes are compared with the whole wait.
         lost_ns: match awake_ns {
             NOTICED_NS.. => awake_ns,
             _ => waiter.ready_ns(),
@@ -268,11 +310,9 @@ pub(super) fn weigh(
     } = held::by_process(case, Some(waiter), &stretch, holders);
     let is_large = |of: &Most| is_share(of.ns, held.awake_ns(), BLAME_PERCENT);
     let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
+    let is_linux = case.is_linux();
 
-    let its_time = match &waiter.limited_to {
-        None => "the CPU time",
-        Some(_) => "the time of the CPUs that it may use",
-    };
+    let its_time = &*waiter.time_in_words();
     let had = |who: &str, by: &[By]| {
         let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
         format!("{who} used {} of {its_time}.", percent(ns, held.awake_ns()))
@@ -283,7 +323,10 @@ pub(super) fn weigh(
         match scales.lacks_priority() {
             true => not_recorded(&QUANTUM, UNKNOWN_PRIORITY),
             false => {
-                let who = "Threads of the same rank and priority";
+                let who = match is_linux {
+                    true => "Threads of the same priority",
+                    false => "Threads of the same rank and priority",
+                };
                 scales.cpu_time(
                     &QUANTUM,
                     &[By::EqualPriority],
@@ -292,29 +335,42 @@ pub(super) fn weigh(
             }
         },
     ));
-    weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_time)));
+    if !is_linux {
+        weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_time)));
+    }
     weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_time)));
     let ideal = AtIdeal::of(case, waiter, holders);
+    let routines = wording::capitalized(case.terms().routines);
     weighed.push((
         Cause::Interrupts,
         match facts.has_interrupts {
             true => {
-                let had = had("DPCs and ISRs", &[By::Dpc, By::Isr]);
+                let had = had(&routines, &[By::Dpc, By::Isr]);
                 interrupts(case, &ideal, &scales, had)
             }
-            false => not_recorded(&INTERRUPTS, "The trace has no DPCs and interrupts."),
+            false => {
+                let because = format!("{routines} are not recorded.");
+                not_recorded(about_interrupts(case), &because)
+            }
         },
     ));
     let (affinity, idle_beyond_ns) = affinity(case, waiter, holders, &scales);
     weighed.push((Cause::Affinity, affinity));
-    weighed.push((Cause::PagedOut, paged_out(case, waiter, &scales)));
-    weighed.push((Cause::Frozen, frozen(case, facts, waiter, &scales)));
+    if is_linux {
+        weighed.push((Cause::Queue, queue(case, waiter, holders, &scales)));
+    } else {
+        weighed.push((Cause::PagedOut, paged_out(case, waiter, &scales)));
+        weighed.push((Cause::Frozen, frozen(case, facts, waiter, &scales)));
+    }
     weighed.push((Cause::Suspended, suspended(case, waiter, &scales)));
     let is_doubtful = waiter.ran_unseen
         || !held.is_recorded()
         || facts.may_be_of_run_before(waiter)
         || facts.may_have_lost(waiter, held);
-    weighed.push((Cause::LostEvents, lost(facts, waiter, is_doubtful, &scales)));
+    weighed.push((
+        Cause::LostEvents,
+        lost::judge(facts, waiter, is_doubtful, &scales),
+    ));
 
     let explain_half = weighed.iter().filter(|(_, verdict)| {
         let explains = verdict.explains_ns.unwrap_or(0);
@@ -349,16 +405,15 @@ pub(super) fn weigh(
 }
 
 /// Values with which the shares of causes are computed.
-struct Scales<'h> {
-    ready_ns: i64,
+pub(super) struct Scales<'h> {
+    pub(super) ready_ns: i64,
     /// Part of the wait with which causes are compared, in nanoseconds.
     lost_ns: i64,
     held: &'h Held,
 }
 
 impl Scales<'_> {
-    /// Returns true if threads ran for much of the wait although it is unknown whether their priority was
-    /// higher.
+    /// Returns true if threads of unknown priority ran for a notable part of the wait.
     fn lacks_priority(&self) -> bool {
         let unknown_ns = self.held.by(By::Unknown);
         unknown_ns > 0 && is_share(unknown_ns, self.held.awake_ns(), PARTIAL_CAUSE_PERCENT)
@@ -370,15 +425,15 @@ impl Scales<'_> {
         self.explains(about, self.held.part_of_wait(ns), because)
     }
 
-    /// Returns the verdict on a cause that explains a part of the wait.
-    fn explains(&self, about: &About, explains_ns: i64, because: String) -> Verdict {
+    /// Returns the verdict on a cause that explains a part of the wait. `because` may begin with a small letter.
+    pub(super) fn explains(&self, about: &About, explains_ns: i64, because: String) -> Verdict {
         let explains = |percent| self.lost_ns > 0 && is_share(explains_ns, self.lost_ns, percent);
         let (judgement, because) = if explains(CAUSE_PERCENT) {
-            (Judgement::For, because)
+            (Judgement::For, wording::capitalized(&because))
         } else if explains(PARTIAL_CAUSE_PERCENT) {
             (Judgement::For, format!("In part: {because}"))
         } else {
-            (Judgement::Against, because)
+            (Judgement::Against, wording::capitalized(&because))
         };
         let mut verdict = Verdict::new(about, judgement, because);
         verdict.explains_ns = Some(explains_ns);
@@ -427,10 +482,11 @@ struct AtIdeal {
 impl AtIdeal {
     fn of(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Option<AtIdeal> {
         let cpus = &case.survey.cpus;
-        // The trace has only the low eight bits of the processor's number.
-        let cpu = u16::from(waiter.wait?.ideal_processor?);
+        // The trace has only the low eight bits of the processor's number. With more than 256 CPUs, the processor is
+        // unknown.
+        let cpu = u16::from(waiter.ideal_processor?);
         let is_known = cpus.len() <= 256 && cpus.iter().any(|known| known.cpu == cpu);
-        if !is_known || !waiter.may_use(cpu) {
+        if !is_known || !waiter.waited_for(cpu) {
             return None;
         }
         let waiter = Waiter {
@@ -452,7 +508,14 @@ impl AtIdeal {
     }
 }
 
-/// Returns the verdict on DPCs and service routines. It covers all CPUs that the thread may use. If the ideal
+fn about_interrupts(case: &Case<'_>) -> &'static About {
+    match case.is_linux() {
+        true => &LINUX_INTERRUPTS,
+        false => &INTERRUPTS,
+    }
+}
+
+/// Returns the verdict on DPCs and service routines. It covers all CPUs for which the thread waited. If the ideal
 /// processor is locked, the verdict also covers this processor alone.
 fn interrupts(
     case: &Case<'_>,
@@ -462,7 +525,7 @@ fn interrupts(
 ) -> Verdict {
     let by = [By::Dpc, By::Isr];
     let Some(ideal) = ideal.as_ref().filter(|ideal| ideal.is_locked()) else {
-        return scales.cpu_time(&INTERRUPTS, &by, had);
+        return scales.cpu_time(about_interrupts(case), &by, had);
     };
     let because = format!(
         "{had} It waited in the queue of its ideal processor, CPU {}, where DPCs and ISRs used {} of \
@@ -479,7 +542,8 @@ fn interrupts(
     evidence.title = format!(
         "Use of CPU {}, its ideal processor, during the wait",
         ideal.cpu
-    );
+    )
+    .into();
     verdict.evidence.push(evidence);
     verdict
 }
@@ -494,7 +558,8 @@ fn rank(
     if case.survey.runs_with_rank == 0 {
         return not_recorded(
             &RANK,
-            "The context switches in this trace do not contain ranks.",
+            "The context switches in this trace do not contain ranks: only Windows 10 1709 and later \
+             record them.",
         );
     }
     let Some(rank) = waiter.rank else {
@@ -504,42 +569,51 @@ fn rank(
         return not_recorded(&RANK, UNKNOWN_PRIORITY);
     }
     let because = match (rank, held.outranked_by) {
-        (0, _) => "Its rank was 0, the best one.".to_owned(),
-        (rank, None) => format!("Its rank was {rank}, but no thread of better rank ran."),
+        (0, _) => "the thread's rank was 0, the best one.".to_owned(),
+        (rank, None) => {
+            format!("the thread's rank was {rank}, but no thread with a better rank ran.")
+        }
         (rank, Some(by)) => format!(
-            "Its rank was {rank}; threads of better rank and no higher priority ({} to {}) used {} \
-             of {its_time}.",
+            "the thread's rank was {rank}, and 0 is the best rank. Threads with a better rank used {} of \
+             {its_time}, although their priorities ({} to {}) were the same or lower.",
+            percent(held.by(By::Rank), held.awake_ns()),
             by.priorities.0,
-            by.priorities.1,
-            percent(held.by(By::Rank), held.awake_ns())
+            by.priorities.1
         ),
     };
     scales.cpu_time(&RANK, &[By::Rank], because)
 }
 
-/// Returns the verdict on threads of lower precedence that ran during the wait. Idle CPUs do not count,
-/// because a ready thread takes an idle CPU first. If a CPU was idle, another cause kept the thread from this
-/// CPU.
+/// Returns the verdict on threads of lower precedence that ran during the wait. The time of idle CPUs is left out. A
+/// ready thread takes an idle CPU first, so another cause kept the thread from an idle CPU.
 fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_time: &str) -> Verdict {
     let had = format!(
         "Threads of lower precedence used {} of {its_time}",
         percent(held.by(By::Dispatcher), held.awake_ns()),
     );
+    if case.is_linux() {
+        let because = format!("{had}.");
+        return scales.cpu_time(&LINUX_SCHEDULER, &[By::Dispatcher], because);
+    }
     // If ranks are not recorded, threads of lower priority may have had a better rank.
     if case.survey.runs_with_rank == 0
         && is_share(held.by(By::Dispatcher), held.awake_ns(), CAUSE_PERCENT)
     {
         let because = format!(
-            "{had}, unless their ranks were better: the context switches in this trace do not \
-            contain ranks."
+            "{had}, but perhaps their ranks were better: the context switches in this trace do \
+            not contain ranks."
         );
         return not_recorded(&DISPATCHER, &because);
     }
-    let because = format!(
-        "{had}. The dispatcher compares a ready thread only with the thread on its ideal \
-            processor."
-    );
-    scales.cpu_time(&DISPATCHER, &[By::Dispatcher], because)
+    let mut verdict = scales.cpu_time(&DISPATCHER, &[By::Dispatcher], format!("{had}."));
+    if verdict.judgement == Judgement::For {
+        verdict.because = format!(
+            "{:#} The dispatcher compares a ready thread only with the thread on its ideal processor.",
+            verdict.because
+        )
+        .into();
+    }
+    verdict
 }
 
 fn affinity(
@@ -562,7 +636,8 @@ fn affinity(
         case.survey.cpus.len(),
         list.join(", ")
     );
-    match held::idle_beyond(case, waiter, holders) {
+    let title = "Idle time of CPUs that it may not use";
+    match held::idle_beyond(case, waiter, (cpus, title), holders) {
         None => {
             let because = format!("{of_all}. The other CPUs were not idle.");
             (scales.explains(&AFFINITY, 0, because), None)
@@ -579,11 +654,48 @@ fn affinity(
     }
 }
 
+/// Returns the verdict on the queue in which a thread of Linux waited.
+fn queue(case: &Case<'_>, waiter: &Waiter, holders: &Holders, scales: &Scales<'_>) -> Verdict {
+    let Some(queue) = waiter.queue else {
+        let because = match waiter.limited_to.as_deref() {
+            Some([_]) => {
+                return scales.explains(&QUEUE, 0, "It may run on one CPU only.".to_owned());
+            }
+            _ => {
+                "It is unknown in which queue it waited: it did not run on the same CPU before and after."
+            }
+        };
+        return not_recorded(&QUEUE, because);
+    };
+    let cpus = case.survey.cpus.iter().map(|cpu| cpu.cpu);
+    let is_forbidden = |cpu: &u16| {
+        let limited = waiter.limited_to.as_ref();
+        limited.is_some_and(|cpus| !cpus.contains(cpu))
+    };
+    let not_free: Vec<u16> = cpus
+        .filter(|cpu| *cpu == queue || is_forbidden(cpu))
+        .collect();
+    let title = "Idle time of other CPUs that it may use";
+    let waited = format!("It waited in the queue of CPU {queue}");
+    match held::idle_beyond(case, waiter, (&not_free, title), holders) {
+        None => {
+            let because = format!("{waited}. The other CPUs that it may use were not idle.");
+            scales.explains(&QUEUE, 0, because)
+        }
+        Some((evidence, longest)) => {
+            let because = format!("{waited}. Another CPU was idle for {}.", duration(longest));
+            let mut verdict = scales.explains(&QUEUE, longest.min(scales.ready_ns), because);
+            verdict.evidence.push(evidence);
+            verdict
+        }
+    }
+}
+
 fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
     match waiter.is_paged_out {
         Some(true) => {
-            // The trace does not record when the kernel stack was in memory again. The thread gets a CPU as
-            // soon as it can run, so the whole wait counts.
+            // The trace does not record when the kernel stack was in memory again. The thread gets a CPU as soon as the
+            // stack is in memory, so the whole wait counts as time for the stack.
             let suspended = scales.held.part_of_wait(scales.held.by(By::Suspended));
             let because =
                 "When it was readied, its kernel stack or its process was not in memory and had to \
@@ -661,115 +773,5 @@ fn suspended(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
     let because = format!("No CPU logged an event for {}.", duration(silent_ns));
     let mut verdict = scales.explains(&SUSPENDED, silent_ns, because);
     verdict.evidence.push(silences.evidence(&waiter.range));
-    verdict
-}
-
-/// Maximum number of rows of evidence.
-const SHOWN: usize = 12;
-
-fn lost(facts: &Facts, waiter: &Waiter, is_doubtful: bool, scales: &Scales<'_>) -> Verdict {
-    let Range { start, end } = &waiter.range;
-    let mut damage: Vec<&Damage> = facts
-        .damage
-        .iter()
-        .filter(|damage| damage.may_lie_in(&waiter.range))
-        .collect();
-    damage.sort_by_key(|damage| {
-        let (end_ns, cpu) = (
-            damage.end_ns.unwrap_or(i64::MAX),
-            damage.cpu.map_or(u32::MAX, u32::from),
-        );
-        (
-            damage.start_ns,
-            damage.kind.clone(),
-            end_ns,
-            cpu,
-            damage.count.unwrap_or(u64::MAX),
-        )
-    });
-    let faults = match damage.len() {
-        0 if waiter.ran_unseen || is_doubtful => {
-            "No loss or damage is recorded for this time".to_owned()
-        }
-        0 => "The trace is complete at this time".to_owned(),
-        1 => "One loss or damage may be at this time".to_owned(),
-        n => format!(
-            "{} losses or damages may be at this time",
-            grouped(n as u64)
-        ),
-    };
-    let (explains_ns, because) = match (waiter.ran_unseen, is_doubtful) {
-        (true, _) => (
-            scales.ready_ns,
-            "switches contradict each other during the wait, or the switches of a CPU are missing: \
-             it may have run unseen",
-        ),
-        (false, true) if facts.may_be_of_run_before(waiter) => (
-            scales.ready_ns,
-            "the clocks disagree by more than the time between its previous run and the event that \
-             readied it: the event may belong to that run",
-        ),
-        (false, true) if facts.clocks_disagree() => (
-            scales.ready_ns,
-            "CPUs were idle during the wait, and clocks disagree: it probably ran at once",
-        ),
-        (false, true) if waiter.wait.is_none() => (
-            scales.ready_ns,
-            "CPUs were idle during the wait: it probably ran, but the end of the trace lacks that \
-             run",
-        ),
-        (false, true) if waiter.ticks_before.is_some() => (
-            scales.ready_ns,
-            "CPUs were idle during the wait: the trace probably lacks the event that readied it",
-        ),
-        (false, true) => (
-            scales.ready_ns,
-            "CPUs were idle during the wait: it probably ran unseen",
-        ),
-        (false, false) if waiter.certain.is_some() => (
-            0,
-            "after the last loss, switches and samples of all CPUs are complete",
-        ),
-        (false, false) => (0, "no switches contradict each other during the wait"),
-    };
-    let and = match damage.is_empty() && is_doubtful {
-        true => "but",
-        false => "and",
-    };
-    let mut verdict = scales.explains(&LOST, explains_ns, format!("{faults}, {and} {because}."));
-    if !damage.is_empty() {
-        let selection = Selection::of(Table::Damages)
-            .filter(Condition::Below("start_ns", *end))
-            .filter(Condition::Any(vec![
-                Condition::IsUnknown("end_ns"),
-                Condition::AtLeast("end_ns", start.saturating_add(1)),
-            ]))
-            .order(&[
-                Order::ascending("start_ns"),
-                Order::ascending("kind"),
-                Order::ascending("end_ns"),
-                Order::ascending("cpu"),
-                Order::ascending("count"),
-            ])
-            .limit(SHOWN);
-        let kinds = Selection::of(Table::Damages).column("kind", Expression::Column("kind"));
-        let mut evidence = Evidence::of("Losses and damage during the wait", selection)
-            .about(kinds)
-            .stored("kind", "what", Unit::None)
-            .stored("cpu", "CPU", Unit::None)
-            .stored("start_ns", "from", Unit::Moment)
-            .stored("end_ns", "to", Unit::Moment)
-            .stored("count", "how many", Unit::Count);
-        for damage in damage.iter().take(SHOWN) {
-            evidence = evidence.row([
-                damage.kind.as_deref().map(Value::from),
-                damage.cpu.map(Value::from),
-                Some(damage.start_ns.into()),
-                damage.end_ns.map(Value::from),
-                damage.count.map(Value::from),
-            ]);
-        }
-        verdict.evidence.push(evidence);
-    }
     verdict
 }

@@ -3,11 +3,12 @@
 use super::Argued;
 use super::group::Group;
 use super::held::By;
+use super::linux;
 use super::still_waiting::TICK_NS;
 use super::threaded::Threaded;
 use super::weigh::Cause;
 use crate::thresholds::{IDLE_EXIT_NS, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share};
-use crate::{Case, Finding, Subject, counted, duration, grouped, listed, moment, percent};
+use crate::{Case, Finding, Name, Subject, counted, duration, grouped, listed, moment, percent};
 
 /// Maximum number of other processes that a sentence names.
 const NAMED: usize = 4;
@@ -19,9 +20,9 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
     let name = waiter
         .thread_row
         .and_then(|row| case.names.thread_name(row));
-    let name = name.map_or(String::new(), |name| format!(" (“{name}”)"));
+    let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
     let priority = match waiter.priority() {
-        Some(priority) => format!(", priority {priority},"),
+        Some(priority) => format!(", {},", case.priority_words(priority)),
         None => String::new(),
     };
     // If the wait is short, its start and end are shown to the microsecond.
@@ -100,8 +101,8 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let weighed = group.argued.len();
     let of = match (waiter.process_row, waiter.process_id) {
-        (None, None) => "unknown processes",
-        _ => "that process",
+        (None, None) => "unknown processes".to_owned(),
+        (row, id) => case.process(row, id),
     };
     let noticed = group.noticed.filter(|_| group.has_one_cause);
     let noticed = noticed.map_or(0, |noticed| noticed.waits);
@@ -123,9 +124,9 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
             more += &format!(
                 " During all examined waits with this cause, {} used most of {}: {}.",
                 case.processes(most.process_row, most.process_id),
-                match &waiter.limited_to {
+                match waiter.its_cpus() {
+                    Some(_) => "the time of the CPUs for which the threads waited",
                     None => "the CPU time",
-                    Some(_) => "the time of the CPUs that it may use",
                 },
                 duration(most.ns)
             );
@@ -133,7 +134,10 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     }
     if !group.smaller.is_empty() {
         let causes = group.smaller.iter();
-        let causes = causes.map(|(cause, ns)| format!("{} {}", named(*cause), duration(*ns)));
+        let causes = causes.map(|(cause, ns)| {
+            let name = cause.map_or("unknown or several", |cause| cause.name(case));
+            format!("{name} {}", duration(*ns))
+        });
         more += &format!(
             " Other causes of its waits: {}.",
             listed(causes.collect::<Vec<_>>())
@@ -142,28 +146,17 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     more
 }
 
-/// Returns the name of a cause.
-fn named(cause: Option<Cause>) -> &'static str {
-    match cause {
-        Some(Cause::LostEvents) => "lost events",
-        Some(Cause::Suspended) => "suspension",
-        Some(Cause::Frozen) => "freezing",
-        Some(Cause::PagedOut) => "paging",
-        Some(Cause::Interrupts) => "DPCs and ISRs",
-        Some(Cause::Affinity) => "affinity",
-        Some(Cause::Rank) => "rank",
-        Some(Cause::HigherPriority) => "higher priority",
-        Some(Cause::EqualPriority) => "equal priority",
-        Some(Cause::Dispatcher) => "threads of lower precedence",
-        None => "unknown or several",
-    }
-}
-
-/// Returns true if the cause is that other threads ran.
+/// Returns true if the wait is caused by other threads that ran.
 fn is_about_who_ran(cause: Option<Cause>) -> bool {
     matches!(
         cause,
-        Some(Cause::HigherPriority | Cause::EqualPriority | Cause::Rank | Cause::Affinity)
+        Some(
+            Cause::HigherPriority
+                | Cause::EqualPriority
+                | Cause::Rank
+                | Cause::Affinity
+                | Cause::Queue
+        )
     )
 }
 
@@ -187,7 +180,7 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
         named.push(counted(rest as u64, "more process", "more processes"));
     }
     format!(
-        " Other processes waited for the same cause: {}.",
+        " Other processes waited for the same reason: {}.",
         listed(named)
     )
 }
@@ -200,12 +193,10 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
         weighed,
         ..
     } = argued;
-    let (its_cpus, its_time) = match &waiter.limited_to {
-        None => ("the CPUs", "the CPU time"),
-        Some(_) => (
-            "the CPUs that it may use",
-            "the time of the CPUs that it may use",
-        ),
+    let (its_cpus, its_time) = (&*waiter.cpus_in_words(), &*waiter.time_in_words());
+    let its_cpus_were = match waiter.queue {
+        Some(_) => format!("{its_cpus}, was"),
+        None => format!("{its_cpus} were"),
     };
     let share = |by: By| match by {
         By::Suspended => percent(held.by(by), held.all_ns),
@@ -252,6 +243,13 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             "threads of higher priority used {} of {its_time}{most}",
             share(By::Priority)
         ),
+        Some(Cause::EqualPriority) if case.is_linux() => {
+            let most = if linux::is_mixed(argued) { "" } else { &most };
+            linux::equals(waiter, &share(By::EqualPriority), its_time) + most
+        }
+        Some(Cause::Dispatcher) if case.is_linux() => {
+            linux::lower(waiter, &share(By::Dispatcher), its_cpus) + &most
+        }
         Some(Cause::EqualPriority) => format!(
             "threads of the same priority used {} of {its_time}, in turns{most}",
             share(By::EqualPriority)
@@ -262,9 +260,12 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Dispatcher)
         ),
         Some(Cause::Interrupts) => {
+            let terms = case.terms();
             let of_all = format!(
-                "DPCs used {} and ISRs {} of {its_time}",
+                "{} used {} and {} {} of {its_time}",
+                terms.dpcs,
                 share(By::Dpc),
+                terms.isrs,
                 share(By::Isr)
             );
             match weighed.locked_ideal {
@@ -287,6 +288,12 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
                 duration(idle)
             )
         }
+        Some(Cause::Queue) => format!(
+            "it waited in the queue of {}, which other threads used{most}, while another CPU was idle",
+            waiter
+                .queue
+                .map_or("one CPU".to_owned(), |cpu| format!("CPU {cpu}"))
+        ),
         Some(Cause::PagedOut) => "its kernel stack was paged out, or its process swapped out, and \
                                   had to be read from disk before it could run"
             .to_owned(),
@@ -308,12 +315,21 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
                 .to_owned()
         }
         None if weighed.is_idle_unexplained && waiter.ready_ns() < IDLE_EXIT_NS => format!(
-            "{its_cpus} were idle for {} of the time, and a CPU can need this long to leave an \
+            "{its_cpus_were} idle for {} of the time, and a CPU can need this long to leave an \
              idle state",
             share(By::Idle)
         ),
         None if weighed.is_idle_unexplained => format!(
-            "no event explains it: {its_cpus} were idle for {} of the time{}",
+            "no event explains it: {its_cpus_were} idle for {} of the time{}",
+            share(By::Idle),
+            unknown(case, argued)
+        ),
+        None if case.is_linux() => format!(
+            "no recorded cause explains half of the wait. Threads of higher priority used {}, and threads of the \
+             same priority {} of {its_time}. {} idle for {} of the time{}",
+            share(By::Priority),
+            share(By::EqualPriority),
+            wording::capitalized(&its_cpus_were),
             share(By::Idle),
             unknown(case, argued)
         ),
@@ -332,8 +348,8 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
     clause + &partly(argued, its_time)
 }
 
-/// Returns the end of a clause if the cause is one kind of threads, for example threads of higher priority.
-/// The end names the other kinds of threads that also used CPU time.
+/// Returns the end of a clause about a cause that consists of one kind of threads, for example threads of higher
+/// priority. The end of the clause names the other kinds of threads that also used CPU time.
 fn partly(argued: &Argued, its_time: &str) -> String {
     let of_kind = match argued.weighed.cause {
         Some(Cause::Rank) => By::Rank,
@@ -366,9 +382,11 @@ fn partly(argued: &Argued, its_time: &str) -> String {
 fn unknown(case: &Case<'_>, argued: &Argued) -> &'static str {
     if !argued.waiter.affinity_is_known {
         "; the CPUs that it may use are not recorded"
+    } else if !argued.weighed.has_interrupts && case.is_linux() {
+        "; softirqs and interrupts are not recorded"
     } else if !argued.weighed.has_interrupts {
         "; DPCs and ISRs are not recorded"
-    } else if case.survey.runs_with_rank == 0 {
+    } else if case.survey.runs_with_rank == 0 && !case.is_linux() {
         "; ranks are not recorded"
     } else {
         ""
@@ -379,17 +397,16 @@ fn unknown(case: &Case<'_>, argued: &Argued) -> &'static str {
 pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let process = case.process(waiter.process_row, waiter.process_id);
-    let once = "simultaneous waits counted once";
     let noticed = group.noticed.filter(|_| group.has_one_cause);
     let waits = match (noticed, group.argued.len()) {
         (Some(noticed), _) if noticed.waits > 1 => format!(
-            "in {} waits of {} or longer, {once}; ",
+            "in {} waits of {} or longer",
             grouped(noticed.waits),
             duration(NOTICED_NS)
         ),
-        (_, 1) | (Some(_), _) => String::new(),
+        (_, 1) | (Some(_), _) => return format!("of {process} (suspension excluded)"),
         (None, n) => format!(
-            "at least, in the {} longest waits{}, {once}, without doubtful waits; ",
+            "in its {} longest waits{}, doubtful waits excluded",
             grouped(n as u64),
             if group.has_one_cause {
                 ""
@@ -398,7 +415,7 @@ pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
             }
         ),
     };
-    format!("of {process} ({waits}without time in suspension)")
+    format!("of {process}, {waits} (overlaps counted once, suspension excluded)")
 }
 
 /// Names of processes that Windows needs. Users should not change the priorities of these
@@ -427,6 +444,9 @@ fn is_of_windows(case: &Case<'_>, row: Option<u32>, id: Option<u32>) -> bool {
 
 /// Returns the remedies for the waits of a group.
 pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
+    if case.is_linux() {
+        return linux::remedies(case, group);
+    }
     let argued = group.worst();
     let waiter = &argued.waiter;
     let process = &case.process(waiter.process_row, waiter.process_id);
@@ -437,6 +457,7 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     let is_itself = most.is_some() && group.most_of_others().is_none();
     let is_windows =
         most.is_some_and(|most| is_of_windows(case, most.process_row, most.process_id));
+    let is_part = is_of_windows(case, waiter.process_row, waiter.process_id);
     let mut remedies = Vec::new();
     if argued.waiter.process_row.is_none() && argued.waiter.process_id.is_none() {
         remedies.push(
@@ -450,7 +471,7 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         Some(Cause::Rank) => {
             remedies.push(format!(
                 "Let less work compete for the CPUs ({who} used most time): a thread with a rank \
-                 runs as soon as no thread of rank 0 is ready."
+                 above 0 runs only while no thread of rank 0 is ready."
             ));
             if process.to_lowercase().starts_with("lockapp.exe") {
                 remedies.push(
@@ -464,11 +485,11 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         }
         Some(Cause::HigherPriority | Cause::EqualPriority) if is_itself => remedies.push(format!(
             "Let {process} use fewer threads than there are CPUs: its threads mostly waited for \
-             each other."
+             CPUs that its other threads used."
         )),
         Some(Cause::HigherPriority | Cause::EqualPriority) if is_windows => remedies.push(format!(
-            "Find out what {who} did (laglab explain --process, samples by module): drivers and \
-             services run in it, and Windows sets its priority."
+            "Find out what {who} did (laglab explain --process NAME): drivers and services run \
+             in it, and Windows sets its priority."
         )),
         Some(Cause::HigherPriority) => remedies.push(format!(
             "Lower the priority of {who}, or let it use fewer threads: then {process} gets a CPU. \
@@ -488,7 +509,11 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
              it, or distribute its interrupts over more CPUs."
                 .to_owned(),
         ),
-        Some(Cause::Affinity) if is_of_windows(case, waiter.process_row, waiter.process_id) => {
+        Some(Cause::Affinity) if is_itself && is_part => remedies.push(format!(
+            "Find out what {process} did on that CPU (laglab explain --process NAME): its own threads used it, and \
+             Windows binds them to CPUs."
+        )),
+        Some(Cause::Affinity) if is_part => {
             remedies.push(format!(
                 "Keep {who} off that CPU: {process} is part of Windows, which binds its threads to \
                  CPUs."
@@ -506,7 +531,7 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         ),
         Some(Cause::LostEvents) => remedies
             .push("See the finding about the capture: record or copy the trace again.".to_owned()),
-        Some(Cause::Suspended | Cause::Frozen | Cause::Dispatcher) | None => {}
+        Some(Cause::Suspended | Cause::Frozen | Cause::Queue | Cause::Dispatcher) | None => {}
     }
     remedies
 }
@@ -520,15 +545,19 @@ pub(super) fn with_threaded(finding: Finding, threaded: Threaded) -> Finding {
     } = threaded;
     finding
         .because(format!(
-            "It was {module}: {} of it ran in this time, in the process System, and a thread of normal \
-             priority does not preempt them.",
-            counted(times, "threaded DPC", "threaded DPCs")
+            "In this time, {} of {} ran in the process System. A thread of normal priority cannot preempt a threaded \
+             DPC.",
+            counted(times, "threaded DPC", "threaded DPCs"),
+            Name(&module)
         ))
-        .subjects([Subject::Module { name: module.clone() }])
+        .subjects([Subject::Module {
+            name: module.clone(),
+        }])
         .with(evidence)
         .remedy(format!(
-            "The DPCs of {module} take too long: update {module} or the firmware of its device. Other \
-             drivers and threads of this CPU wait as well"
+            "The DPCs of {name} take too long: update {name} or the firmware of its device. Other drivers \
+             and threads of this CPU wait as well",
+            name = Name(&module)
         ))
 }
 
@@ -538,11 +567,25 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     let waiter = &argued.waiter;
     if argued.weighed.cause == Some(Cause::Rank) {
         doubts.push(
-            "A trace contains a thread's rank only when it leaves its CPU: the rank of the wait is \
-             the worse one of the runs before and after it. The reason for that rank is not \
+            "A trace contains a thread's rank only when the thread leaves its CPU: the rank of the wait is taken to \
+             be the worse one of the ranks before and after the wait. The reason for this rank is not \
              recorded."
                 .to_owned(),
         );
+    }
+    if let Some(cpu) = waiter.queue {
+        let limits = match waiter.affinity_is_known {
+            true => "",
+            false => " The CPUs that it may use are not recorded.",
+        };
+        doubts.push(format!(
+            "Linux has a queue of ready threads for each CPU. No event shows in which one it waited: CPU {cpu} is where \
+             it ran last before the wait{}.{limits}",
+            match waiter.wait {
+                Some(_) => " and first after it",
+                None => "",
+            }
+        ));
     }
     if let Some(ticks) = waiter.ticks_before {
         doubts.push(format!(
@@ -564,11 +607,14 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
         ));
     }
     if argued.weighed.locked_ideal.is_some() {
-        doubts.push(
-            "A trace contains a thread's ideal processor only when it leaves its CPU: the ideal \
-             processor during the wait is taken from the end of the run after the wait."
-                .to_owned(),
-        );
+        doubts.push(format!(
+            "A trace contains a thread's ideal processor only when the thread leaves its CPU: the ideal \
+             processor during the wait is taken from the end of the run {} the wait.",
+            match waiter.wait {
+                Some(_) => "after",
+                None => "before",
+            }
+        ));
     }
     if waiter.ran_unseen {
         doubts.push(
@@ -578,18 +624,17 @@ pub(super) fn doubts(case: &Case<'_>, argued: &Argued) -> Vec<String> {
     if argued.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
         doubts.push(
             "A ready thread takes an idle CPU at once, so the idle time is unexplained. Either the \
-             CPU came late: a hypervisor did not run a virtual CPU, or a parked CPU or one in a deep \
-             idle state woke late. Or the thread could not use it: by an affinity, CPU set or limit \
-             that is not recorded."
+             CPU was late: a hypervisor did not run a virtual CPU, or a parked CPU or one in a deep \
+             idle state woke late. Or the thread was not allowed to use it: an affinity, CPU set or \
+             limit is not recorded."
                 .to_owned(),
         );
     }
     if case.survey.interrupts.routines.is_empty() {
-        doubts.push(
-            "DPCs and ISRs are not recorded: their time counts as time of the \
-             interrupted threads, or as idle."
-                .to_owned(),
-        );
+        doubts.push(format!(
+            "{} are not recorded: their time counts as time of the interrupted threads, or as idle.",
+            wording::capitalized(case.terms().routines)
+        ));
     }
     if !case.survey.has_ready_events {
         doubts.push(

@@ -76,7 +76,9 @@ impl Theory for Marking {
                     );
                     Outcome::Against(because, vec![others.evidence()])
                 }
-                _ => Outcome::NotRecorded("no captured IP packet is marked as sent".to_owned()),
+                _ => Outcome::NotRecorded(
+                    "no captured IP packet is known to be sent by this machine".to_owned(),
+                ),
             });
         }
         let found = vec![found(case, &sent)];
@@ -199,10 +201,14 @@ fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
             dscp => format!("marked with DSCP {dscp}"),
         };
         let process = case.processes(sent.process_row, sent.process_id);
-        let packets = counted(sent.packets.unsigned_abs(), "packet", "packets");
+        let packets = counted(
+            sent.packets.unsigned_abs(),
+            "captured packet",
+            "captured packets",
+        );
         format!("{process} sent {packets} {mark}")
     });
-    let sentence = format!("Of the captured packets, {}.", listed(told));
+    let sentence = format!("{}.", listed(told));
     let named = sent.iter().take(4);
     let named = named.filter_map(|sent| case.process_subject(sent.process_row, sent.process_id));
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
@@ -216,9 +222,9 @@ fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
         finding = finding.remedy(
             "If a QoS policy should mark these packets, check the policy. A client applies \
              policies of the registry only on networks of its domain, unless \"Do not use NLA\" is \
-             \"1\" (text, under Services\\Tcpip\\QoS). The values of a policy are documented as \
-             text. Its application name must be that of the program. A filter driver may remove \
-             the mark.",
+             \"1\" (text, under Services\\Tcpip\\QoS). All values of a policy are documented as \
+             text. The application name in the policy must be the name of the program. A filter \
+             driver may remove the mark.",
         );
     }
     finding

@@ -159,7 +159,7 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
         duration(all_ns),
     );
     sentence += &match is_alone {
-        true => ", none on other CPUs.".to_owned(),
+        true => ". None ran on other CPUs.".to_owned(),
         false => format!(
             "; CPU {first} used {} of this time.",
             percent(first_ns, all_ns)

@@ -12,8 +12,8 @@ use super::{BITS_PER_SECOND, Moved, Traffic, rate};
 use crate::ranges::overlap;
 use crate::thresholds::{SMB_COST_NS, SMB_CPU_PERCENT, SMB_DPC_PERCENT, is_share};
 use crate::{
-    About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
-    grouped, listed, percent, size,
+    About, Case, Evidence, Finding, Name, Outcome, Severity, Source, Subject, Theory, Unit,
+    duration, grouped, listed, percent, size,
 };
 
 /// Theory about the CPU time of SMB's signing and encryption.
@@ -99,9 +99,9 @@ impl Theory for SmbSecurity {
         evidence.push(cost.by_function(case, &copied.during));
         if !cost.is_plausible(&copied.moved) {
             let because = format!(
-                "{speed}, but {} took {} of CPU time. This is too much for the moved data, and \
-                 samples have no stacks that show the caller",
-                listed(&cost.modules),
+                "{speed}, but {} took {} of CPU time. This is more than SMB needs for this amount of \
+                 data, and without stacks the samples do not show the caller",
+                listed(cost.modules.iter().map(|name| Name(name))),
                 duration(cost.ns)
             );
             return Ok(Outcome::Hint(because, evidence));
@@ -151,10 +151,10 @@ fn found(
         (false, false) => Severity::Information,
     };
     let mebibytes = copied.moved.bytes() as f64 / f64::from(1 << 20);
-    let modules = listed(&cost.modules);
+    let modules = listed(cost.modules.iter().map(|name| Name(name)));
     let mut sentence = format!(
-        "{speed}. Its signing or encryption ({modules}) took {} of CPU time, by {} samples: {:.1} \
-         ms per MiB.",
+        "{speed}. Its signing or encryption ({modules}) took {} of CPU time, according to {} \
+         samples: {:.1} ms per MiB.",
         duration(cost.ns),
         grouped(cost.samples.unsigned_abs()),
         cost.ns as f64 / 1e6 / mebibytes
@@ -187,7 +187,7 @@ fn found(
         let how = format!("during which the copy waited for {noun} {cpus}, which ran DPCs");
         finding = finding.delay(delay_ns, how);
     }
-    finding.sentence = sentence;
+    finding.sentence = sentence.into();
     finding.evidence = evidence;
     if !cost.has_stacks {
         finding = finding
@@ -202,18 +202,18 @@ fn found(
             ))
             .remedy(
                 "Use more than one CPU: SMB Multichannel (SMB 3) distributes the load over the \
-                 CPUs that serve the adapter. CPUs with AES and SHA instructions need several times \
-                 less time; in a virtual machine, check that the hypervisor offers them.",
+                 CPUs that serve the adapter. CPUs with AES and SHA instructions sign and encrypt \
+                 several times faster; in a virtual machine, check that the hypervisor offers these \
+                 instructions.",
             )
             .remedy(
-                "Find out what requires it: a session is signed if either side requires that \
-                 (RequireSecuritySignature); encryption replaces signing. Baselines and domain \
-                 policies set it.",
+                "Find out which side requires signing (RequireSecuritySignature): a session is signed if either side \
+                 requires it. Encryption replaces signing. Baselines and domain policies set this value.",
             );
     }
     Ok(finding.doubt(
-        "The trace shows neither whether data was signed or encrypted nor the SMB dialect; only the \
-         version of Windows at this end limits the possible algorithms",
+        "The trace does not show whether data was signed or encrypted, or which SMB dialect was used. \
+         The possible algorithms are known only from the Windows version of this end",
     ))
 }
 
@@ -305,7 +305,7 @@ impl Copied {
 struct Cost {
     /// Rows in `images` of the modules that sign and encrypt.
     images: Vec<u32>,
-    /// Names of those modules in `images` that have samples.
+    /// Names of the modules of `images` that have samples.
     modules: Vec<String>,
     /// Address ranges of SMB's modules.
     smb: Vec<Range<u64>>,
@@ -315,8 +315,7 @@ struct Cost {
     /// Functions in the samples. Each entry has the row in `images`, the address, the number of samples and
     /// their time in nanoseconds.
     functions: Vec<(u32, u64, i64, i64)>,
-    /// Number of all samples inside DPCs. `of_dpcs` is the number of samples inside DPCs that are in SMB's
-    /// signing or encryption.
+    /// Number of all samples inside DPCs. The field `of_dpcs` counts only those in SMB's signing or encryption.
     dpcs: i64,
     of_dpcs: i64,
     /// Samples inside DPCs, by row in `images`. Each value has the number of samples and their time in

@@ -43,14 +43,13 @@ static ABOUT: About = About {
     ],
 };
 
-/// Length in nanoseconds with which the sleeps of a process are compared. If nine of ten sleeps are shorter
-/// than this length, a finer resolution than the default must be in effect. With the default period, half of
-/// the sleeps that end at clock interrupts would be longer.
+/// Length of a sleep, in nanoseconds. If nine of ten sleeps of a process are shorter, a finer resolution than the
+/// default must be in effect. With the default period, half of the sleeps that end at clock interrupts would be longer.
 const SHORTEST_NS: i64 = CLOCK_PERIOD_NS / 2;
 
 /// First build of Windows on which a request counts only for the process that made it (Windows 10
 /// 2004).
-const PER_PROCESS: u32 = 19_041;
+pub const TIMERS_PER_PROCESS_FROM: u32 = 19_041;
 
 /// Returns true if the registry value GlobalTimerResolutionRequests can make requests count for all
 /// processes. This is possible on Server 2022 and Windows 11.
@@ -119,7 +118,7 @@ fn resolutions(case: &Case<'_>, requests: &Requests) -> Finding {
     });
     let mut sentence = match askers.len() {
         0 => "No process requested a finer timer resolution".to_owned(),
-        1 => format!("A timer resolution was requested by {}", listed(who)),
+        1 => format!("One process requested a timer resolution: {}", listed(who)),
         count => format!(
             "{count} processes requested a timer resolution: {}",
             listed(who)
@@ -128,7 +127,7 @@ fn resolutions(case: &Case<'_>, requests: &Requests) -> Finding {
     if let Some(ns) = finest {
         let per_second = 1_000_000_000 / ns;
         sentence += &format!(
-            "; the system's finest one was {}, {} clock interrupts per second",
+            "; the finest resolution of the system was {}, {} clock interrupts per second",
             duration(ns),
             grouped(per_second.unsigned_abs())
         );
@@ -163,8 +162,7 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
             None => sleepers.extend(of_other(requests, process_row, &sleeps, build)),
         }
     }
-    // If a request counts for all processes, a program whose sleeps still take 15 ms sleeps so long on
-    // purpose.
+    // If a request counts for all processes, it also shortens their sleeps. A sleep that still takes 15 ms is intended.
     if sleepers.iter().any(|(cause, _)| *cause == Cause::Shared) {
         sleepers.retain(|(cause, _)| *cause != Cause::Foreign);
     }
@@ -190,8 +188,8 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
     Ok(found)
 }
 
-/// Returns true if the length of a sleep shows that the sleep ended at a clock interrupt of this period. This
-/// holds for a thread that begins its next sleep soon after a clock interrupt.
+/// Returns true if the length of a sleep shows that the sleep ended at a clock interrupt of this period. The thread
+/// must begin its next sleep soon after a clock interrupt.
 fn ends_at(period_ns: i64, sleep: &Sleep) -> bool {
     (period_ns - SLEEP_BELOW_NS..period_ns + SLEEP_ABOVE_NS).contains(&sleep.ns)
 }
@@ -265,7 +263,7 @@ fn of_other(
         let default_ns = requests.default_ns(end_ns);
         default_ns > requests.period_ns(end_ns) && ends_at(default_ns, sleep)
     };
-    let counts_for_its_own = build.is_none_or(|build| build >= PER_PROCESS);
+    let counts_for_its_own = build.is_none_or(|build| build >= TIMERS_PER_PROCESS_FROM);
     let cause = if share(&|sleep| sleep.ns < SHORTEST_NS) >= 0.9 {
         Cause::Shared
     } else if counts_for_its_own && share(&is_default) >= 0.5 {
@@ -304,10 +302,10 @@ fn said(
     let is_coarser = !requests.effective.is_empty() && period_ns > asker.finest_ns;
     let wish = milliseconds(asker.finest_ns as f64);
     let who = case.process(asker.process_row, asker.process_id);
-    let is_own_only = build.is_some_and(|build| build >= PER_PROCESS);
+    let is_own_only = build.is_some_and(|build| build >= TIMERS_PER_PROCESS_FROM);
     let (sentence, severity) = match cause {
         Cause::Own => (
-            format!("{slept}: it requested a timer resolution of {wish} and got it."),
+            format!("{slept}. It had requested a timer resolution of {wish} and got it."),
             Severity::Information,
         ),
         Cause::Refused if asker.was_ignored => (
@@ -338,17 +336,17 @@ fn said(
         ),
         Cause::Shared => {
             let rule = match build {
-                Some(build) if build < PER_PROCESS => {
+                Some(build) if build < TIMERS_PER_PROCESS_FROM => {
                     "before Windows 10 2004 the finest request counts for all processes".to_owned()
                 }
                 Some(build) if has_global_switch(build) => {
                     "GlobalTimerResolutionRequests lets requests count for all processes here"
                         .to_owned()
                 }
-                _ => "the other request counts for it".to_owned(),
+                _ => "this request counts for it, too".to_owned(),
             };
             let sentence =
-                format!("{slept} without its own request, because {who} requested {wish}: {rule}.");
+                format!("{slept} without its own request: {who} requested {wish}, and {rule}.");
             (sentence, Severity::Information)
         }
         Cause::Foreign => {
@@ -396,8 +394,9 @@ fn said(
                  1 lets requests count for all processes, which uses more power.",
             )
             .doubt(
-                "The trace does not contain the intended length of sleeps. The rule is documented. \
-                 The length of sleeps under this rule (15.5 ms, 31 periods of 0.5 ms) is measured",
+                "The trace does not contain the intended length of sleeps. Microsoft documents that \
+                 since Windows 10 2004 a request counts only for its own process, but not how long \
+                 other processes then sleep: 15.5 ms (31 periods of 0.5 ms) was measured",
             ),
     }
 }

@@ -135,8 +135,8 @@ impl Requests {
             .sum()
     }
 
-    /// Returns the period of timers for a process for which no request counts, in nanoseconds. The period is
-    /// the largest multiple of the clock's period that does not exceed the default period.
+    /// Returns the period of timers of a process for which no request counts, in nanoseconds. The period is the largest
+    /// multiple of the clock's period that does not exceed the default period.
     pub(super) fn default_ns(&self, time_ns: i64) -> i64 {
         let period_ns = self.period_ns(time_ns).max(1);
         (CLOCK_PERIOD_NS / period_ns).max(1) * period_ns

@@ -27,9 +27,8 @@ impl Sleep {
     }
 }
 
-/// Reads the short sleeps of each process, by row in `processes`, in the order of their ends.
-/// Threads whose sleeps are mostly long are left out, because their short sleeps do not show the
-/// intended length.
+/// Reads the short sleeps of each process, by row in `processes`, in the order of their ends. Threads whose sleeps are
+/// mostly long are left out: they intend long sleeps, so the lengths of their short sleeps show nothing.
 pub(super) fn read(
     case: &Case<'_>,
     from_ns: i64,
@@ -169,7 +168,7 @@ impl Sleeper {
         self.thread_id.is_some()
     }
 
-    /// Returns an SQL condition that selects the rows of `cpu_runs` which end the sleeps.
+    /// Returns an SQL condition on rows of `cpu_runs`. It selects the runs that end the sleeps.
     fn condition(&self) -> String {
         let within = self.within.iter().map(|range| match range.end {
             i64::MAX => format!("previous_out_ns >= {}", range.start),

@@ -121,7 +121,7 @@ pub struct RoundTrips {
     pub grants: Vec<Grant>,
     /// Repairs, if the transport repairs losses.
     pub repairs: Option<Repairs>,
-    /// Error of the last packet that the system refused.
+    /// Error of the last packet, if the system refused this packet.
     pub refused: Option<String>,
     /// Reason why the run ended. The results before the end are kept in any case.
     pub ended: Ended,
@@ -138,12 +138,12 @@ pub struct Around<'a> {
     pub stop: Stop<'a>,
 }
 
-/// Introduces a run to the reflector and sends its packets. In error messages, the text `to` is the name of
-/// the reflector.
+/// Sends hellos until the reflector answers, and then sends the probes of a run. In error messages, the text `to` is
+/// the name of the reflector.
 ///
 /// # Errors
-/// Returns an error if no reflector answers, the traffic is invalid, or the system refuses all packets. If
-/// the reflector falls silent later, this is not an error, and the results are kept.
+/// Returns an error if no reflector answers, the traffic is invalid, a thread cannot be started, or sending or
+/// receiving fails permanently. If the reflector falls silent later, this is not an error, and the results are kept.
 pub fn measure(
     mut transport: Box<dyn Transport>,
     to: &str,
@@ -172,7 +172,7 @@ pub fn measure(
 /// Records of sent and received packets.
 struct Books {
     trips: Vec<Trip>,
-    /// Error of the last packet that the system refused.
+    /// Error of the last packet, if the system refused this packet.
     refused: Option<io::Error>,
     heard: Heard,
     ended: Ended,
@@ -235,7 +235,8 @@ impl Books {
 #[derive(Default)]
 struct Heard {
     arrivals: Vec<Arrival>,
-    /// Number of echoes beyond the limit. Such echoes arrive if a network duplicates packets without end.
+    /// Number of echoes that were not kept, because `arrivals` was full (2 · [`MAX_PACKETS`] echoes). It is above 0
+    /// only if the network duplicates packets.
     beyond: u64,
     strangers: u64,
 }
@@ -493,8 +494,9 @@ fn ping_pong(
     Ok(books)
 }
 
-/// Sends a probe and returns the send time. If the system has no buffer or no route at present, the inner
-/// result is the error, because the problem may pass.
+/// Sends a probe and returns the send time in nanoseconds. The inner result is an error that may pass: the system has
+/// no buffer or no route at present, or reports that an earlier packet was refused. The outer result is any other
+/// error.
 fn send_probe(
     transport: &mut dyn Transport,
     packet: &mut [u8],

@@ -20,7 +20,7 @@ pub struct Load<'a> {
     pub testbed: &'a Testbed,
     /// Address family.
     pub family: Family,
-    /// Multicast group for PGM.
+    /// Multicast group for the methods that send to a group.
     pub group: Option<SocketAddr>,
     /// Payload size in bytes.
     pub size: usize,

@@ -1,9 +1,9 @@
 //! Throughput in packets per second from one end to the other, by method of sending and receiving.
 //!
-//! Each method has a module, which sends bursts and receives packets. Foreign packets do not count:
-//! UDP uses connected sockets at both ends (except for the method `group`), and PGM identifies
-//! packets by their session. Both ends are on this machine ([`measure`]), or the other end is a
-//! [`Counter`] on another machine.
+//! Each method has a module, which sends bursts and receives packets. Foreign packets do not count: UDP
+//! sockets are connected, or the code compares the sender's address (method `sendto`), and PGM identifies
+//! packets by their session. Only the method `group` also counts foreign packets to the group. Both ends are
+//! on this machine ([`measure`]), or the other end is a [`Counter`] on another machine.
 
 mod blocking;
 mod control;
@@ -261,8 +261,8 @@ impl Method {
         }
     }
 
-    /// Returns the carrier that the method measures. The method `group` belongs to PGM, because it sends to a
-    /// group like PGM, and because PGM is compared with it.
+    /// Returns the carrier that the method measures. The result for the method `group` is PGM, because this method is
+    /// compared with PGM and also sends to a group.
     pub fn carrier(&self) -> Carrier {
         match self.way {
             Way::Udp { .. } | Way::Unconnected => Carrier::Udp,
@@ -307,12 +307,14 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// Returns the number of received packets per second. Returns `None` if no packet was received.
+    /// Returns the number of received packets per second. Returns `None` if no packet was received, or if the
+    /// measured time is 0.
     pub fn packets_per_second(&self) -> Option<f64> {
         self.per_second(self.received)
     }
 
-    /// Returns the number of received payload bytes per second. Returns `None` if no byte was received.
+    /// Returns the number of received payload bytes per second. Returns `None` if no byte was received, or if the
+    /// measured time is 0.
     pub fn bytes_per_second(&self) -> Option<f64> {
         self.per_second(self.bytes)
     }

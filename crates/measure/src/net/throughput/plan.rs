@@ -18,7 +18,7 @@ pub const PEER: &str = "iperf3";
 /// Plan of a throughput measurement.
 #[derive(Debug)]
 pub struct ThroughputPlan {
-    /// Location of the other end. The group of the route is used for PGM.
+    /// Location of the other end. Only the methods that send to a group use the group of the route.
     pub route: Route,
     /// Methods to measure. Unavailable methods are listed in the result.
     pub methods: Vec<Method>,

@@ -1,5 +1,6 @@
-//! System calls on Linux. They use the options `UDP_SEGMENT` and `UDP_GRO`. If datagrams are not
-//! coalesced, they use `recvmmsg`.
+//! Sending and receiving of datagrams on Linux. With the option `UDP_SEGMENT`, one call sends several datagrams. With
+//! `UDP_GRO`, the kernel joins received datagrams. If the caller does not allow joined datagrams, one call of
+//! `recvmmsg` receives several separate datagrams.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -75,8 +76,8 @@ impl Calls {
             match send_segments(socket, train, each, to) {
                 Ok(()) => rest = after,
                 // Some kernels accept fewer datagrams, and some interfaces cannot segment. Only a failed call
-                // shows these limits. After another error, packets that were already sent may be sent again.
-                // Receivers drop such packets as duplicates.
+                // shows these limits. After any other error, such as a full buffer, the caller may repeat all
+                // datagrams, also those that were already sent. Receivers drop these as duplicates.
                 Err(Errno::EINVAL) if self.max_segments > OLD_MAX_SEGMENTS => {
                     self.max_segments = OLD_MAX_SEGMENTS
                 }

@@ -226,7 +226,7 @@ fn processes_and_threads() {
             let name = read.name.map(|name| name.to_string());
             assert_eq!(name, (!is_seven).then(|| "Größe".to_owned()));
         }
-        // The headers of starts and ends contain the thread that caused them.
+        // The headers of start and end events contain the thread that caused the start or end.
         for event in &seen[2..6] {
             assert_eq!((event.process, event.thread), (Some(40), Some(44)));
         }

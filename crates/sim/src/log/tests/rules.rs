@@ -163,7 +163,7 @@ fn what_is_not_recorded_is_absent() {
         });
         kinds
     };
-    // If everything is recorded, each kind occurs except those that are logged at the trace's end.
+    // If everything is recorded, every kind occurs except the kinds that are logged at the trace's end.
     let missing: Vec<_> = EventKind::ALL
         .into_iter()
         .filter(|kind| !kinds_of(&everything()).contains(kind))

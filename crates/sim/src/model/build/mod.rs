@@ -5,10 +5,12 @@ mod code;
 mod devices;
 mod processes;
 mod programs;
+mod replay;
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Seek, Write};
 use std::num::NonZero;
+use std::sync::Arc;
 
 use super::action::{Action, What};
 use super::agenda::Agenda;
@@ -16,11 +18,13 @@ use super::cpu_set::CpuSet;
 use super::group::Group;
 use super::program::Object;
 use super::ready_queue::ReadyQueue;
+use super::replay::Recorded;
 use super::thread::{Process, Thread};
 use super::{Body, BodyId, IDLE, Labels, Model, ProcessId, RunError, ThreadId, Turn, Turns};
 use crate::clock::{ClockInterrupt, DEFAULT_PERIOD};
 use crate::log::{Computer, Cpu, Log, Modules};
 use crate::quantity::Nanoseconds;
+use crate::replay::Workload;
 use crate::scenario::{self, Amount, Document, Fault, Frames, Name};
 use crate::time::{NEVER, Time, TimeBase};
 use crate::truth::{DiskSums, FlowSums, Gap, Measure, ProcessorTime, Truth, Watched, WindowSums};
@@ -40,6 +44,8 @@ const SHORT_SLICE: Nanoseconds = Nanoseconds(1_736_000);
 /// Time from the boot to the trace's start: one hour, in units of 100 ns.
 const UP: u64 = 3_600 * 10_000_000;
 
+pub(crate) use replay::build_replay;
+
 /// Checks that a scenario can be built: its names exist and its values are consistent.
 pub(crate) fn check(document: &Document) -> Result<(), Fault> {
     match Builder::new(document, document.seed)?.build(Cursor::new(Vec::new())) {
@@ -55,12 +61,15 @@ pub(crate) fn build<W: Write + Seek>(
     seed: u64,
     out: W,
 ) -> Result<Model<W>, RunError> {
-    let stuck = |fault: Fault| RunError::Stuck(fault.message);
-    let builder = Builder::new(document, seed).map_err(stuck)?;
-    builder.build(out).map_err(|error| match error {
-        BuildError::Fault(fault) => stuck(fault),
+    let builder = Builder::new(document, seed).map_err(|fault| RunError::Stuck(fault.message))?;
+    builder.build(out).map_err(build_error)
+}
+
+fn build_error(error: BuildError) -> RunError {
+    match error {
+        BuildError::Fault(fault) => RunError::Stuck(fault.message),
         BuildError::Write(error) => error.into(),
-    })
+    }
 }
 
 enum BuildError {
@@ -77,6 +86,8 @@ impl From<Fault> for BuildError {
 /// A model under construction.
 struct Builder<'a> {
     document: &'a Document,
+    /// Recorded work that the model replays instead of the scenario's programs.
+    recorded: Option<Arc<Workload>>,
     seed: u64,
     base: TimeBase,
     topology: Topology,
@@ -118,6 +129,7 @@ impl<'a> Builder<'a> {
         .map_err(|e| Fault::of(e.field(), e.to_string()).inside("machine"))?;
         Ok(Builder {
             document,
+            recorded: None,
             seed,
             base: TimeBase::new(machine.clock_hz, machine.cpu_mhz),
             topology,
@@ -144,6 +156,9 @@ impl<'a> Builder<'a> {
         let end = base.ticks(document.duration.0).max(1);
 
         self.add_processes()?;
+        if let Some(workload) = self.recorded.clone() {
+            self.add_recorded_processes(&workload)?;
+        }
         for _ in &document.flows {
             let object = self.object(u32::MAX, 0);
             self.flow_objects.push(object);
@@ -157,12 +172,18 @@ impl<'a> Builder<'a> {
         )?;
         self.routine("ntoskrnl.exe!KiTimerExpiration")?;
         self.add_threads()?;
+        if let Some(workload) = self.recorded.clone() {
+            self.add_recorded_threads(&workload)?;
+        }
         let cpus = self.processors()?;
         let disks = self.disks()?;
         let nics = self.nics()?;
         let flows = self.flows(&nics)?;
         let devices = self.devices()?;
-        let groups = self.groups()?;
+        let groups = match &self.recorded {
+            Some(workload) => Builder::recorded_groups(workload),
+            None => self.groups()?,
+        };
         let actions = self.actions()?;
         let windows = self.windows(end)?;
         self.check_objects()?;
@@ -252,6 +273,7 @@ impl<'a> Builder<'a> {
             file_keys: Vec::new(),
             labels: self.labels,
             actions,
+            recorded: Recorded::default(),
             focus: focus.unwrap_or(SYSTEM),
             sampling: Some(document.record.sampling_interval)
                 .filter(|interval| *interval > 0)
@@ -264,7 +286,7 @@ impl<'a> Builder<'a> {
         Ok(model)
     }
 
-    /// Checks that the scenario both sets and awaits every named object.
+    /// Checks that the scenario's steps both set and await each named object.
     fn check_objects(&self) -> Result<(), Fault> {
         for (name, object) in &self.by_name {
             let what = if object.is_lock { "lock" } else { "object" };
@@ -399,8 +421,7 @@ impl<'a> Builder<'a> {
         for (n, said) in self.document.windows.iter().enumerate() {
             let (from, to) = (self.base.ticks(said.from.0), self.base.ticks(said.to.0));
             if from >= end && from < to {
-                // The time range is left out, because the trace ends before the time range begins. The trace
-                // can be shorter than the scenario.
+                // The time range is left out if the trace ends before it. The trace can be shorter than the scenario.
                 continue;
             }
             if from >= to {

@@ -1,13 +1,14 @@
-//! Heat maps of both sides: latency over time, side by side.
+//! Heat maps of the measurements before and after a change: latency over time, next to each other.
 
 use maud::{Markup, PreEscaped, html};
 use measure::{HeatAxes, HeatMap, HeatScale, run_length_ns};
 use prove::{Error, Group, Sides, Unit};
 
-/// Number of columns and rows of a map.
+/// Number of columns and number of rows of a heat map.
 const SIZE: (usize, usize) = (120, 80);
 
-/// Draws the heat maps of both sides. Returns `None` if the start times of the samples are unknown.
+/// Draws a heat map of the runs before the change, and one of the runs after it. Returns `None` if the values are
+/// not times, if the start times of the samples are unknown, or if no latency is above 0.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read.

@@ -1,11 +1,14 @@
 //! Files that are compared.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use facts::Info;
 use prove::columns::{self, Columns};
-use prove::{Group, Run, Sides, TraceMetric, measured, sides, traces};
+use prove::{Design, Error, Group, Run, Sides, TraceMetric, measured, sides, traces};
 use session::{TraceTables, missing_rows};
 
+use super::super::refuse_options_among;
 use super::Args;
 use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
@@ -25,6 +28,10 @@ impl Metric {
     /// Parses the argument of `--metric`.
     pub(super) fn parse(text: &str) -> Result<Metric, String> {
         match text.strip_prefix("sql:") {
+            Some(query) if query.trim().is_empty() => Err(
+                "a query is missing after `sql:`; give one with one number as its result"
+                    .to_owned(),
+            ),
             #[cfg(feature = "sql")]
             Some(query) => Ok(Metric::Sql(query.trim().to_owned())),
             #[cfg(not(feature = "sql"))]
@@ -36,7 +43,7 @@ impl Metric {
         }
     }
 
-    /// Returns the runs of traces.
+    /// Reads this metric from traces. Returns a group with one run for each trace.
     fn group(&self, traces: &[(PathBuf, TraceTables)]) -> Result<Group, Failure> {
         match self {
             Metric::Tables(metric) => {
@@ -50,8 +57,31 @@ impl Metric {
         }
     }
 
-    /// Returns the error for a metric that no trace has. The error names the metrics that the first trace
-    /// has.
+    /// Reads this metric from the traces before and after the change. The inner error says why the traces lack the
+    /// metric.
+    fn sides(
+        &self,
+        before: &[(PathBuf, TraceTables)],
+        after: &[(PathBuf, TraceTables)],
+        is_paired: bool,
+    ) -> Result<Result<Vec<Sides>, Failure>, Failure> {
+        let both = self
+            .group(before)
+            .and_then(|first| Ok([first, self.group(after)?]));
+        let both = match both {
+            Err(missing @ Failure::NotRecorded(_)) => return Ok(Err(missing)),
+            both => both?,
+        };
+        let mut runs = both.iter().flat_map(|group| &group.runs);
+        if runs.all(|run| !run.has_values()) {
+            return Ok(Err(self.without_samples(before)?));
+        }
+        let [before, after] = both.map(|group| vec![group]);
+        Ok(Ok(sides::between(before, after, is_paired)?))
+    }
+
+    /// Returns the error for a metric of which no trace has samples. If the first trace has a metric with a similar
+    /// name, the error names it.
     fn without_samples(&self, opened: &[(PathBuf, TraceTables)]) -> Result<Failure, Failure> {
         let similar = |tables: &TraceTables| match self {
             Metric::Tables(metric) => {
@@ -77,10 +107,28 @@ impl Metric {
     }
 }
 
-/// Reads the files and matches both sides.
-pub(super) fn read(args: &Args) -> Result<Vec<Sides>, Failure> {
+/// Returns a file that is given more than once.
+fn repeated(files: &[PathBuf]) -> Option<&Path> {
+    let paths = files.iter().map(|file| file.canonicalize().ok());
+    let mut known = HashSet::new();
+    let again = paths.map(|path| path.is_some_and(|path| !known.insert(path)));
+    let mut files = files.iter().zip(again);
+    files.find_map(|(file, again)| again.then_some(file.as_path()))
+}
+
+/// Reads the files, and matches the measurements before the change with those after it. Adds doubts about the files
+/// to `doubts`.
+pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failure> {
+    let files = [&args.files[..], &args.files_after[..]].concat();
+    refuse_options_among(&files)?;
+    doubts.extend(repeated(&files).map(|file| {
+        format!(
+            "{} is given more than once: its copy is no second measurement.",
+            file.display()
+        )
+    }));
     if !args.metric.is_empty() {
-        return of_traces(args);
+        return of_traces(args, doubts);
     }
     let columns = args.value.as_ref().map(|value| Columns {
         value: value.clone(),
@@ -88,7 +136,10 @@ pub(super) fn read(args: &Args) -> Result<Vec<Sides>, Failure> {
         by: args.by.clone(),
     });
     let all = |files: &[PathBuf]| -> Result<Vec<Vec<Group>>, Failure> {
-        let groups = files.iter().map(|file| groups(file, columns.as_ref()));
+        let groups = files.iter().map(|file| {
+            let trace = "; if it is a trace, choose what to compare with --metric";
+            groups(file, columns.as_ref(), trace)
+        });
         groups.collect()
     };
     let before = all(&args.files)?;
@@ -103,16 +154,36 @@ pub(super) fn read(args: &Args) -> Result<Vec<Sides>, Failure> {
             counted(several.len() as u64, "file", "files")
         ))
     })?;
-    let both = sides::within(file, args.before.as_deref(), args.after.as_deref())?;
+    let both = sides::within(file, args.before.as_deref(), args.after.as_deref());
+    let mut both = both.map_err(|error| match error {
+        Error::Sides(what) if args.before.is_none() => Failure::Input(format!(
+            "{what}, or give the measurement after the change as a second file after --"
+        )),
+        error => error.into(),
+    })?;
+    both.has_looks =
+        columns.is_none() && both.design == Design::Paired && measured::has_looks(&args.files[0])?;
     Ok(vec![both])
 }
 
 /// Reads the runs of a file. `columns` are the names of the columns. A file of `laglab measure` needs no
-/// `columns`.
+/// `columns`. `advice` completes the error for other files.
 pub(in crate::cli::prove) fn groups(
     file: &Path,
     columns: Option<&Columns>,
+    advice: &str,
 ) -> Result<Vec<Group>, Failure> {
+    // Opening a pipe would block until another program writes to it, so only regular files are accepted.
+    match std::fs::metadata(file) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => {
+            return Err(Failure::input(
+                file,
+                "this is not a regular file; write the measurement to a file first",
+            ));
+        }
+        Err(error) => return Err(Failure::reading(file, &error)),
+    }
     if let Err(error) = std::fs::File::open(file) {
         return Err(Failure::reading(file, &error));
     }
@@ -123,14 +194,17 @@ pub(in crate::cli::prove) fn groups(
         true => Ok(measured::read(file)?),
         false => Err(Failure::input(
             file,
-            "was not written by `laglab measure … -o FILE.parquet`; if it is a CSV file, name its columns with \
-             --value and --run; if it is a trace, choose what to compare with --metric",
+            format!(
+                "this file was not written by `laglab measure … -o FILE.parquet`; if it is a CSV file, name its \
+                 columns with \
+                 --value and --run{advice}"
+            ),
         )),
     }
 }
 
 /// Reads the metrics of traces. Each trace is a run.
-fn of_traces(args: &Args) -> Result<Vec<Sides>, Failure> {
+fn of_traces(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failure> {
     let open = |files: &[PathBuf]| -> Result<Vec<(PathBuf, TraceTables)>, Failure> {
         let opened = files.iter().map(|file| {
             let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
@@ -138,17 +212,40 @@ fn of_traces(args: &Args) -> Result<Vec<Sides>, Failure> {
         });
         opened.collect()
     };
-    let (before, after) = (open(&args.files)?, open(&args.files_after)?);
-    let mut all = Vec::new();
-    for metric in &args.metric {
-        let groups = [metric.group(&before)?, metric.group(&after)?];
-        let mut runs = groups.iter().flat_map(|group| &group.runs);
-        if runs.all(|run| run.samples() == 0) {
-            return Err(metric.without_samples(&before)?);
-        }
-        let [before, after] = groups.map(|group| vec![group]);
-        all.extend(sides::between(before, after, args.paired)?);
+    if args.files_after.is_empty() {
+        return Err(Failure::Input(
+            "no traces after the change: give them after --, as in `laglab prove compare --metric dpc old*.etl -- \
+             new*.etl`"
+                .to_owned(),
+        ));
     }
+    let (before, after) = (open(&args.files)?, open(&args.files_after)?);
+    for (file, tables) in before.iter().chain(&after) {
+        let info = tables.watched(|options| Info::read(tables.store(), options))?;
+        if info.damage.has_gaps() {
+            doubts.push(format!(
+                "{} is damaged or cut (laglab info says where): samples are missing.",
+                file.display()
+            ));
+        }
+    }
+    let (mut all, mut missing) = (Vec::new(), Vec::new());
+    for metric in &args.metric {
+        match metric.sides(&before, &after, args.paired)? {
+            Ok(both) => all.extend(both),
+            Err(reason) => missing.push(reason),
+        }
+    }
+    // A metric that the traces lack does not hide the results of the other metrics.
+    if all.is_empty() && !missing.is_empty() {
+        return Err(missing.swap_remove(0));
+    }
+    doubts.extend(missing.iter().filter_map(|reason| match reason {
+        Failure::Input(text) | Failure::NotRecorded(text) => {
+            Some(format!("{}.", wording::capitalized(text)))
+        }
+        _ => None,
+    }));
     Ok(all)
 }
 
@@ -159,7 +256,7 @@ fn run(metric: &TraceMetric, file: &Path, tables: &TraceTables) -> Result<Run, F
         Failure::NotRecorded(format!(
             "cannot compare {metric}: {}: {}",
             file.display(),
-            missing_rows(table)
+            missing_rows(table, false)
         ))
     })
 }

@@ -10,18 +10,20 @@ mod sql_metric;
 pub(super) use inputs::groups;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use prove::{
-    Comparison, Design, Interval, Judgement, Line, Metric, Order, Question, Scale, Stalls, Summary,
-    Unit, Verdict, judge, picture,
+    Comparison, Design, Error, Interval, Judgement, Line, MOST_NEEDED, Metric, Move, NoRates,
+    Order, Question, RateRatio, Scale, Stalls, Summary, Unit, Verdict, judge, needed_text, picture,
 };
 use serde::Serialize;
-use session::NewFile;
 
 use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
-use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped, percent};
+use crate::cli::prove::new_page;
+use crate::output::{
+    self, Columns as Aligned, Printable, Side, counted, duration, grouped, percent,
+};
 
 /// Compares measurements before and after a change: the change of each quantile, its bounds, and a verdict.
 /// Each run counts once, however many samples it has.
@@ -29,13 +31,14 @@ use crate::output::{self, Columns as Aligned, Side, counted, duration, grouped, 
 #[command(
     override_usage = "laglab prove compare [OPTIONS] BEFORE… [-- AFTER…]",
     after_help = "Examples:\n  \
-    laglab measure sleep --vs slack:1ns --for 60s -o m.parquet && laglab prove compare m.parquet\n  \
+    laglab measure sleep --method clock_nanosleep --vs slack:1ns --for 60s -o m.parquet && laglab prove compare m.parquet\n  \
     laglab prove compare before.parquet -- after.parquet\n  \
     laglab prove compare m.parquet --before nanosleep --after timerfd\n  \
     laglab prove compare m.parquet -o pictures.html\n  \
     laglab prove compare runs.csv --value frame_ms --run run --by driver --before old --after new\n  \
-    laglab prove compare --metric dpc:ndis.sys old1.etl old2.etl old3.etl old4.etl -- new*.etl\n  \
+    laglab prove compare --metric dpc:ndis.sys old1.etl old2.etl old3.etl old4.etl old5.etl -- new*.etl\n  \
     laglab prove compare --metric \"sql:SELECT avg(ready_ns) AS ready_ns FROM cpu_runs\" old*.etl -- new*.etl\n\n\
+    Four quantiles need 5 traces on each side, and the single number of a query needs 4.\n\n\
     Metrics of traces: ready[:PROGRAM[/THREAD]] (waits for a CPU), sleep[:PROGRAM[/THREAD]], \
     dpc[:MODULE[+0xOFFSET]], isr[:MODULE[+0xOFFSET]], disk[:read|write|flush][:NUMBER], \
     input-to-focus[:PROGRAM], sql:QUERY with one number as its result."
@@ -65,7 +68,7 @@ pub(super) struct Args {
     #[arg(long, requires = "files_after")]
     paired: bool,
     /// Smallest change that matters, in percent of the value before
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent, allow_hyphen_values = true)]
     margin: f64,
     /// Compare traces by this metric (see below); each trace is a run. If several metrics are given, each is
     /// compared separately
@@ -73,8 +76,7 @@ pub(super) struct Args {
         long,
         value_name = "METRIC",
         value_parser = inputs::Metric::parse,
-        conflicts_with_all = ["value", "before"],
-        requires = "files_after"
+        conflicts_with_all = ["value", "before"]
     )]
     metric: Vec<inputs::Metric>,
     /// With --metric: rebuild the tables of traces, and do not cache them
@@ -101,6 +103,8 @@ pub(super) struct Args {
 struct Answer {
     question: Question,
     compared: Vec<Judgement>,
+    /// Doubts about the input, and therefore about all comparisons.
+    doubts: Vec<String>,
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
@@ -108,13 +112,23 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         margin: args.margin,
     };
     let output = args.output.as_deref();
-    let page = output.map(|path| Ok::<_, Failure>((path, new_page(path)?)));
+    let files = [&args.files[..], &args.files_after[..]].concat();
+    let page = output.map(|path| Ok::<_, Failure>((path, new_page(path, &files)?)));
     let page = page.transpose()?;
-    let pairs = inputs::read(args)?;
+    let mut doubts = Vec::new();
+    let pairs = inputs::read(args, &mut doubts)?;
     let (mut compared, mut pictures) = (Vec::new(), Vec::new());
+    let mut without_values = Vec::new();
     for both in &pairs {
         let summary = Summary::read(both)?;
-        compared.push(judge(both, &summary, question)?);
+        match judge(both, &summary, question) {
+            Ok(judgement) => compared.push(judgement),
+            Err(error @ Error::NoValues { .. }) => {
+                without_values.push(error);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        }
         if page.is_some() {
             #[cfg(feature = "measure")]
             let heat = heat::maps(both)?;
@@ -123,9 +137,19 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             pictures.push((picture(both, &summary)?, heat));
         }
     }
-    let answer = Answer { question, compared };
+    // A side without values does not hide the results of other comparisons.
+    if compared.is_empty() && !without_values.is_empty() {
+        return Err(without_values.swap_remove(0).into());
+    }
+    let texts = without_values.iter().map(ToString::to_string);
+    doubts.extend(texts.map(|text| format!("{}.", wording::capitalized(&text))));
+    let answer = Answer {
+        question,
+        compared,
+        doubts,
+    };
     if let Some((path, new)) = page {
-        let page = page::page(&answer.compared, &pictures, question);
+        let page = page::page(&answer, &pictures);
         let written = new.file().write_all(page.as_bytes());
         written.map_err(|error| Failure::writing(path, &error))?;
         new.finish()?;
@@ -140,20 +164,12 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         }
         write(&mut out, judgement, question)?;
     }
+    write_doubts(&mut out, &answer.doubts)?;
     Ok(out.flush()?)
 }
 
-/// Creates the file of the page before the comparison. If the file cannot be written, no time is lost.
-fn new_page(path: &Path) -> Result<NewFile, Failure> {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    match extension.map(str::to_ascii_lowercase).as_deref() {
-        Some("html" | "htm") => Ok(NewFile::create(path)?),
-        _ => Err(Failure::input(path, "unknown format; use .html")),
-    }
-}
-
 fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::Result<()> {
-    output::first_heading(out, &judgement.name)?;
+    output::first_heading(out, &Printable(&judgement.name).to_string())?;
     output::paragraph(out, &headline(judgement, question))?;
     writeln!(out)?;
     let sides = [
@@ -167,28 +183,84 @@ fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::
     let mut table = Aligned::new(&sides);
     table.row(headings(judgement));
     for line in &judgement.lines {
-        table.row(cells(line, judgement.unit, question));
+        table.row(cells(line, judgement, question));
     }
     table.write(out)?;
     for remark in remarks(judgement) {
         output::paragraph(out, &remark)?;
     }
-    for doubt in &judgement.doubts {
-        output::warning(out, &format!("Doubt: {doubt}"))?;
-    }
-    Ok(())
+    write_doubts(out, &judgement.doubts)
+}
+
+fn write_doubts(out: &mut dyn Write, doubts: &[String]) -> io::Result<()> {
+    let mut doubts = doubts.iter();
+    doubts.try_for_each(|doubt| output::warning(out, &format!("Doubt: {doubt}")))
 }
 
 /// Returns the headings of the columns of [`cells`].
-fn headings(judgement: &Judgement) -> [&'static str; 6] {
-    let change = match judgement.lines.iter().find_map(|line| line.comparison) {
-        Some(Comparison {
-            scale: Scale::Difference,
-            ..
-        }) => "after - before",
-        _ => "after / before",
+fn headings(judgement: &Judgement) -> [String; 6] {
+    let change = format!(
+        "{} of {}",
+        change_name(judgement),
+        compared_things(judgement)
+    );
+    ["", "before", "after", &change, "95 % interval", "verdict"].map(str::to_owned)
+}
+
+/// Returns the word for the change of a metric: `difference` or `ratio`. Returns `change` if the metrics have different
+/// scales.
+fn change_name(judgement: &Judgement) -> &'static str {
+    match scale(judgement) {
+        Some(Scale::Difference) => "difference",
+        Some(Scale::Ratio) => "ratio",
+        None => "change",
+    }
+}
+
+/// Returns the word for the units of the comparison: pairs, runs or sessions. Each unit counts as one value.
+fn compared_things(judgement: &Judgement) -> &'static str {
+    match (judgement.design, judgement.sessions) {
+        (Design::Paired, _) => "pairs",
+        (Design::Unpaired, None) => "runs",
+        (Design::Unpaired, Some(_)) => "sessions",
+    }
+}
+
+/// Explains why the change may differ from the change of the printed medians. Returns `None` if nothing was compared.
+fn change_text(judgement: &Judgement) -> Option<String> {
+    let mut compared = judgement.lines.iter().filter_map(|line| line.comparison);
+    let first = compared.next()?;
+    let name = change_name(judgement);
+    let things = compared_things(judgement);
+    let medians = match things {
+        "sessions" => things,
+        _ => "runs",
     };
-    ["", "before", "after", change, "95 % interval", "verdict"]
+    let formula = match scale(judgement) {
+        Some(Scale::Ratio) => " (after / before)",
+        Some(Scale::Difference) => " (after - before)",
+        None => "",
+    };
+    let looks = match judgement.has_looks {
+        true => format!(
+            " The measurement could end as soon as its result was sure (--until-sure). So the intervals are wider than \
+             those of other measurements, as in `laglab measure`, and the changes are those of the first {}.",
+            counted(first.runs as u64, "pair", "pairs")
+        ),
+        false => String::new(),
+    };
+    Some(format!(
+        "Before and after are medians of the {medians}. The {name}{formula} is that of typical {things}, which may differ \
+         from the {name} of the medians.{looks}"
+    ))
+}
+
+/// Returns the scale of all comparisons. Returns `None` if they have different scales.
+fn scale(judgement: &Judgement) -> Option<Scale> {
+    let lines = judgement.lines.iter();
+    let mut scales = lines.filter_map(|line| Some(line.comparison?.scale));
+    let first = scales.next().unwrap_or(Scale::Ratio);
+    scales.all(|other| other == first).then_some(first)
 }
 
 /// Returns the answer in one sentence: for each verdict, the metrics that have this verdict.
@@ -205,25 +277,27 @@ fn headline(judgement: &Judgement, question: Question) -> String {
             None => verdicts.push((verdict, vec![name])),
         }
     }
-    if verdicts.is_empty() {
-        return "Nothing to compare: the runs of a side have no values.".to_owned();
-    }
-    let parts = verdicts.iter().map(|(verdict, names)| {
-        let verb = if names.len() == 1 { "is" } else { "are" };
-        format!("{} {verb} {verdict}", names.join(", "))
-    });
+    let parts = verdicts
+        .iter()
+        .map(|(verdict, names)| format!("{} {verdict}", names.join(", ")));
     let parts: Vec<String> = parts.collect();
-    format!("After the change, {}.", parts.join("; "))
+    format!("After the change: {}.", parts.join("; "))
 }
 
 /// Returns the cells of a metric's row.
-fn cells(line: &Line, unit: Unit, question: Question) -> [String; 6] {
+fn cells(line: &Line, judgement: &Judgement, question: Question) -> [String; 6] {
+    let unit = judgement.unit;
+    let is_mixed = scale(judgement).is_none();
     let value = |known: Option<f64>| known.map_or("-".to_owned(), |known| value_text(known, unit));
     let (change, interval) = match line.comparison {
         None => ("-".to_owned(), "-".to_owned()),
         Some(Comparison { change, scale, .. }) => {
             let number = |value: f64| match scale {
-                Scale::Ratio => format!("{value:.3}"),
+                Scale::Ratio if is_mixed => format!("× {}", ratio_text(value)),
+                Scale::Ratio => ratio_text(value),
+                Scale::Difference if is_mixed && value > 0.0 => {
+                    format!("+ {}", value_text(value, unit))
+                }
                 Scale::Difference => value_text(value, unit),
             };
             (
@@ -235,14 +309,30 @@ fn cells(line: &Line, unit: Unit, question: Question) -> [String; 6] {
     let verdict = match (line.verdict, &line.not_compared) {
         (Some(Verdict::Unknown), _) => {
             let more = line.more.map(|count| {
-                let each = match line.comparison.map(|comparison| comparison.design) {
-                    Some(Design::Paired) => counted(count, "more pair", "more pairs"),
-                    _ => format!("{} of each side", counted(count, "more run", "more runs")),
+                let (one, many) = match line.comparison.map(|comparison| comparison.design) {
+                    Some(Design::Paired) => ("more pair", "more pairs"),
+                    _ if judgement.sessions.is_some() => {
+                        ("more session of each side", "more sessions of each side")
+                    }
+                    _ => ("more run of each side", "more runs of each side"),
                 };
-                format!(
-                    ": about {each} would detect a change of {}",
-                    percent(question.margin)
-                )
+                match line.is_too_many {
+                    true => {
+                        let lines = judgement.lines.iter();
+                        let compared = lines.filter(|line| line.comparison.is_some()).count();
+                        let each = counted(count, one, many);
+                        format!(": comparing {compared} quantiles at once needs {each}")
+                    }
+                    false => format!(
+                        ": {} would detect a change of {}{}",
+                        needed_text(count, one, many),
+                        percent(question.margin),
+                        match count > MOST_NEEDED {
+                            true => "; measure longer runs, or find out why runs differ",
+                            false => "",
+                        }
+                    ),
+                }
             });
             format!("unknown{}", more.unwrap_or_default())
         }
@@ -263,29 +353,38 @@ fn cells(line: &Line, unit: Unit, question: Question) -> [String; 6] {
 fn remarks(judgement: &Judgement) -> Vec<String> {
     let mut remarks = vec![match judgement.design {
         Design::Paired => format!(
-            "{} that were measured next to each other, with {} samples before and {} after the change.",
+            "{}{}, with {} samples before and {} after the change.",
             counted(
                 judgement.runs_before as u64,
                 "pair of runs",
                 "pairs of runs"
             ),
+            match judgement.alternated {
+                Some(true) => " that were measured next to each other",
+                _ => "",
+            },
             grouped(judgement.samples_before),
             grouped(judgement.samples_after)
         ),
         Design::Unpaired => format!(
             "{} before and {} after the change, with {} and {} samples.",
             counted(judgement.runs_before as u64, "run", "runs"),
-            judgement.runs_after,
+            grouped(judgement.runs_after as u64),
             grouped(judgement.samples_before),
             grouped(judgement.samples_after)
         ),
     }];
+    remarks.extend(change_text(judgement));
     if let Some(each) = judgement
         .samples_per_independent
         .filter(|each| *each >= 1.5)
     {
+        let each = match each {
+            100.0.. => grouped(each.round() as u64),
+            _ => format!("{each:.1}"),
+        };
         remarks.push(format!(
-            "Neighbouring samples depend on each other: up to {each:.1} count as one."
+            "Neighbouring samples depend on each other: up to {each} of them count as one independent sample."
         ));
     }
     remarks.extend(
@@ -311,6 +410,15 @@ fn remarks(judgement: &Judgement) -> Vec<String> {
             part(mode.after)
         ));
     }
+    let rest = |of: fn(&Move) -> f64| 1.0 - judgement.modes.iter().map(of).sum::<f64>();
+    let (before, after) = (rest(|mode| mode.before), rest(|mode| mode.after));
+    if !judgement.modes.is_empty() && before.max(after) >= 0.001 {
+        remarks.push(format!(
+            "The other samples ({:.1} % before, {:.1} % after the change) are 0 or negative, and belong to no mode.",
+            before * 100.0,
+            after * 100.0
+        ));
+    }
     remarks
 }
 
@@ -320,13 +428,17 @@ fn order_text(judgement: &Judgement) -> Option<String> {
         let effect = line.order.filter(|effect| effect.matters)?;
         let Interval { centre, low, high } = effect.order.second;
         let text = |value: f64| match effect.order.scale {
-            Scale::Ratio => format!("{value:.3}"),
+            Scale::Ratio => ratio_text(value),
             Scale::Difference => value_text(value, judgement.unit),
         };
         let change = format!("{} ({} to {})", text(centre), text(low), text(high));
+        let name = match line.metric {
+            Metric::Value => "the value",
+            quantile => metric_name(quantile),
+        };
         let change = match effect.order.scale {
-            Scale::Ratio => format!("{} {change} times", metric_name(line.metric)),
-            Scale::Difference => format!("{} by {change}", metric_name(line.metric)),
+            Scale::Ratio => format!("{name} by a factor of {change}"),
+            Scale::Difference => format!("{name} by {change}"),
         };
         Some((change, effect.order))
     });
@@ -335,25 +447,39 @@ fn order_text(judgement: &Judgement) -> Option<String> {
     let changes = wording::listed(effects.iter().map(|(change, _)| change));
     let meaning = match order.before_began.abs_diff(order.after_began) {
         0 | 1 => {
-            "Both sides began equally often, so this widens the intervals of the change and does not shift them"
+            "Both sides began equally often, so this effect widens the intervals of the change, but does not shift them"
         }
         _ => "The sides began unequally often, so a part of the change may be this effect",
     };
     Some(format!(
         "The order within pairs matters: the run that begins second changes {changes}. {meaning} (the run before the \
-         change began in {} of {} pairs).",
+         change was first in {} of {} pairs).",
         order.before_began,
         order.before_began + order.after_began
     ))
 }
 
 fn stall_text(stalls: &Stalls, unit: Unit) -> String {
-    let rate = match (stalls.rates.ratio, stalls.rates.high) {
-        (Some(ratio), Some(high)) => format!(
-            "×{ratio:.2} (95 % interval {:.2} to {high:.2})",
-            stalls.rates.low
+    let rate = match stalls.rates {
+        None => match stalls.no_rates {
+            Some(NoRates::RunsDiffer) => {
+                "unknown, because the runs or files of a side differ by more than chance"
+            }
+            _ => "unknown, because a side has fewer than 4 runs",
+        }
+        .to_owned(),
+        Some(RateRatio {
+            ratio: Some(ratio),
+            low,
+            high: Some(high),
+            ..
+        }) => format!(
+            "×{} (95 % interval {} to {})",
+            ratio_text(ratio),
+            ratio_text(low),
+            ratio_text(high)
         ),
-        _ => format!("at least ×{:.2}", stalls.rates.low),
+        Some(rates) => format!("at least ×{}", ratio_text(rates.low)),
     };
     format!(
         "Stalls above {} (the p{} before the change): {} before ({}), {} after ({}). Rate per sample: {rate}.",
@@ -389,14 +515,81 @@ fn in_words(verdict: Verdict, question: Question) -> String {
     }
 }
 
+/// Formats a ratio with at least three significant digits. Ratios from 0.1 to 10 have three decimals, because small
+/// changes matter there.
+pub(super) fn ratio_text(ratio: f64) -> String {
+    match ratio.abs() {
+        0.0 => "0".to_owned(),
+        size @ 1e-9..1e9 => match size.log10().floor() as i64 {
+            0 => format!("{ratio:.3}"),
+            exponent => format!("{ratio:.*}", (2 - exponent).clamp(0, 12) as usize),
+        },
+        _ => format!("{ratio:.2e}"),
+    }
+}
+
+/// Formats a time in nanoseconds, with a unit that fits.
+fn time_text(ns: f64) -> String {
+    /// Nanoseconds of a year.
+    const YEAR: f64 = 365.25 * 86_400e9;
+
+    let sign = if ns < 0.0 { "-" } else { "" };
+    match ns.abs() {
+        size if size < 0.5 && size > 0.0 => format!("{sign}{} ns", ratio_text(size)),
+        size if size < 3.0 * YEAR => duration(ns.round() as i64),
+        size if size < 1e15 * YEAR => {
+            format!("{sign}{} years", grouped((size / YEAR).round() as u64))
+        }
+        size => format!("{sign}{:.2e} years", size / YEAR),
+    }
+}
+
 /// Formats a value with its unit. Values of an unknown unit have four significant digits.
 pub(super) fn value_text(value: f64, unit: Unit) -> String {
+    /// Range of the absolute values that are printed without an exponent.
+    const DIGITS: std::ops::Range<f64> = 1e-9..1e15;
+    let size = value.abs();
     match unit {
-        Unit::Nanoseconds => duration(value.round() as i64),
+        Unit::Nanoseconds => time_text(value),
         Unit::Other if value == 0.0 => "0".to_owned(),
+        Unit::Other if !DIGITS.contains(&size) => format!("{value:.3e}"),
         Unit::Other => {
             let digits = 3 - value.abs().log10().floor() as i64;
             format!("{value:.*}", digits.clamp(0, 12) as usize)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_significant_digits_and_units_that_fit() {
+        for (ratio, expected) in [
+            (0.0, "0"),
+            (0.000_992_4, "0.000992"),
+            (0.006_987, "0.00699"),
+            (0.032_41, "0.0324"),
+            (0.324_4, "0.324"),
+            (1.0, "1.000"),
+            (1.027_4, "1.027"),
+            (23.456, "23.5"),
+            (4_567.8, "4568"),
+            (1e-12, "1.00e-12"),
+        ] {
+            assert_eq!(ratio_text(ratio), expected);
+        }
+        // A year has 31,557,600 seconds: 1.3e21 ns are 41,194.5 years.
+        for (ns, expected) in [
+            (0.0, "0 ns"),
+            (0.012, "0.0120 ns"),
+            (-0.25, "-0.250 ns"),
+            (1_500_000.0, "1.5 ms"),
+            (1.3e21, "41,195 years"),
+            (-1.3e21, "-41,195 years"),
+        ] {
+            assert_eq!(value_text(ns, Unit::Nanoseconds), expected);
         }
     }
 }

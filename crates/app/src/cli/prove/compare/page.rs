@@ -4,22 +4,19 @@ use maud::{Markup, html};
 use prove::{Design, Histogram, Judgement, Picture, Question, Scale, Unit};
 use report::still_page;
 
-use super::{cells, headings, headline, remarks, value_text};
+use super::{Answer, cells, headings, headline, ratio_text, remarks, value_text};
 use crate::output::Printable;
 
 /// Formats comparisons as an HTML page. Each comparison has its pictures. It also has heat maps if the start
 /// times of its samples are known.
-pub(super) fn page(
-    compared: &[Judgement],
-    drawn: &[(Picture, Option<Markup>)],
-    question: Question,
-) -> String {
+pub(super) fn page(answer: &Answer, drawn: &[(Picture, Option<Markup>)]) -> String {
+    let question = answer.question;
     let header = html! {
         p.what { "Did the change help?" }
         h1 { "laglab prove compare" }
     };
     let main = html! {
-        @for (judgement, (picture, heat)) in compared.iter().zip(drawn) {
+        @for (judgement, (picture, heat)) in answer.compared.iter().zip(drawn) {
             section {
                 h2 { (Printable(&judgement.name)) }
                 p { (headline(judgement, question)) }
@@ -27,11 +24,16 @@ pub(super) fn page(
                 (pictures(picture, judgement))
                 @if let Some(heat) = heat { (heat) }
                 @for remark in remarks(judgement) { p.note { (Printable(&remark)) } }
-                @for doubt in &judgement.doubts { p.warning { "Doubt: " (Printable(doubt)) } }
+                (warnings(&judgement.doubts))
             }
         }
+        (warnings(&answer.doubts))
     };
     still_page("laglab prove compare", STYLE, &header, &main)
+}
+
+fn warnings(doubts: &[String]) -> Markup {
+    html! { @for doubt in doubts { p.warning { "Doubt: " (Printable(doubt)) } } }
 }
 
 const STYLE: &str = "figure { display: inline-block; width: min(100%, 40rem); vertical-align: top; \
@@ -49,7 +51,7 @@ fn table(judgement: &Judgement, question: Question) -> Markup {
                 th.figure[is_figure(column)] scope="col" { (heading) }
             } } }
             tbody { @for line in &judgement.lines {
-                tr { @for (column, cell) in cells(line, judgement.unit, question).iter().enumerate() {
+                tr { @for (column, cell) in cells(line, judgement, question).iter().enumerate() {
                     td.figure[is_figure(column)] { (Printable(cell)) }
                 } }
             } }
@@ -68,6 +70,8 @@ struct Axis {
     low: f64,
     high: f64,
     is_logarithmic: bool,
+    /// True if all values are equal.
+    is_flat: bool,
 }
 
 impl Axis {
@@ -81,11 +85,16 @@ impl Axis {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
                 (low.min(scale(value)), high.max(scale(value)))
             });
-        let space = ((high - low) * 0.06).max(1e-9);
+        let is_flat = low >= high;
+        let space = match is_flat {
+            true => low.abs().max(1.0),
+            false => (high - low) * 0.06,
+        };
         Axis {
             low: low - space,
             high: high + space,
             is_logarithmic,
+            is_flat,
         }
     }
 
@@ -101,9 +110,10 @@ impl Axis {
         MARGINS[1] + height * (1.0 - share)
     }
 
-    /// Returns values for labels, from bottom to top.
+    /// Returns values for labels, from bottom to top. If all values are equal, only this value has a label.
     fn ticks(self) -> impl Iterator<Item = f64> {
-        (0..=4).map(move |tick| {
+        let places = if self.is_flat { 2..=2 } else { 0..=4 };
+        places.map(move |tick| {
             let value = self.low + (self.high - self.low) * f64::from(tick) / 4.0;
             if self.is_logarithmic {
                 value.exp()
@@ -137,7 +147,7 @@ fn round(coordinate: f64) -> f64 {
 
 fn pictures(picture: &Picture, judgement: &Judgement) -> Markup {
     html! {
-        @if !picture.shifts.is_empty() { (shift_function(picture, judgement.unit)) }
+        @if !picture.shifts.is_empty() { (shift_function(picture, judgement)) }
         @if picture.runs.iter().flatten().any(Option::is_some) { (runs(picture, judgement)) }
         @if let Some(histogram) = &picture.histogram { (back_to_back(histogram, judgement.unit)) }
     }
@@ -154,7 +164,7 @@ fn figure(title: &str, content: &Markup, note: &str) -> Markup {
 }
 
 /// Draws the change of each quantile with its bounds.
-fn shift_function(picture: &Picture, unit: Unit) -> Markup {
+fn shift_function(picture: &Picture, judgement: &Judgement) -> Markup {
     let shifts = &picture.shifts;
     let is_ratio = shifts
         .iter()
@@ -166,8 +176,8 @@ fn shift_function(picture: &Picture, unit: Unit) -> Markup {
     });
     let axis = Axis::around(bounds.chain([none]), is_ratio);
     let label = |value: f64| match is_ratio {
-        true => format!("× {value:.2}"),
-        false => value_text(value, unit),
+        true => format!("× {}", ratio_text(value)),
+        false => value_text(value, judgement.unit),
     };
     let content = html! {
         line.axis x1=(MARGINS[0]) x2=(SIZE.0 - MARGINS[2]) y1=(round(axis.y(none))) y2=(round(axis.y(none))) stroke-dasharray="4 4" {}
@@ -180,7 +190,13 @@ fn shift_function(picture: &Picture, unit: Unit) -> Markup {
         (axis.drawn(label))
     };
     let note = "Change of each quantile with its 95 % bounds. The dashed line means no change.";
-    figure("Shift function", &content, note)
+    let looks = match judgement.has_looks {
+        true => {
+            " The bounds are too narrow, because they do not consider that the measurement could end early."
+        }
+        false => "",
+    };
+    figure("Shift function", &content, &format!("{note}{looks}"))
 }
 
 /// Draws the median of each run.
@@ -250,4 +266,23 @@ fn back_to_back(histogram: &Histogram, unit: Unit) -> Markup {
         value_text(histogram.greatest, unit)
     );
     figure("Distributions", &content, &note)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_have_one_label_in_the_middle() {
+        for (value, is_logarithmic) in [(0.0, true), (10.0, true), (-3.0, false), (1e300, false)] {
+            let axis = Axis::around([value; 3].into_iter(), is_logarithmic);
+            let ticks: Vec<f64> = axis.ticks().collect();
+            assert_eq!(ticks.len(), 1, "{ticks:?}");
+            assert!((ticks[0] - value).abs() <= 1e-12 * value.abs(), "{ticks:?}");
+            let middle = MARGINS[1] + (SIZE.1 - MARGINS[1] - MARGINS[3]) / 2.0;
+            assert!((axis.y(value) - middle).abs() < 1e-6);
+        }
+        let axis = Axis::around([1.0, 2.0].into_iter(), false);
+        assert_eq!(axis.ticks().count(), 5);
+    }
 }

@@ -1,6 +1,6 @@
 //! Metrics that are SQL queries.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prove::{Group, traces};
@@ -9,28 +9,40 @@ use sql::{NamedTrace, Session, Settings, Statement};
 use tables::Options;
 
 use crate::cli::Failure;
+use crate::output::Printable;
 use crate::watch::{self, Watch};
 
 /// Runs a query on each trace. The query returns one number, which is the value of the trace's run.
 pub(super) fn group(query: &str, traces: &[(PathBuf, TraceTables)]) -> Result<Group, Failure> {
-    let statements = sql::parse(query)?;
+    let statements = sql::parse(query).map_err(|error| with_query(query, None, error.into()))?;
     let [statement] = statements.as_slice() else {
-        return Err(Failure::Input(format!(
-            "--metric sql: needs one query, and there are {}",
-            statements.len()
-        )));
+        let count = format!("it has {} statements", statements.len());
+        return Err(with_query(query, None, Failure::Input(count)));
     };
     let mut values = Vec::new();
     for (file, tables) in traces {
-        let value = value(statement, tables)?.map_err(|what| {
-            Failure::Input(format!(
-                "cannot compare a query: {}: {what}; write a query with one number as its result",
-                file.display()
-            ))
-        })?;
+        let value = match value(statement, tables) {
+            Ok(Ok(value)) => value,
+            Ok(Err(what)) => return Err(with_query(query, Some(file), Failure::Input(what))),
+            Err(failure) => return Err(with_query(query, Some(file), failure)),
+        };
         values.push((file.display().to_string(), value));
     }
     Ok(traces::group_of_values(query, values))
+}
+
+/// Adds the query, the trace and advice to an error about the query.
+fn with_query(query: &str, file: Option<&Path>, failure: Failure) -> Failure {
+    let Failure::Input(what) = failure else {
+        return failure;
+    };
+    let file = file.map(|file| format!("{}: ", file.display()));
+    Failure::Input(format!(
+        "cannot compare `sql:{}`: {}{}; write a query with one number as its result",
+        Printable(query),
+        file.unwrap_or_default(),
+        what.trim_end_matches('.')
+    ))
 }
 
 /// Runs a query on one trace. The inner error describes a result that is not exactly one number.

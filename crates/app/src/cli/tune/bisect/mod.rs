@@ -370,7 +370,7 @@ fn print_step(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
             format!("Keep these settings and measure again ({taken} so far):")
         }
         (_, taken) => format!(
-            "Keep these settings, measure {}, and enter each result:",
+            "With exactly these settings, measure {}, and enter each result:",
             counted(
                 (search.log().plan.references as usize - taken) as u64,
                 "time",

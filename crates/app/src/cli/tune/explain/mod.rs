@@ -42,8 +42,8 @@ pub(super) struct Args {
     value: Option<String>,
     #[command(flatten)]
     machine: MachineOptions,
-    /// Print a table of all values with different effects. Only for Win32PrioritySeparation, which is the
-    /// default setting here
+    /// Print a table of values of Win32PrioritySeparation, which is the default setting here: one value for each
+    /// effect, and the quantum of foreground and background threads
     #[arg(long, conflicts_with = "value")]
     table: bool,
     /// Decode output of a debugger instead of a value. Give PsPrioritySeparation and the three bytes of

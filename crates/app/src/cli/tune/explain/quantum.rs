@@ -243,10 +243,10 @@ pub(super) fn table(json: bool) -> Result<(), Failure> {
         "Binary",
         "Interval",
         "Length",
-        "ForegroundQU",
-        "BackgroundQU",
-        "ForegroundTime(Ms)",
-        "BackgroundTime(Ms)",
+        "Foreground units",
+        "Background units",
+        "Foreground ms",
+        "Background ms",
     ]);
     for Row { value, meaning } in &rows {
         columns.row([
@@ -264,15 +264,14 @@ pub(super) fn table(json: bool) -> Result<(), Failure> {
     columns.write(&mut out)?;
     output::paragraph(
         &mut out,
-        "These values mean the same on clients and servers. Every other value has the same effect \
-         as one of these values, but clients and servers may match it to different ones. Only the \
-         boost after a wait can differ: 0x19 and 0x1a, and also 0x29 and 0x2a, differ only in the \
-         boost.",
+        "Each of these values has the same effect on clients and servers. Every other value has the effect of one of \
+         these values, possibly of different ones on clients and servers. Only the boost after a wait can differ: \
+         0x19 and 0x1a differ only in the boost, and so do 0x29 and 0x2a.",
     )?;
     output::paragraph(
         &mut out,
         &format!(
-            "The bits are documented. The units come from Windows Internals and debugger readings, \
+            "The bits are documented. The units of a quantum come from Windows Internals and debugger readings, \
              which name no build. From build {TABLE_DOUBTED_FROM} on, shorter turns were measured."
         ),
     )?;

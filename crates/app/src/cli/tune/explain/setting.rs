@@ -210,7 +210,7 @@ impl<'c> SettingJson<'c> {
             found,
             unsupported,
         } = self.checked;
-        entry(out, "Checked", &format!("{on}. {found}"))?;
+        entry(out, "Checked", &format!("{on}, source by source: {found}"))?;
         match unsupported {
             Some(unsupported) => entry(out, "Unconfirmed", unsupported),
             None => Ok(()),

@@ -104,8 +104,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the given requirement of signing. Without it, returns the default of the machine, if the default
-/// is known.
+/// Returns true if the computer requires signing: the value `given`, or else the default of its build and edition.
+/// Returns `None` if the default is unknown.
 fn requires(computer: Computer, given: Option<bool>, id: &str) -> Option<bool> {
     let machine = Machine {
         name: None,

@@ -1,8 +1,8 @@
 //! Carrier for comparison: ZeroMQ's `epgm`, which sends messages over OpenPGM over UDP.
 //!
-//! This carrier runs in this process, for the same reasons as OpenPGM. Its I/O runs on a thread that the
-//! library starts. If the library cannot open a socket, it aborts the process. This module therefore first
-//! checks that a socket can join the group.
+//! The library runs in this process, for the same reasons as OpenPGM (see the module `openpgm`). The library starts a
+//! thread for its I/O. If the library cannot open a socket, it aborts the process. This module therefore first checks
+//! that a socket can join the group.
 
 mod library;
 mod socket;

@@ -1,0 +1,231 @@
+//! Words, remedies and evidence for waits of Linux.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
+use tables::{InterruptsView, StoreError, Table};
+
+use super::Argued;
+use super::group::Group;
+use super::held::{By, Most};
+use super::waiter::Waiter;
+use super::weigh::Cause;
+use crate::thresholds::{PARTIAL_CAUSE_PERCENT, is_share};
+use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, duration};
+
+/// Maximum number of rows of evidence.
+const SHOWN: usize = 10;
+
+/// Remedy for interrupts and softirqs that use a CPU.
+pub(in crate::theories) const SPREAD: &str = "Spread the interrupts over more CPUs or move them away from this one: \
+    /proc/irq/N/smp_affinity, irqbalance, and for packets rps_cpus of the network device";
+
+static SOURCES: [Source; 2] = [
+    Source {
+        title: "Linux manual: sched(7), scheduling policies",
+        url: Some("https://man7.org/linux/man-pages/man7/sched.7.html"),
+    },
+    Source {
+        title: "Linux kernel: tracepoints of the scheduler (include/trace/events/sched.h)",
+        url: None,
+    },
+];
+
+/// Returns the clause about threads of the same priority. `share` is the part of the CPUs' time that they used.
+pub(super) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
+    match waiter.priority() {
+        Some(1..=99) => format!(
+            "threads of the same real-time priority used {share} of {its_time} (with SCHED_FIFO until they \
+             block, with SCHED_RR in turns)"
+        ),
+        _ => {
+            format!("other fair threads used {share} of {its_time}, each a share by its nice value")
+        }
+    }
+}
+
+/// Returns true if threads of another priority than the waiting thread used a notable part of the CPUs' time. The
+/// program with most CPU time may then be the program of these threads.
+pub(super) fn is_mixed(argued: &Argued) -> bool {
+    let held = &argued.held;
+    let others_ns = held.by(By::Priority) + held.by(By::Dispatcher);
+    is_share(others_ns, held.awake_ns(), PARTIAL_CAUSE_PERCENT)
+}
+
+/// Returns the clause about threads of lower priority. `share` is the part of the CPUs' time that they used.
+pub(super) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
+    let because = match waiter.priority() {
+        Some(1..=99) => "the kernel throttles real-time threads that use all time of a CPU",
+        _ => "the kernel limited its time",
+    };
+    format!(
+        "threads of lower priority ran for {share} of the time on {its_cpus}; either {because}, or the waiting \
+         thread may not run there"
+    )
+}
+
+/// Returns the remedies for the waits of a group.
+pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
+    let argued = group.worst();
+    let waiter = &argued.waiter;
+    let process = &case.process(waiter.process_row, waiter.process_id);
+    let most = group.who_ran.most.as_ref();
+    let most =
+        most.filter(|_| argued.weighed.cause != Some(Cause::EqualPriority) || !is_mixed(argued));
+    let who = most.map_or("the programs that ran instead".to_owned(), |most| {
+        case.processes(most.process_row, most.process_id)
+    });
+    let is_itself = most.is_some() && group.most_of_others().is_none();
+    let remedy = match argued.weighed.cause {
+        Some(Cause::HigherPriority | Cause::EqualPriority) if is_of_softirqs(case, most) => {
+            format!("{SPREAD}.")
+        }
+        Some(Cause::HigherPriority | Cause::EqualPriority) if is_itself => format!(
+            "Let {process} use fewer threads than there are CPUs: its threads mostly waited for CPUs \
+             that its other threads used."
+        ),
+        Some(Cause::HigherPriority) => format!(
+            "Lower the real-time priority of {who} (chrt -p), use the normal policy there (chrt -o -p 0), or \
+             choose other CPUs for {who} (taskset -p): then {process} gets a CPU. If {process} is more \
+             urgent, give {process} a higher real-time priority."
+        ),
+        Some(Cause::EqualPriority) if waiter.priority() == Some(0) => format!(
+            "Let {who} use fewer threads than there are CPUs, or reduce the share of {who} (nice, \
+             cpu.weight of the cgroup). If {process} must run at once, give {process} a real-time \
+             priority (chrt -f)."
+        ),
+        Some(Cause::EqualPriority) => format!(
+            "Give {process} a higher real-time priority than {who} (chrt -f -p), or let them run on \
+             different CPUs (taskset -p)."
+        ),
+        Some(Cause::Dispatcher) => "Check the limits of real-time threads \
+            (/proc/sys/kernel/sched_rt_runtime_us), the cgroup's cpu.max, and the CPUs that the thread \
+            may use (taskset -p)."
+            .to_owned(),
+        Some(Cause::Interrupts) => format!("{SPREAD}."),
+        Some(Cause::Affinity) => format!(
+            "Let {process} run on more CPUs (taskset -p, cpuset of its cgroup), or keep {who} away from \
+             its CPU. A pinned thread waits for its CPU even if others are idle."
+        ),
+        Some(Cause::Queue) => format!(
+            "Check which CPUs {process} may use (taskset -p, cpuset of its cgroup, isolcpus in /proc/cmdline): \
+             usually the scheduler moves a waiting thread to an idle CPU within some milliseconds."
+        ),
+        Some(Cause::LostEvents) => {
+            "See the finding about the capture: record again with larger buffers (perf record -m 16M)."
+                .to_owned()
+        }
+        _ => return Vec::new(),
+    };
+    vec![remedy]
+}
+
+/// Adds the sources of facts about Linux to the finding about a wait. If interrupts caused the wait, also adds evidence
+/// with the interrupts and softirqs that used the CPUs.
+pub(super) fn completed(
+    case: &Case<'_>,
+    mut finding: Finding,
+    group: &Group<'_>,
+) -> Result<Finding, StoreError> {
+    finding.sources = SOURCES.to_vec();
+    let argued = group.worst();
+    let in_threads = is_of_softirqs(case, group.who_ran.most.as_ref());
+    if argued.weighed.cause != Some(Cause::Interrupts) && !in_threads {
+        return Ok(finding);
+    }
+    let names = by_name(case, &argued.waiter, in_threads)?;
+    let Some((name, (times, ns))) = names.first() else {
+        return Ok(finding);
+    };
+    let time = match in_threads {
+        true => "ksoftirqd runs softirqs. Most of their time",
+        false => "Most of this time",
+    };
+    let because = format!(
+        "{time} went to {}: {} in {}.",
+        Name(name),
+        duration(*ns),
+        counted(*times, "run", "runs")
+    );
+    let subject = Subject::Routine { name: name.clone() };
+    Ok(finding.because(because).subjects([subject]).with(evidence(
+        &argued.waiter,
+        &names,
+        in_threads,
+    )))
+}
+
+/// Returns true if a process is a thread of the kernel that runs softirqs, because there are too many for interrupts.
+fn is_of_softirqs(case: &Case<'_>, process: Option<&Most>) -> bool {
+    let process = process.map(|of| case.names.process(of.process_row, of.process_id));
+    let name = process.and_then(|process| process.name);
+    name.is_some_and(|name| name.starts_with("ksoftirqd/"))
+}
+
+/// Interrupts and softirqs by name. Each entry has the number of runs, and their time in nanoseconds without nested
+/// interrupts.
+type ByName = Vec<(String, (u64, i64))>;
+
+/// Sums up the interrupts and softirqs that ended during a wait on the CPUs for which the thread waited. The longest
+/// total comes first. Softirqs in threads count if `in_threads` is true.
+fn by_name(case: &Case<'_>, waiter: &Waiter, in_threads: bool) -> Result<ByName, StoreError> {
+    let within = waiter.range.start..waiter.range.end.saturating_add(1);
+    let table = case.table(Table::Interrupts)?;
+    let columns = ["start_ns", "end_ns", "cpu", "kind", "exclusive_ns", "name"];
+    let mut names: FxHashMap<String, (u64, i64)> = FxHashMap::default();
+    for batch in case.batches(&table, within.clone(), &columns) {
+        let batch = batch?;
+        let view = InterruptsView::new(&batch)?;
+        for row in 0..view.len() {
+            let is_of_thread = view.kind.get(row) == Some("threaded_dpc");
+            if is_of_thread && !in_threads
+                || !waiter.waited_for(view.cpu[row])
+                || !within.contains(&view.end_ns[row])
+            {
+                continue;
+            }
+            let name = view.name.get(row).unwrap_or_default().to_owned();
+            let sum = names.entry(name).or_default();
+            sum.0 += 1;
+            sum.1 = sum
+                .1
+                .saturating_add(view.exclusive_ns.get(row).unwrap_or(0));
+        }
+    }
+    let mut names: ByName = names.into_iter().collect();
+    names.sort_by(|a, b| (Reverse(a.1.1), &a.0).cmp(&(Reverse(b.1.1), &b.0)));
+    Ok(names)
+}
+
+fn evidence(waiter: &Waiter, names: &ByName, in_threads: bool) -> Evidence {
+    let within = waiter.range.start..waiter.range.end.saturating_add(1);
+    let limited = waiter.its_cpus();
+    let selection = Selection::of(Table::Interrupts)
+        .within("end_ns", within)
+        .filters(
+            (!in_threads).then(|| Condition::IsNotText("kind", vec!["threaded_dpc".to_owned()])),
+        )
+        .filters(limited.map(|cpus| Condition::is_one_of("cpu", cpus)))
+        .group_by(&["name"])
+        .order(&[Order::descending("cpu_ns"), Order::ascending("name")])
+        .limit(SHOWN);
+    let title = "Softirqs and interrupts that ended during the wait";
+    let evidence = Evidence::of(title, selection)
+        .column("name", "name", Unit::None, Expression::TextOrEmpty("name"))
+        .column("times", "runs", Unit::Count, Expression::Count)
+        .column(
+            "cpu_ns",
+            "CPU time",
+            Unit::Duration,
+            Expression::Sum("exclusive_ns"),
+        );
+    let shown = names.iter().take(SHOWN);
+    shown.fold(evidence, |evidence, (name, (times, ns))| {
+        evidence.row([
+            Some(name.as_str().into()),
+            Some((*times).into()),
+            Some((*ns).into()),
+        ])
+    })
+}

@@ -1,0 +1,126 @@
+//! Loss of events as the cause of a wait: the thread may have run unseen.
+
+use std::ops::Range;
+
+use selection::{Condition, Expression, Order, Selection};
+use tables::Table;
+
+use super::waiter::Waiter;
+use super::weigh::{Damage, Facts, LOST, Scales};
+use crate::{Evidence, Unit, Value, Verdict, grouped};
+
+/// Maximum number of rows of evidence.
+const SHOWN: usize = 12;
+
+/// Returns the verdict on lost events during a wait.
+pub(super) fn judge(
+    facts: &Facts,
+    waiter: &Waiter,
+    is_doubtful: bool,
+    scales: &Scales<'_>,
+) -> Verdict {
+    let Range { start, end } = &waiter.range;
+    let mut damage: Vec<&Damage> = facts
+        .damage
+        .iter()
+        .filter(|damage| damage.may_lie_in(&waiter.range))
+        .collect();
+    damage.sort_by_key(|damage| {
+        let (end_ns, cpu) = (
+            damage.end_ns.unwrap_or(i64::MAX),
+            damage.cpu.map_or(u32::MAX, u32::from),
+        );
+        (
+            damage.start_ns,
+            damage.kind.clone(),
+            end_ns,
+            cpu,
+            damage.count.unwrap_or(u64::MAX),
+        )
+    });
+    let faults = match damage.len() {
+        0 if waiter.ran_unseen || is_doubtful => {
+            "No loss or damage is recorded for this time".to_owned()
+        }
+        0 => "The trace is complete at this time".to_owned(),
+        1 => "One loss or damage may be from this time".to_owned(),
+        n => format!(
+            "{} losses or damages may be from this time",
+            grouped(n as u64)
+        ),
+    };
+    let (explains_ns, because) = match (waiter.ran_unseen, is_doubtful) {
+        (true, _) => (
+            scales.ready_ns,
+            "switches contradict each other during the wait, or the switches of a CPU are missing: the thread may \
+             have run unseen",
+        ),
+        (false, true) if facts.may_be_of_run_before(waiter) => (
+            scales.ready_ns,
+            "the clocks disagree by more than the time between the thread's previous run and the event that readied \
+             it: the event may belong to that run",
+        ),
+        (false, true) if facts.clocks_disagree() => (
+            scales.ready_ns,
+            "CPUs were idle during the wait, and clocks disagree: the thread probably ran at once",
+        ),
+        (false, true) if waiter.wait.is_none() => (
+            scales.ready_ns,
+            "CPUs were idle during the wait: the thread probably ran, but the end of the trace lacks that \
+             run",
+        ),
+        (false, true) if waiter.ticks_before.is_some() => (
+            scales.ready_ns,
+            "CPUs were idle during the wait: the trace probably lacks the event that readied the thread",
+        ),
+        (false, true) => (
+            scales.ready_ns,
+            "CPUs were idle during the wait: the thread probably ran unseen",
+        ),
+        (false, false) if waiter.certain.is_some() => (
+            0,
+            "after the last loss, switches and samples of all CPUs are complete",
+        ),
+        (false, false) => (0, "no switches contradict each other during the wait"),
+    };
+    let and = match damage.is_empty() && is_doubtful {
+        true => "but",
+        false => "and",
+    };
+    let mut verdict = scales.explains(&LOST, explains_ns, format!("{faults}, {and} {because}."));
+    if !damage.is_empty() {
+        let selection = Selection::of(Table::Damages)
+            .filter(Condition::Below("start_ns", *end))
+            .filter(Condition::Any(vec![
+                Condition::IsUnknown("end_ns"),
+                Condition::AtLeast("end_ns", start.saturating_add(1)),
+            ]))
+            .order(&[
+                Order::ascending("start_ns"),
+                Order::ascending("kind"),
+                Order::ascending("end_ns"),
+                Order::ascending("cpu"),
+                Order::ascending("count"),
+            ])
+            .limit(SHOWN);
+        let kinds = Selection::of(Table::Damages).column("kind", Expression::Column("kind"));
+        let mut evidence = Evidence::of("Losses and damage during the wait", selection)
+            .about(kinds)
+            .stored("kind", "what", Unit::None)
+            .stored("cpu", "CPU", Unit::None)
+            .stored("start_ns", "from", Unit::Moment)
+            .stored("end_ns", "to", Unit::Moment)
+            .stored("count", "how many", Unit::Count);
+        for damage in damage.iter().take(SHOWN) {
+            evidence = evidence.row([
+                damage.kind.as_deref().map(Value::from),
+                damage.cpu.map(Value::from),
+                Some(damage.start_ns.into()),
+                damage.end_ns.map(Value::from),
+                damage.count.map(Value::from),
+            ]);
+        }
+        verdict.evidence.push(evidence);
+    }
+    verdict
+}

@@ -1,0 +1,26 @@
+//! Would a change help? Replay of a recorded trace in the model of Windows (crate `sim`), with the change.
+//!
+//! [`extract`] makes a [`Recorded`] workload from the tables of a trace; [`write()`](fn@write) and [`read`] keep it in
+//! a file. [`predict`] replays it as recorded, which shows how well the model reproduces the record, and then with
+//! [`Change`]s.
+
+mod change;
+mod extract;
+mod file;
+mod predict;
+mod recorded;
+mod search;
+mod summary;
+mod variants;
+mod words;
+
+pub use change::{Change, ChangeError, WrongChange};
+pub use extract::{TABLES, extract};
+pub use file::{FileError, is_workload, read, write};
+pub use predict::{
+    Bar, Metric, PredictError, Predicted, Prediction, ReplayError, Row, Scope, predict,
+};
+pub use recorded::{Lack, Note, Record, Recorded, Refusal};
+pub use search::{Found, search};
+pub use sim::replay::RunError;
+pub use summary::{Spread, Summary};
