@@ -42,6 +42,8 @@ export class TableRows {
   totals: Cell[] = [];
   #tree: Tree | null = null;
   #controller: AbortController | null = null;
+  /** Paths of rows that were expanded or collapsed since the current query began. */
+  #toggled: Id[][] = [];
 
   constructor(private readonly onsql: (sql: string | null) => void) {}
 
@@ -63,12 +65,15 @@ export class TableRows {
     this.cancel();
     const controller = (this.#controller = new AbortController());
     this.exact = true;
+    this.#toggled = [];
     const keys = keysOf(query.view.columns);
     // Frames of stacks, or single rows, are below the groups.
     const below = keys.length === 0 ? 0 : stackOf(query.table, keys) ? MAX_FRAMES : 1;
     const next = new Tree(this.#source(query, controller.signal), keys.length + below, query.open);
     try {
       await next.rows(0, 60);
+      // The user can expand and collapse the rows of the previous query while these rows are loaded.
+      for (const path of this.#toggled) await next.toggle(path);
     } catch (error) {
       if (this.#controller === controller) this.#fail(error);
       return false;
@@ -103,8 +108,9 @@ export class TableRows {
     return this.#tree?.itemsOn(path) ?? [];
   }
 
-  /** Expands or collapses a row. */
+  /** Expands or collapses a row. `opened` changes at once, the visible rows when the promise is fulfilled. */
   async toggle(row: Row): Promise<void> {
+    this.#toggled.push(row.path);
     try {
       await this.#tree?.toggle(row.path);
     } catch (error) {
