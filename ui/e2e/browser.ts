@@ -32,7 +32,7 @@ export interface Watched {
 export async function watch(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: new URL(address).origin });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {

@@ -10,8 +10,10 @@ export default defineConfig({
     include: ["*.e2e.ts"],
     environment: "node",
     fileParallelism: false,
-    testTimeout: 180_000,
-    hookTimeout: 300_000,
+    // A test that fails and then passes is printed with its number of tries.
+    retry: 2,
+    testTimeout: 300_000,
+    hookTimeout: 900_000,
     expect: { poll: { timeout: 60_000 } },
   },
 });

@@ -51,7 +51,10 @@ fn the_server_ends_with_its_client() {
     drop(input);
     let begun = Instant::now();
     while server.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(3), "the server lives");
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the server lives"
+        );
         sleep(Duration::from_millis(20));
     }
 }

@@ -15,9 +15,10 @@ use testdata::Rng;
 
 const GROUP: &str = "239.192.77.1";
 
-/// Returns ports that other test runs on this machine are unlikely to use.
+/// Returns ports that other test runs on this machine are unlikely to use. `test` is less than 10, and is another number
+/// for each test. The ports are below those that Linux chooses for sockets without a port.
 fn ports(test: u16) -> (u16, u16) {
-    let base = 20_000 + (std::process::id() % 2_000) as u16 * 10 + 2 * test;
+    let base = 10_000 + (std::process::id() % 500) as u16 * 20 + 2 * test;
     (base, base + 1)
 }
 
@@ -230,7 +231,7 @@ fn packets_carry_their_mark() {
 
     use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
 
-    let (unicast, multicast) = ports(4);
+    let (unicast, multicast) = ports(7);
     let udp = Encapsulation::Udp { unicast, multicast };
     let at = SocketConfig {
         dscp: 46,

@@ -14,7 +14,7 @@ use tokio::{io::Interest, net::UdpSocket, time::sleep};
 const MESSAGES: u32 = 500;
 
 fn config(address: &str) -> SocketConfig {
-    let port = 40_000 + (std::process::id() % 10_000) as u16 * 2;
+    let port = 20_000 + (std::process::id() % 6_000) as u16 * 2;
     SocketConfig {
         encapsulation: Encapsulation::Udp {
             unicast: port,
