@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::command::{is_installed, program, read, run};
+use crate::command::{install, is_installed, program, read};
 
 /// Program or library that tasks need, and the Debian packages that contain it.
 #[derive(Clone, Copy)]
@@ -131,5 +131,5 @@ fn apt(arguments: &[&str]) -> Result<(), String> {
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null());
-    run(command.stdout(Stdio::null()))
+    install(command.stdout(Stdio::null()))
 }

@@ -90,7 +90,7 @@ fn install(folder: &Path) -> Result<(), String> {
         "--no-audit",
         "--no-fund",
     ]);
-    command::run(npm.args(NPM))?;
+    command::install(npm.args(NPM))?;
     std::fs::write(&done, list).map_err(|error| format!("{}: {error}", done.display()))
 }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Returns the root folder of the repository.
 pub(crate) fn root() -> &'static Path {
@@ -44,6 +45,22 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
         Ok(status) => Err(format!("`{}` ended with {status}", written(command))),
         Err(error) => Err(format!("cannot start `{}`: {error}", written(command))),
     }
+}
+
+/// Runs a command that installs something from a server. Tries it three times, because connections fail for moments.
+///
+/// # Errors
+///
+/// Returns the errors of [`run`] at the last try.
+pub(crate) fn install(command: &mut Command) -> Result<(), String> {
+    for pause in [10, 30] {
+        match run(command) {
+            Ok(()) => return Ok(()),
+            Err(error) => println!("{error}; trying again in {pause} s"),
+        }
+        std::thread::sleep(Duration::from_secs(pause));
+    }
+    run(command)
 }
 
 /// Runs `command` and returns its standard output.
@@ -126,6 +143,6 @@ pub(crate) fn add_target(target: &str) -> Result<(), String> {
     let library = read(program("rustc").args(["--print", "target-libdir", "--target", target]))?;
     match Path::new(library.trim()).is_dir() {
         true => Ok(()),
-        false => run(program("rustup").args(["target", "add", target])),
+        false => install(program("rustup").args(["target", "add", target])),
     }
 }

@@ -36,7 +36,7 @@ fn install() -> Result<PathBuf, String> {
     if !deny.is_file() {
         // Without optimisation, cargo-deny compiles in half the time, and its check takes only a second.
         let mut install = cargo(&["install", "--quiet", "--locked", "--debug", "cargo-deny"]);
-        command::run(install.args(["--version", VERSION, "--root"]).arg(&home))?;
+        command::install(install.args(["--version", VERSION, "--root"]).arg(&home))?;
     }
     Ok(deny)
 }

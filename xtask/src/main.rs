@@ -11,12 +11,14 @@ mod demo;
 mod deny;
 mod dist;
 mod exports;
+mod nextest;
 mod page;
 mod peers;
 mod pictures;
 mod python;
 mod same_bytes;
 mod steps;
+mod summary;
 mod test;
 mod tidy;
 mod verdicts;
@@ -32,7 +34,7 @@ Commands:
   page            build the page of `laglab open`, which later builds of laglab embed
   demo [PATH...]  build laglab quickly and explain the traces at PATH, or a simulated one
   test            check everything that must hold before a change is merged
-  test --quick    run only fast checks that need nothing but cargo: no browsers, Wine, other readers, slow tests
+  test --full     also run what takes long: Wine, other readers, recordings of this machine, all browser tests
   test --step NAME
                   run one step of `test`
   tidy            check the repository's own rules
@@ -52,7 +54,7 @@ fn main() -> ExitCode {
         ["page"] => page::build(),
         ["demo", paths @ ..] => demo::run(paths),
         ["test"] => test::run(false),
-        ["test", "--quick"] => test::run(true),
+        ["test", "--full"] => test::run(true),
         ["test", "--step", name] => test::run_step(name),
         ["tidy"] => tidy::run(),
         ["pictures"] => pictures::take(),

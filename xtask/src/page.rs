@@ -53,17 +53,19 @@ pub(crate) fn is_sound() -> Result<(), String> {
     command::run(&mut npm(&["test"]))
 }
 
-/// Runs tests that open simulated traces with the page in a browser, as users do.
+/// Runs tests that open simulated traces with the page in a browser, as users do: those in files with one of these
+/// names, or all.
 ///
 /// # Errors
 ///
 /// Returns an error if the page does not work. In CI, also if npm or a browser is missing.
-pub(crate) fn works() -> Result<(), String> {
-    if let Err(why) = apt::provide(&[apt::NPM, apt::CHROMIUM, apt::FIREFOX]) {
+pub(crate) fn works(names: &[&str]) -> Result<(), String> {
+    if let Err(why) = apt::provide(&[apt::NPM, apt::CHROMIUM]) {
         return left_out("the page in a browser", &why);
     }
     build()?;
-    let mut tests = npm(&["run", "test:e2e"]);
+    let mut tests = npm(&["run", "test:e2e", "--"]);
+    tests.args(names);
     tests.env("LAGLAB", built::laglab());
     if let Some(firefox) = command::installed(FIREFOX) {
         tests.env("FIREFOX", firefox);
@@ -94,7 +96,7 @@ fn install() -> Result<(), String> {
     let installed = modified(&ui().join("node_modules/.package-lock.json"));
     match installed.is_some() && installed >= lock {
         true => Ok(()),
-        false => command::run(&mut npm(&["ci", "--silent", "--no-audit", "--no-fund"])),
+        false => command::install(&mut npm(&["ci", "--silent", "--no-audit", "--no-fund"])),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn with(home: &str, packages: &[&str]) -> Result<PathBuf, String> {
         "--quiet",
         "--disable-pip-version-check",
     ]);
-    command::run(pip.arg("--requirement").arg(requirements))?;
+    command::install(pip.arg("--requirement").arg(requirements))?;
     write(&done)?;
     Ok(python)
 }

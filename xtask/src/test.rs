@@ -1,14 +1,14 @@
-//! `cargo xtask test`: runs everything that must succeed before a change is merged.
+//! `cargo xtask test`: runs everything that must succeed before a change is merged. With `--full`, it also runs what
+//! takes long, or needs Wine, other programs or rights of the system.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use crate::command::{self, cargo, root, target};
-use crate::steps::{self, Lane, Step, is_ci, left_out};
-use crate::verdicts::{self, Verdicts};
+use crate::nextest;
+use crate::steps::{self, Ended, Lane, Step, When, Work, is_ci, left_out};
+use crate::summary;
+use crate::verdicts::{self, Failure, Verdicts};
 use crate::wine::{self, Wine};
 use crate::{
     apt, assistants, browser, built, deny, exports, page, peers, same_bytes, tidy, workflows,
@@ -77,120 +77,95 @@ const APP_TESTS_NOT_ON_WINDOWS: &[&str] = &[
     "server_samples",
 ];
 
-/// Suffix of the names of tests that ran under Wine. Wine lacks parts of Windows, so these tests may leave something
-/// out, even in CI.
-const UNDER_WINE: &str = " under Wine";
-
 /// All steps. Steps of the same lane run in this order.
 const STEPS: &[Step] = &[
-    main("format", &[], || {
+    step("format", || {
         command::run(&mut cargo(&["fmt", "--all", "--check"]))
     }),
-    main("tidy", &[], tidy::run),
-    main("lint", &[], || clippy(&["--workspace"])),
-    main("documentation", &[], documentation),
-    main("fuzz targets compile", &[], fuzz_targets_compile),
-    main("build", &[], built::compile),
-    main("macOS compiles", &[], macos),
-    main("Windows lint", &["tools"], || {
+    step("tidy", tidy::run),
+    step("lint", || clippy(&["--workspace"])),
+    step("documentation", documentation),
+    step("Windows compiles", || compiles_for(wine::TARGET)),
+    step("build", built::compile),
+    step("fuzz targets compile", fuzz_targets_compile).full(),
+    step("macOS compiles", || compiles_for(MACOS)).full(),
+    step("Windows lint", || {
         clippy(&[&["--target", wine::TARGET], WORKSPACE_WITHOUT_SQL].concat())
-    }),
-    main("Windows build", &["tools"], windows_build),
-    main("Windows tests", &["Wine prefix"], windows_tests),
-    main("same bytes on Windows", &["Windows build"], same_bytes),
-    main("tests", SIDE, host_tests),
-    side("tools", &[], tools),
-    side("page", &["tools"], page::is_sound),
-    side("dependencies", &[], deny::check),
-    side("workflows", &["tools"], workflows::are_valid),
-    side("Wine prefix", &["tools"], || Wine::start().map(drop)),
-    side("readers of traces", &["build"], peers::agree),
-    side("readers of exports", &["build"], exports::agree),
-    side("assistants", &["tools", "build"], assistants::are_answered),
-    side("browser", &["tools", "page", "build"], || {
-        browser::shows_reports()?;
-        page::works()
-    }),
+    })
+    .full()
+    .needs(&["all tools"]),
+    step("Windows build", windows_build)
+        .full()
+        .needs(&["all tools"]),
+    tests("Windows tests", windows_tests)
+        .full()
+        .needs(&["Windows build", "Wine prefix"]),
+    step("same bytes on Windows", same_bytes).full().needs(&[
+        "build",
+        "Windows build",
+        "Wine prefix",
+    ]),
+    tests("tests", || host_tests("default", &[]))
+        .needs(&["build"])
+        .after(SIDE),
+    tests("slow tests", || {
+        host_tests("slow", &["--ignore-default-filter", "-E", "not default()"])
+    })
+    .full()
+    .needs(&["build", "all tools"])
+    .after(SIDE),
+    step("documentation tests", || {
+        command::run(&mut cargo(&[
+            "test",
+            "--workspace",
+            "--doc",
+            "--no-fail-fast",
+        ]))
+    })
+    .full()
+    .needs(&["build"]),
+    step("tools", || tools(&[apt::NPM, apt::CHROMIUM])).side(),
+    step("page", page::is_sound).side().needs(&["tools"]),
+    step("dependencies", deny::check).side(),
+    step("workflows", workflows::are_valid)
+        .side()
+        .needs(&["tools"]),
+    step("all tools", all_tools).full().side(),
+    step("Wine prefix", || Wine::start().map(drop))
+        .full()
+        .side()
+        .needs(&["all tools"]),
+    step("reports in a browser", browser::shows_reports)
+        .side()
+        .needs(&["tools", "build"]),
+    step("browser", || page::works(&["kept"]))
+        .side()
+        .needs(&["page", "build"]),
+    step("readers of traces", peers::agree)
+        .full()
+        .side()
+        .needs(&["build"]),
+    step("readers of exports", exports::agree)
+        .full()
+        .side()
+        .needs(&["build"]),
+    step("assistants", assistants::are_answered)
+        .full()
+        .side()
+        .needs(&["tools", "build"]),
+    step("all of the page in browsers", || page::works(&[]))
+        .full()
+        .side()
+        .needs(&["all tools", "page", "build"]),
 ];
 
-/// Names of the steps in the side lane for which the tests wait.
+/// Names of the steps in the side lane for which the tests wait, because some tests measure times.
 const SIDE: &[&str] = &[
-    "assistants",
     "browser",
+    "all of the page in browsers",
+    "assistants",
     "dependencies",
     "readers of exports",
-];
-
-/// Steps of `--quick`. They need no program except cargo. [`FAST_TESTS`] follows them.
-const QUICK: &[&str] = &[
-    "format",
-    "tidy",
-    "lint",
-    "documentation",
-    "fuzz targets compile",
-];
-
-/// Last step of `--quick`.
-const FAST_TESTS: Step = main("fast tests", &[], fast_tests);
-
-/// Test programs that take about half of the time of all test programs. They run at the same time as the others.
-const FIRST_LANE: &[&str] = &[
-    "compare",
-    "detail",
-    "explain",
-    "power",
-    "prove",
-    "simulations",
-    "twins",
-];
-
-/// Test programs that measure times of this machine. They run alone.
-const ALONE: &[&str] = &[
-    "files",
-    "linux",
-    "linux_faults",
-    "measure",
-    "measure_files",
-    "measure_net",
-    "measure_why",
-    "net",
-    "net_throughput",
-    "perf",
-    "record_now",
-    "recordings",
-    "ring",
-    "sockets",
-];
-
-/// Test programs that each take more than 10 s on 2 CPUs. `--quick` leaves them out.
-const SLOW_TESTS: &[&str] = &[
-    "brief",
-    "change_plan",
-    "compare",
-    "explain",
-    "generated",
-    "hostile",
-    "linux",
-    "linux_faults",
-    "measure",
-    "measure_why",
-    "missing",
-    "model",
-    "namespaces",
-    "net",
-    "parquet",
-    "perf",
-    "pictures",
-    "power",
-    "protocol",
-    "prove",
-    "readme",
-    "real_traces",
-    "redaction",
-    "requests",
-    "session",
-    "simulations",
-    "twins",
 ];
 
 /// Steps that only run on Linux.
@@ -202,54 +177,65 @@ const LINUX: &[&str] = &[
     "Wine prefix",
 ];
 
-/// Sum of the verdicts of all test programs that have run.
-static VERDICTS: Mutex<Option<Verdicts>> = Mutex::new(None);
-
-const fn main(
-    name: &'static str,
-    after: &'static [&'static str],
-    work: fn() -> Result<(), String>,
-) -> Step {
+/// Returns a step of the gate in the main lane.
+const fn step(name: &'static str, check: fn() -> Result<(), String>) -> Step {
     Step {
         name,
         lane: Lane::Main,
-        after,
-        work,
+        when: When::Gate,
+        needs: &[],
+        after: &[],
+        work: Work::Check(check),
     }
 }
 
-const fn side(
-    name: &'static str,
-    after: &'static [&'static str],
-    work: fn() -> Result<(), String>,
-) -> Step {
+/// Returns a step of the gate that runs tests.
+const fn tests(name: &'static str, work: fn() -> Result<Verdicts, String>) -> Step {
     Step {
-        lane: Lane::Side,
-        ..main(name, after, work)
+        work: Work::Tests(work),
+        ..step(name, || Ok(()))
     }
 }
 
-/// Runs all steps, or the steps of `--quick`, and prints the duration of each step.
+impl Step {
+    const fn full(self) -> Self {
+        Self {
+            when: When::Full,
+            ..self
+        }
+    }
+
+    const fn side(self) -> Self {
+        Self {
+            lane: Lane::Side,
+            ..self
+        }
+    }
+
+    const fn needs(self, needs: &'static [&'static str]) -> Self {
+        Self { needs, ..self }
+    }
+
+    const fn after(self, after: &'static [&'static str]) -> Self {
+        Self { after, ..self }
+    }
+}
+
+/// Runs the steps of the gate, or all steps, and prints a summary.
 ///
 /// # Errors
 ///
-/// Returns an error if a step fails. The message has the name and the error of the first step that
-/// fails.
-pub(crate) fn run(is_quick: bool) -> Result<(), String> {
+/// Returns an error if a step fails.
+pub(crate) fn run(is_full: bool) -> Result<(), String> {
     let started = Instant::now();
     let mut selected: Vec<&Step> = STEPS.iter().collect();
-    if is_quick {
-        selected.retain(|step| QUICK.contains(&step.name));
-        selected.push(&FAST_TESTS);
-    }
-    if !is_quick && !cfg!(target_os = "linux") {
+    selected.retain(|step| is_full || step.when == When::Gate);
+    if is_full && !cfg!(target_os = "linux") {
         selected.retain(|step| !LINUX.contains(&step.name));
         left_out("Windows under Wine", "this needs a Linux host")?;
     }
-    let outcome = steps::run(&selected);
-    println!("{:8.1} s  in all", started.elapsed().as_secs_f64());
-    outcome?;
-    report()
+    let ended = steps::run(&selected)?;
+    summary::print(&ended, started.elapsed())
 }
 
 /// Runs one step, without the steps that must end before it.
@@ -263,102 +249,41 @@ pub(crate) fn run_step(name: &str) -> Result<(), String> {
         let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
         format!("unknown step {name}; the steps are: {}", names.join(", "))
     })?;
-    (step.work)()
-}
-
-/// Prints the sums of all verdicts as the last line.
-///
-/// # Errors
-///
-/// Returns an error in CI if a test of this system left something out.
-fn report() -> Result<(), String> {
-    let verdicts = VERDICTS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
-    let verdicts = verdicts.unwrap_or_default();
-    let mut forbidden = 0;
-    for (test, reason) in &verdicts.left_out {
-        println!("skipped in {test}: {reason}");
-        forbidden += usize::from(!test.ends_with(UNDER_WINE));
+    let started = Instant::now();
+    let outcome = steps::outcome_of(step.work);
+    if let (Work::Check(_), steps::Outcome::Failed(error)) = (step.work, &outcome) {
+        return Err(error.clone());
     }
-    let left_out = verdicts.left_out.len() as u64;
-    println!(
-        "\n{} passed, {} failed, {} skipped",
-        verdicts.passed.saturating_sub(left_out),
-        verdicts.failed,
-        verdicts.ignored + left_out
-    );
-    match is_ci() && forbidden > 0 {
-        true => Err(format!(
-            "{forbidden} parts of tests were skipped, which CI does not allow"
-        )),
-        false => Ok(()),
+    let took = started.elapsed();
+    match step.work {
+        Work::Check(_) => Ok(()),
+        Work::Tests(_) => summary::print(
+            &[Ended {
+                step: step.name,
+                took,
+                outcome,
+            }],
+            took,
+        ),
     }
 }
 
-fn add(verdicts: Verdicts) {
-    let mut sums = VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
-    *sums.get_or_insert_default() += verdicts;
-}
-
-/// Runs the tests for this system. Two commands run at the same time, because some test programs have one long test,
-/// which uses one CPU. The unit tests and [`ALONE`] follow.
-fn host_tests() -> Result<(), String> {
+/// Runs tests for this system, with a profile of `.config/nextest.toml`, and with options that select tests.
+fn host_tests(profile: &str, selected: &[&str]) -> Result<Verdicts, String> {
     command::add_target(DRIVERS)?;
-    // Some tests start examples, which the commands below do not compile.
-    built::compile()?;
-    let mut others = all_test_programs()?;
-    others.retain(|name| ![FIRST_LANE, ALONE].concat().contains(&name.as_str()));
-    let outcomes = thread::scope(|scope| {
-        let first = scope.spawn(|| host_tests_of(&[], FIRST_LANE));
-        let second = host_tests_of(&[], &others);
-        [
-            first
-                .join()
-                .unwrap_or_else(|_| Err("a thread panicked".to_owned())),
-            second,
-        ]
-    });
-    let alone = host_tests_of(&["--lib", "--bins"], ALONE);
-    let examples = host_tests_of::<&str>(&["--doc"], &[]);
-    let outcomes = outcomes.into_iter().chain([alone, examples]);
-    let failures: Vec<_> = outcomes.filter_map(Result::err).collect();
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("\n")),
+    let mut verdicts = nextest::run(profile, selected)?;
+    if is_ci() {
+        let left_out = std::mem::take(&mut verdicts.left_out).into_iter();
+        verdicts
+            .failures
+            .extend(left_out.map(|(test, reason)| Failure {
+                test,
+                tries: 1,
+                cause: format!("left out, which CI does not allow: {reason}"),
+                command: "cargo xtask test --step tests".to_owned(),
+            }));
     }
-}
-
-/// Runs the unit tests and the test programs for this system, except [`SLOW_TESTS`].
-fn fast_tests() -> Result<(), String> {
-    command::add_target(DRIVERS)?;
-    let mut names = all_test_programs()?;
-    names.retain(|name| !SLOW_TESTS.contains(&name.as_str()));
-    println!("left out, because they are slow: {}", SLOW_TESTS.join(", "));
-    host_tests_of(&["--lib", "--bins"], &names)
-}
-
-/// Runs tests for this system: those that the arguments select, and the test programs with these names. The whole
-/// workspace is selected, because cargo would choose other features for some packages, and compile them again.
-fn host_tests_of<N: AsRef<str>>(arguments: &[&str], names: &[N]) -> Result<(), String> {
-    let mut tests = cargo(&[&["test", "--workspace"], arguments].concat());
-    for name in names {
-        tests.args(["--test", name.as_ref()]);
-    }
-    verdicts::of(&mut tests).map(add)
-}
-
-/// Returns the names of all test programs, without repetition.
-fn all_test_programs() -> Result<Vec<String>, String> {
-    let mut names = BTreeSet::new();
-    for package in entries(&root().join("crates"))? {
-        let folder = package.join("tests");
-        if folder.is_dir() {
-            names.extend(test_programs(&folder)?);
-        }
-    }
-    Ok(names.into_iter().collect())
+    Ok(verdicts)
 }
 
 /// Returns the names of the test programs in the folder `tests` of a package.
@@ -387,7 +312,16 @@ fn clippy(arguments: &[&str]) -> Result<(), String> {
 }
 
 fn documentation() -> Result<(), String> {
-    command::run(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
+    // `--examples` makes cargo choose the features of the lint, so that dependencies are not checked again.
+    let mut doc = cargo(&[
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--lib",
+        "--bins",
+        "--examples",
+    ]);
+    command::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 /// Checks that the fuzz targets compile. They use the workspace's build folder, so that dependencies are
@@ -397,30 +331,35 @@ fn fuzz_targets_compile() -> Result<(), String> {
     command::run(check.env("CARGO_TARGET_DIR", target()))
 }
 
-/// Checks that the sources compile for macOS. On this system, no macOS program can be linked or run.
-fn macos() -> Result<(), String> {
-    // The C compiler for macOS is missing, so the program `true` replaces it. A check does not need the
-    // compiled C code of dependencies.
-    let mut check = cargo(&[&["check", "--target", MACOS], WORKSPACE_WITHOUT_SQL].concat());
-    let tools = ["CC", "AR"].map(|tool| format!("{tool}_{}", MACOS.replace('-', "_")));
+/// Checks that the sources compile for another system.
+fn compiles_for(system: &str) -> Result<(), String> {
+    command::add_target(system)?;
+    // The program `true` replaces the system's C compiler, which may be missing. A check does not need the compiled
+    // C code of dependencies.
+    let arguments = ["check", "--target", system, "--lib", "--bins"];
+    let mut check = cargo(&[&arguments, WORKSPACE_WITHOUT_SQL].concat());
+    let tools = ["CC", "AR"].map(|tool| format!("{tool}_{}", system.replace('-', "_")));
     command::run(check.envs(tools.map(|tool| (tool, "true"))))
 }
 
-/// Installs all tools that steps need and that Debian has as packages.
-fn tools() -> Result<(), String> {
-    command::add_target(MACOS)?;
-    let mut tools = vec![apt::NPM, apt::CHROMIUM];
-    if cfg!(target_os = "linux") {
-        command::add_target(wine::TARGET)?;
-        tools.extend(apt::WINDOWS);
-        tools.extend(apt::NETWORK);
-        tools.push(apt::PERF);
-    }
-    match apt::provide(&tools) {
+/// Installs tools that Debian has as packages.
+fn tools(tools: &[apt::Tool]) -> Result<(), String> {
+    match apt::provide(tools) {
         Ok(()) => Ok(()),
         // Each step that needs a missing tool also reports that it is missing.
         Err(why) => left_out("parts of tests that need more than cargo", &why),
     }
+}
+
+/// Installs the tools that only `--full` needs.
+fn all_tools() -> Result<(), String> {
+    let mut all = vec![apt::FIREFOX];
+    if cfg!(target_os = "linux") {
+        all.extend(apt::WINDOWS);
+        all.extend(apt::NETWORK);
+        all.push(apt::PERF);
+    }
+    tools(&all)
 }
 
 /// Compiles the tests that run under Wine.
@@ -435,21 +374,17 @@ fn windows_build() -> Result<(), String> {
 }
 
 /// Runs tests as Windows programs. Also runs the finished program once.
-fn windows_tests() -> Result<(), String> {
+fn windows_tests() -> Result<Verdicts, String> {
     let wine = Wine::start()?;
     let mut tests = windows_test_command()?;
     // If the variable `CI` is set, tests fail where Wine lacks something, so it is removed.
-    let mut verdicts = verdicts::of(wine.surround(&mut tests).env_remove("CI"))?;
-    let left_out = std::mem::take(&mut verdicts.left_out).into_iter();
-    verdicts.left_out = left_out
-        .map(|(test, reason)| (test + UNDER_WINE, reason))
-        .collect();
-    add(verdicts);
+    let tests = wine.surround(&mut tests).env_remove("CI");
+    let verdicts = verdicts::of(tests, "Windows tests")?;
     let trace = "../shared/data/etl/perfview__smallEtlFile.etl";
     for arguments in [&["--help"][..], &["info", trace]] {
         command::read(wine.laglab().args(arguments))?;
     }
-    Ok(())
+    Ok(verdicts)
 }
 
 fn same_bytes() -> Result<(), String> {

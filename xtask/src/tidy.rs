@@ -90,7 +90,27 @@ pub(crate) fn run() -> Result<(), String> {
         root().join(path).exists()
     }));
     faults.extend(arrows::faults(&arrows::tree()?));
+    faults.extend(ignored_files()?.iter().map(|path| {
+        format!(
+            "{path}: git tracks this file although .gitignore excludes it; run `git rm --cached`"
+        )
+    }));
     report(&faults)
+}
+
+/// Returns the paths of files that git tracks and `.gitignore` excludes. They are generated, so they would change with
+/// each build.
+fn ignored_files() -> Result<Vec<String>, String> {
+    let mut git = program("git");
+    git.args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--ignored",
+        "--exclude-standard",
+    ]);
+    let paths = read(&mut git)?;
+    Ok(paths.split_terminator('\0').map(str::to_owned).collect())
 }
 
 fn report(faults: &[String]) -> Result<(), String> {

@@ -4,57 +4,80 @@ use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use std::process::Command;
 
-use crate::{command, steps};
+use crate::command;
 
-/// Counts of tests, and the tests that could not check everything on this machine.
+/// Counts of tests, and the tests that failed, needed several tries or could not check everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdicts {
     pub(crate) passed: u64,
-    pub(crate) failed: u64,
-    pub(crate) ignored: u64,
-    /// Names and reasons of tests that left something out. A test prints `left out: ` before the reason.
+    pub(crate) failures: Vec<Failure>,
+    /// Tests that passed after one or more failures.
+    pub(crate) flaky: Vec<Failure>,
+    /// Tests that left something out, with the reasons. A test prints `left out: ` before the reason.
     pub(crate) left_out: BTreeSet<(String, String)>,
+}
+
+/// Failure of a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Name of the test program and of the test.
+    pub(crate) test: String,
+    /// Number of times that the test ran.
+    pub(crate) tries: usize,
+    pub(crate) cause: String,
+    /// Command that runs the test again.
+    pub(crate) command: String,
 }
 
 impl AddAssign for Verdicts {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
-        self.failed += other.failed;
-        self.ignored += other.ignored;
+        self.failures.extend(other.failures);
+        self.flaky.extend(other.flaky);
         self.left_out.extend(other.left_out);
     }
 }
 
-/// Runs `cargo test …`, even if a test program fails, and prints its output. Output of tests that passed is not
-/// printed. The output of each test program is printed when the program has ended, so that several calls may run at the
-/// same time.
+/// Start of a line of a test's output that says what the test left out.
+pub(crate) const LEFT_OUT: &str = "left out: ";
+
+/// Returns the cause of a failure from the output of a test: the message of the first panic, in one line.
+pub(crate) fn cause(output: &str) -> String {
+    let mut lines = output.lines();
+    let panic = lines
+        .by_ref()
+        .find_map(|line| line.split_once(" panicked at "));
+    let Some((_, place)) = panic else {
+        let last = output.trim_end().lines().next_back();
+        return last.unwrap_or("no output").to_owned();
+    };
+    let is_message =
+        |line: &&str| !line.starts_with("stack backtrace:") && !line.starts_with("note: ");
+    let message: Vec<_> = lines.take_while(is_message).map(str::trim).collect();
+    let message = message.join(" ");
+    format!("{} ({})", message.trim(), place.trim_end_matches(':'))
+}
+
+/// Runs `cargo test …` to the end, even if tests fail, and prints the output of tests that failed. `step` is the step
+/// that runs the tests again.
 ///
 /// # Errors
 ///
-/// Returns an error if a test fails or the tests cannot be compiled. If tests fail, the message has the end of their
-/// output, because the output of many other tests may follow in the log.
-pub(crate) fn of(cargo_test: &mut Command) -> Result<Verdicts, String> {
+/// Returns an error if the tests cannot be compiled, or if no test explains that the command failed.
+pub(crate) fn of(cargo_test: &mut Command, step: &str) -> Result<Verdicts, String> {
     let mut reader = Reader::default();
-    let mut of_program = String::new();
     let arguments = ["--no-fail-fast", "--", "--show-output"];
     let outcome = command::watch(cargo_test.args(arguments), |line| {
         if reader.read(line) {
-            of_program += line;
-            of_program.push('\n');
-        }
-        if line.starts_with(END_OF_PROGRAM) {
-            print!("{}", std::mem::take(&mut of_program));
+            println!("{line}");
         }
     });
-    print!("{of_program}");
+    for failure in &mut reader.verdicts.failures {
+        failure.command = format!("cargo xtask test --step '{step}'");
+    }
     match outcome {
-        Ok(()) => Ok(reader.verdicts),
-        Err(error) if reader.failures.is_empty() => Err(error),
-        Err(_) => Err(format!(
-            "{} tests failed; the end of their output:\n{}",
-            reader.verdicts.failed,
-            steps::last_lines(&reader.failures, steps::REPEATED_LINES)
-        )),
+        Err(error) if reader.verdicts.failures.is_empty() => Err(error),
+        _ => Ok(reader.verdicts),
     }
 }
 
@@ -65,53 +88,77 @@ const END_OF_PROGRAM: &str = "test result: ";
 #[derive(Default)]
 struct Reader {
     verdicts: Verdicts,
-    /// True if the current lines are output of tests that passed.
-    is_output: bool,
-    /// True if the current lines are output of tests that failed, or their names.
-    is_failure: bool,
-    /// Output of all tests that failed.
-    failures: String,
-    /// Name of the test whose output is being read.
-    test: String,
+    section: Section,
+    /// Name and output of the test whose output is being read.
+    test: Option<(String, String)>,
+}
+
+/// Part of the output of a test program.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Section {
+    #[default]
+    Start,
+    Successes,
+    Failures,
 }
 
 impl Reader {
     /// Reads a line. Returns true if the line should be printed for the user.
     fn read(&mut self, line: &str) -> bool {
-        if line == "successes:" {
-            self.is_output = true;
-        } else if line == "failures:" || line.starts_with(END_OF_PROGRAM) {
-            self.is_output = false;
-            self.is_failure = line == "failures:";
-        }
-        if self.is_failure {
-            self.failures += line;
-            self.failures.push('\n');
-        }
-        if let Some(counts) = counts(line) {
-            self.verdicts.passed += counts[0];
-            self.verdicts.failed += counts[1];
-            self.verdicts.ignored += counts[2];
-        }
+        let section = match line {
+            "successes:" => Some(Section::Successes),
+            "failures:" => Some(Section::Failures),
+            line if line.starts_with(END_OF_PROGRAM) => Some(Section::Start),
+            _ => None,
+        };
         let output_of = line.strip_prefix("---- ");
-        if let Some(test) = output_of.and_then(|rest| rest.strip_suffix(" stdout ----")) {
-            test.clone_into(&mut self.test);
+        let test = output_of.and_then(|rest| rest.strip_suffix(" stdout ----"));
+        if section.is_some() || test.is_some() {
+            self.end_test();
         }
-        if let Some(reason) = line.strip_prefix("left out: ") {
-            let reason = (self.test.clone(), reason.to_owned());
-            self.verdicts.left_out.insert(reason);
+        self.section = section.unwrap_or(self.section);
+        if let Some(test) = test {
+            self.test = Some((test.to_owned(), String::new()));
+        } else if let Some((_, output)) = &mut self.test {
+            *output += line;
+            output.push('\n');
         }
-        !self.is_output
+        self.verdicts.passed += passed(line).unwrap_or(0);
+        self.section != Section::Successes
+    }
+
+    /// Adds the test whose output was read.
+    fn end_test(&mut self) {
+        let Some((test, output)) = self.test.take() else {
+            return;
+        };
+        self.verdicts.add_left_out(&test, &output);
+        if self.section == Section::Failures {
+            self.verdicts.failures.push(Failure {
+                test,
+                tries: 1,
+                cause: cause(&output),
+                command: String::new(),
+            });
+        }
     }
 }
 
-/// Parses the counts in `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-fn counts(line: &str) -> Option<[u64; 3]> {
+impl Verdicts {
+    /// Adds what a test left out, by its output.
+    pub(crate) fn add_left_out(&mut self, test: &str, output: &str) {
+        let reasons = output
+            .lines()
+            .filter_map(|line| line.strip_prefix(LEFT_OUT));
+        let reasons = reasons.map(|reason| (test.to_owned(), reason.to_owned()));
+        self.left_out.extend(reasons);
+    }
+}
+
+/// Parses the first count in `test result: ok. 3 passed; 0 failed; …`.
+fn passed(line: &str) -> Option<u64> {
     let (_, counts) = line.strip_prefix(END_OF_PROGRAM)?.split_once(". ")?;
-    let mut numbers = counts
-        .split("; ")
-        .map(|part| part.split(' ').next()?.parse().ok());
-    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+    counts.split_once(" passed;")?.0.parse().ok()
 }
 
 #[cfg(test)]
@@ -137,38 +184,44 @@ successes:
 failures:
 
 ---- c stdout ----
-panicked
+
+thread 'c' (7) panicked at src/c.rs:1:2:
+assertion failed: 1 == 2
+note: run with `RUST_BACKTRACE=1`
+
+
+failures:
+    c
 
 test result: FAILED. 2 passed; 1 failed; 4 ignored; 0 measured; 0 filtered out
 test result: unclear";
         let mut reader = Reader::default();
         let printed: Vec<_> = lines.lines().filter(|line| reader.read(line)).collect();
         let left_out = [("a".to_owned(), "no right to do it".to_owned())];
-        assert_eq!(
-            reader.verdicts,
-            Verdicts {
-                passed: 2,
-                failed: 1,
-                ignored: 4,
-                left_out: left_out.into(),
-            }
-        );
-        let expected = [
-            "running 3 tests",
-            "test a ... ok",
-            "",
-            "failures:",
-            "",
-            "---- c stdout ----",
-            "panicked",
-            "",
-            "test result: FAILED. 2 passed; 1 failed; 4 ignored; 0 measured; 0 filtered out",
-            "test result: unclear",
-        ];
-        assert_eq!(printed, expected);
-        assert_eq!(
-            reader.failures,
-            "failures:\n\n---- c stdout ----\npanicked\n\n"
-        );
+        let failure = Failure {
+            test: "c".to_owned(),
+            tries: 1,
+            cause: "assertion failed: 1 == 2 (src/c.rs:1:2)".to_owned(),
+            command: String::new(),
+        };
+        let expected = Verdicts {
+            passed: 2,
+            failures: vec![failure],
+            flaky: Vec::new(),
+            left_out: left_out.into(),
+        };
+        assert_eq!(reader.verdicts, expected);
+        assert!(!printed.contains(&"more"));
+        assert!(printed.contains(&"assertion failed: 1 == 2"));
+        assert!(printed.contains(&"running 3 tests"));
+    }
+
+    #[test]
+    fn the_cause_of_a_failure_is_the_message_of_its_first_panic() {
+        let output = "left out: x\n\nthread 'a' (1) panicked at a.rs:1:2:\nassertion `left == right` failed: why\n  left: 1\n right: 2\nstack backtrace:\n   0: x";
+        let expected = "assertion `left == right` failed: why left: 1 right: 2 (a.rs:1:2)";
+        assert_eq!(cause(output), expected);
+        assert_eq!(cause("Error: no file\n"), "Error: no file");
+        assert_eq!(cause(""), "no output");
     }
 }

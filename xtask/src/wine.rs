@@ -24,7 +24,7 @@ pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
 pub(crate) fn install() -> Result<(), String> {
     add_target(TARGET)?;
     apt::provide(&apt::WINDOWS)
-        .map_err(|error| format!("{error}; `cargo xtask test --quick` needs no Wine"))
+        .map_err(|error| format!("{error}; `cargo xtask test` without `--full` needs no Wine"))
 }
 
 /// Returns the command `cargo SUBCOMMAND --target …`. It can run Windows programs after [`Wine::surround`].
