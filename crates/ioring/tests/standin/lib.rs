@@ -6,8 +6,8 @@
 //! because callers may not rely on the order. Tests select special behaviour by certain offsets and
 //! queue sizes:
 //!
-//! - A read at offset [`HELD`] or later stays in flight until it is cancelled.
-//! - An NT ring with [`BAD_MASK`], [`BAD_TOKEN`] or [`BAD_READ`] entries returns a wrong mask,
+//! - A read at offset `HELD` or later stays in flight until it is cancelled.
+//! - An NT ring with `BAD_MASK`, `BAD_TOKEN` or `BAD_READ` entries returns a wrong mask,
 //!   completes with a wrong token, or reads zeros.
 
 #![cfg(all(windows, target_pointer_width = "64"))]
