@@ -301,7 +301,8 @@ pub(super) struct Examined {
     pub(super) is_among_its_own: bool,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) evidence: [Evidence; 2],
-    /// Row and id of the process with most CPU time during the wait.
+    /// Row and id of the process with most CPU time during the wait; `None` if threads of lower priority ran, which
+    /// cannot have caused the wait.
     pub(super) most: Option<(Option<u32>, Option<u32>)>,
 }
 
@@ -330,7 +331,9 @@ pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
                 table_of(case, title, &[wait]),
                 one.held.evidence(&one.waiter, &case.survey.suspend_gaps),
             ],
-            most: (one.weighed.most.as_ref()).map(|most| (most.process_row, most.process_id)),
+            most: (one.weighed.most.as_ref())
+                .filter(|_| one.weighed.cause != Some(Cause::Dispatcher))
+                .map(|most| (most.process_row, most.process_id)),
         })
     });
     Ok(examined.collect())

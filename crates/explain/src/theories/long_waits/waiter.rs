@@ -31,7 +31,8 @@ pub(super) struct Waiter {
     pub(super) limited_to: Option<Vec<u16>>,
     /// CPU in whose queue the thread waited; `None` if it is unknown. Linux has a queue for each CPU. The queue of a
     /// fair thread is known in two cases: the thread ran on the same CPU before and after the wait; or it lost a CPU
-    /// and did not run again. Always `None` on Windows, where a ready thread may take any of its CPUs.
+    /// and did not run again. The queue of a real-time thread whose affinity is not recorded is known in the same
+    /// cases. Always `None` on Windows, where a ready thread may take any of its CPUs.
     pub(super) queue: Option<u16>,
     /// True if the trace records the thread's affinity.
     pub(super) affinity_is_known: bool,
@@ -201,15 +202,17 @@ impl Waiter {
 
     /// Sets the queue in which a thread of Linux waited.
     fn find_queue(&mut self) {
-        // Only fair threads wait in the queue of one CPU. The scheduler moves a ready real-time thread to any CPU
-        // with a thread of lower priority.
+        // A fair thread waits in the queue of one CPU. The scheduler moves a ready real-time thread to any of its CPUs
+        // that runs a thread of lower priority. So a real-time thread that came back to its CPU probably may not use
+        // the others, unless its affinity says that it may.
         let is_fair = self.priority().is_some_and(|priority| priority <= 0);
+        let has_queue = is_fair || self.priority().is_some() && !self.affinity_is_known;
         let queue = match &self.wait {
             Some(wait) => wait.previous_cpu.filter(|cpu| *cpu == wait.cpu),
             None => self.queue,
         };
         let is_only = |cpu: &u16| self.limited_to.as_deref() == Some(slice::from_ref(cpu));
-        self.queue = queue.filter(|cpu| is_fair && !is_only(cpu));
+        self.queue = queue.filter(|cpu| has_queue && !is_only(cpu));
     }
 }
 
