@@ -90,12 +90,40 @@ pub(crate) fn run() -> Result<(), String> {
         root().join(path).exists()
     }));
     faults.extend(arrows::faults(&arrows::tree()?));
+    faults.extend(unlisted_tests(&files));
     faults.extend(ignored_files()?.iter().map(|path| {
         format!(
             "{path}: git tracks this file although .gitignore excludes it; run `git rm --cached`"
         )
     }));
     report(&faults)
+}
+
+/// Returns a fault for each file of tests that `tests/main.rs` of its crate does not list: cargo would not run it.
+fn unlisted_tests(files: &[File]) -> Vec<String> {
+    let mains = files.iter().filter_map(|file| {
+        let folder = file.path.strip_suffix("main.rs")?;
+        folder.ends_with("/tests/").then_some((folder, &file.text))
+    });
+    let unlisted = mains.flat_map(|(folder, main)| {
+        let manifest = folder.replace("tests/", "Cargo.toml");
+        let manifest = files.iter().find(|file| file.path == manifest);
+        files.iter().filter_map(move |file| {
+            let rest = file.path.strip_prefix(folder)?;
+            let name = rest.strip_suffix("/mod.rs").or(rest.strip_suffix(".rs"))?;
+            let is_program =
+                manifest.is_some_and(|it| it.text.contains(&format!("\"tests/{rest}\"")));
+            let is_listed =
+                name == "main" || name.contains('/') || main.contains(&format!("mod {name};"));
+            (!is_listed && !is_program).then(|| {
+                file.fault(
+                    0,
+                    &format!("add `mod {name};` to {folder}main.rs, or cargo does not run it"),
+                )
+            })
+        })
+    });
+    unlisted.collect()
 }
 
 /// Returns the paths of files that git tracks and `.gitignore` excludes. They are generated, so they would change with
@@ -383,6 +411,23 @@ mod tests {
         ]);
         assert_eq!(faults.len(), 1);
         assert!(faults[0].starts_with("Cargo.toml:1: `views` is neither"));
+    }
+
+    #[test]
+    fn tests_that_cargo_does_not_run_are_found() {
+        let files = [
+            file("crates/a/Cargo.toml", "path = \"tests/apart.rs\""),
+            file("crates/a/tests/main.rs", "mod here;\nmod folder;\n"),
+            file("crates/a/tests/apart.rs", ""),
+            file("crates/a/tests/here.rs", ""),
+            file("crates/a/tests/folder/mod.rs", ""),
+            file("crates/a/tests/folder/part.rs", ""),
+            file("crates/a/tests/lost.rs", ""),
+            file("crates/b/tests/alone.rs", ""),
+        ];
+        let faults = unlisted_tests(&files);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].starts_with("crates/a/tests/lost.rs:1: "));
     }
 
     #[test]

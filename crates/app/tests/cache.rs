@@ -1,6 +1,6 @@
 //! Tests of `laglab cache`.
 
-mod program;
+use crate::program;
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! Tests of `laglab events`: the selected events and the formats.
 
-mod program;
+use crate::program;
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Tests of `laglab explain`: explanations of real traces, options, and queries of evidence, which must return the
 //! shown rows. The crate `explain` tests the explanations of simulated traces.
 
-mod explained;
-mod program;
+use crate::explained;
+use crate::program;
 
 use explained::Explained;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Tests of `laglab export`: its options and its output. The crate `export` tests the contents of the files.
 
-mod program;
+use crate::program;
 
 use std::fs::{self, File};
 use std::path::Path;

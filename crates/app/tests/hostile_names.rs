@@ -1,6 +1,6 @@
 //! Tests that names in a trace cannot control a terminal, another program, a page or a spreadsheet.
 
-mod program;
+use crate::program;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
 //! Tests of `laglab report`: its options and its output. The crate `report` tests the page.
 
-mod program;
+use crate::program;
 
 #[test]
 fn the_trace_is_not_overwritten_and_stdout_works() {

@@ -1,6 +1,6 @@
 //! Tests of the text output of `laglab info`. The crate `facts` tests the facts themselves.
 
-mod program;
+use crate::program;
 
 #[test]
 fn damage_is_printed_with_its_place() {

@@ -1,8 +1,8 @@
 //! Tests of the commands that read recordings of Linux. Each test makes its recording with perf.
 #![cfg(all(target_os = "linux", feature = "sql"))]
 
-mod explained;
-mod program;
+use crate::explained;
+use crate::program;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Tests of `laglab measure`: output, files and error messages.
 
-mod program;
+use crate::program;
 
 use std::fs;
 use std::process::Output;

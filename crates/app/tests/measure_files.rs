@@ -1,6 +1,6 @@
 //! Tests of `laglab measure files`.
 
-mod program;
+use crate::program;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Tests of `laglab measure net`, with source and reflector on the loopback of this machine.
 
-mod program;
+use crate::program;
 
 use program::laglab;
 use serde_json::Value;

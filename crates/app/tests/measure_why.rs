@@ -1,7 +1,7 @@
 //! Tests of `laglab measure … --why` on this Linux machine: the causes of late samples.
 #![cfg(target_os = "linux")]
 
-mod program;
+use crate::program;
 
 use std::collections::BTreeSet;
 use std::fs;

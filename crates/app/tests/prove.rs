@@ -1,8 +1,8 @@
 //! Tests of `laglab prove`: from a measurement to a verdict.
 
 #[cfg(feature = "sql")]
-mod explained;
-mod program;
+use crate::explained;
+use crate::program;
 
 use std::fs;
 

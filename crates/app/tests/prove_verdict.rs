@@ -1,6 +1,6 @@
 //! Tests of `laglab prove verdict`: from a plan of settings to its verdict.
 
-mod program;
+use crate::program;
 
 use std::fs;
 use std::path::Path;

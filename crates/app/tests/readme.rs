@@ -1,7 +1,7 @@
 //! Checks that commands in README.md, in pages of docs/ and in the tutorials print the output that these documents
 //! show, and that the commands of docs/from-wpa.md exist.
 
-mod program;
+use crate::program;
 
 use simulated::Simulated;
 
@@ -112,7 +112,7 @@ fn documents_show_real_output() {
 /// Tutorials. One of them needs a Unix shell, and they simulate hundreds of megabytes, which takes long under Wine.
 #[cfg(unix)]
 mod tutorials {
-    use crate::{Shown, arguments, document, missing, program, shown};
+    use super::{Shown, arguments, document, missing, program, shown};
 
     /// Returns the files that a tutorial asks its reader to save, with their contents: blocks of code with a file name
     /// after the language.

@@ -1,6 +1,6 @@
 //! Tests that read complete real traces. The results are compared with the counts of another reader.
 
-mod program;
+use crate::program;
 
 use std::collections::BTreeMap;
 

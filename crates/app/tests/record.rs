@@ -1,7 +1,7 @@
 //! Tests of `laglab record`: files, output and errors, and a recording in which scripts replace Windows
 //! programs.
 
-mod program;
+use crate::program;
 
 use std::fs;
 

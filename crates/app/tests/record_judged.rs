@@ -2,7 +2,7 @@
 //! each kit, and for each kind of events a trace without this kind. The table must predict which theories are
 //! *not recorded*.
 
-mod program;
+use crate::program;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Tests of `laglab record now`: recordings of this Linux machine.
 #![cfg(target_os = "linux")]
 
-mod program;
+use crate::program;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

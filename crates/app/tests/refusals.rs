@@ -1,6 +1,6 @@
 //! Tests of wrong usage and unreadable input: one line on stderr, exit code 2, nothing on stdout.
 
-mod program;
+use crate::program;
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Tests of the reports in the style of xperf. Reports of simulated traces are compared with the truth file,
 //! reports of a real trace with its events. The formats that scripts read are checked, too.
 
-mod program;
+use crate::program;
 
 use std::collections::BTreeMap;
 

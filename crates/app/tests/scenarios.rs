@@ -1,6 +1,6 @@
 //! Tests of events of complete scenarios.
 
-mod program;
+use crate::program;
 
 use program::rows;
 use simulated::{Simulated, list, number};

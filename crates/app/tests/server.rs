@@ -1,7 +1,7 @@
 //! Tests of `laglab open`: its arguments, and how it ends. The crate `serve` tests requests and responses.
 
-mod program;
-mod served;
+use crate::program;
+use crate::served;
 
 use serde_json::{Value, json};
 use served::Served;

@@ -1,7 +1,7 @@
 //! Tests of `laglab open` with files of samples that `laglab measure` wrote.
 
-mod program;
-mod served;
+use crate::program;
+use crate::served;
 
 use serde_json::{Value, json};
 use served::Served;

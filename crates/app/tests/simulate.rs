@@ -1,6 +1,6 @@
 //! Tests of `laglab simulate`: traces that laglab can read, and arguments that are refused.
 
-mod program;
+use crate::program;
 
 use std::collections::HashSet;
 use std::fs;

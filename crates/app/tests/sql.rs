@@ -1,7 +1,7 @@
 //! Tests of `laglab sql`: output, files and errors.
 #![cfg(feature = "sql")]
 
-mod program;
+use crate::program;
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! Tests of the text output of `laglab stats`. The crate `facts` tests the counts.
 
-mod program;
+use crate::program;
 
 #[test]
 fn text_matches_the_snapshot() {

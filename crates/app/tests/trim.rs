@@ -1,6 +1,6 @@
 //! Tests of `laglab trim`: options and messages. The crate `trim` tests which events are selected.
 
-mod program;
+use crate::program;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Tests of `laglab tune explain`.
 
-mod program;
+use crate::program;
 
 use program::{json, laglab, text};
 

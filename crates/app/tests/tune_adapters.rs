@@ -1,6 +1,6 @@
 //! Tests of `laglab tune adapters`.
 
-mod program;
+use crate::program;
 
 #[test]
 fn loopback_is_listed_as_text_and_json() {

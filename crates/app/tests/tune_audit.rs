@@ -1,6 +1,6 @@
 //! Tests of `laglab tune audit`, `plan`, `apply` and `diff`: output, files and exit codes.
 
-mod program;
+use crate::program;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Tests of `laglab tune bisect`.
 
-mod program;
+use crate::program;
 
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! Tests of `laglab tune dfsn`.
 
-mod program;
+use crate::program;
 
 use std::fs;
 use std::process::Output;

@@ -1,6 +1,6 @@
 //! Tests of `laglab tune replica` with simulated writes and with disk counters.
 
-mod program;
+use crate::program;
 
 use std::fs;
 

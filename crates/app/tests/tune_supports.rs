@@ -1,6 +1,6 @@
 //! Tests of `laglab tune supports`.
 
-mod program;
+use crate::program;
 
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! Changes of parts of a program: the code that waits, and the CPU time that limits the work.
 
-mod recorded;
+use crate::recorded;
 
 use diff::{Asked, Conclusion, Diff, Kind, Recording, Work};
 use recorded::{diff, find, read};

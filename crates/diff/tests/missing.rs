@@ -1,6 +1,6 @@
 //! Comparisons in which only one recording has a kind of events.
 
-mod recorded;
+use crate::recorded;
 
 use diff::{Conclusion, Diff, Kind, Recording};
 use recorded::{diff, per_work, recording};

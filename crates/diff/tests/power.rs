@@ -1,6 +1,6 @@
 //! Statistical power: changes that must be found.
 
-mod recorded;
+use crate::recorded;
 
 use diff::{Asked, Conclusion, Kind, Recording};
 use recorded::{adds_up, diff, find, first_subjects, read};

@@ -1,6 +1,6 @@
 //! Comparisons of real traces with themselves and with each other.
 
-mod recorded;
+use crate::recorded;
 
 use diff::{Asked, Conclusion, Diff, Recording, Unit};
 use recorded::{adds_up, diff, per_work};

@@ -1,6 +1,6 @@
 //! Rows that do not depend on the network traffic, on machines with changing traffic.
 
-mod recorded;
+use crate::recorded;
 
 use diff::{Asked, Diff, Kind, Recording, Work};
 use recorded::{diff, find, per_work, read};

@@ -1,6 +1,6 @@
 //! Comparisons of simulated twins: pairs of scenarios that differ in only one cause.
 
-mod recorded;
+use crate::recorded;
 
 use diff::{Asked, Change, Conclusion, Kind, Recording, Unit};
 use recorded::{adds_up, diff, find, first_subjects, per_work, read, with_seed};

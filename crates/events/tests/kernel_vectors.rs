@@ -9,7 +9,7 @@ use events::schema::{Field, InType, OutType};
 use events::{Value, decode};
 use serde_json::Value as Json;
 
-mod vectors;
+use crate::vectors;
 
 use vectors::vectors;
 

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use events::kernel::{self, Class};
 use events::{Ansi, Fields, Utf16, Value, decode};
 
-mod vectors;
+use crate::vectors;
 
 use vectors::vectors;
 

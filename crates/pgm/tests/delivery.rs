@@ -1,7 +1,7 @@
 //! Tests random sessions in a bad network. Each message is delivered once and in order, or reported
 //! as lost. Windows never move back, and the number of requests is limited.
 
-mod simulation;
+use crate::simulation;
 
 use std::collections::HashSet;
 

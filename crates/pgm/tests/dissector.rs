@@ -1,7 +1,7 @@
 //! Checks that Wireshark accepts every packet that this crate sends. If `tshark` is not installed,
 //! the test is skipped.
 
-mod simulation;
+use crate::simulation;
 
 use std::{fs, process::Command, time::Duration};
 

@@ -1,7 +1,7 @@
 //! Tests the quality of repair: its speed, the number of requests, and sessions with members that
 //! are slow, late, disconnected or gone.
 
-mod simulation;
+use crate::simulation;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Verdicts about plans of `laglab tune plan`. The measurements and traces have known true values.
 
-mod written;
+use crate::written;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Plans with the cheapest length of a run, from the costs of runs and samples in a pilot.
 
-mod written;
+use crate::written;
 
 use prove::{Question, Summary, measured, plan, sides};
 use testdata::Rng;

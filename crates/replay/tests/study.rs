@@ -1,11 +1,11 @@
 //! Study of all pairs: errors of predictions, and the share of error bars that hold the truth. Its result is committed
 //! in `bench/runs/`. It takes minutes, so it runs on request:
-//! `cargo test --workspace --test study -- --ignored --nocapture`. If the variable `LAGLAB_STUDY` is set, the numbers are
+//! `cargo test -p replay --test tests -- --ignored --nocapture study`. If the variable `LAGLAB_STUDY` is set, the numbers are
 //! written to this file as CSV.
 
 #![expect(clippy::print_stdout, reason = "the study prints its results")]
 
-mod pairs;
+use crate::pairs;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

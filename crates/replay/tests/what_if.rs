@@ -1,7 +1,7 @@
 //! Predictions against the simulator: each change is also made in the scenario, and the prediction is compared with
 //! what the second simulation records.
 
-mod pairs;
+use crate::pairs;
 
 use pairs::{Pair, distance, predicted, record, shipped, workload};
 use replay::{Metric, Note, Prediction, Recorded, Refusal, Row};

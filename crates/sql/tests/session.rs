@@ -1,6 +1,6 @@
 //! Tests of sessions: skipped chunks, several traces, cancellation, limits.
 
-mod given;
+use crate::given;
 
 use std::cell::Cell;
 use std::sync::Barrier;

@@ -12,7 +12,7 @@
 //! the number of events of a class and opcode that an independent reader counted. No expected value is
 //! copied from results of laglab.
 
-mod given;
+use crate::given;
 
 use given::{Given, answer, ask, real, session, simulated};
 use serde_json::Value;

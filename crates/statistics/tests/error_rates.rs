@@ -1,7 +1,7 @@
 //! Fast version of the study of error rates. It checks that the methods are not wrong more often than they
 //! state.
 
-mod study;
+use crate::study;
 
 use statistics::looks::Spending;
 use statistics::{Design, compare};

@@ -3,7 +3,7 @@
 //! These tests are left out on Windows, because the environment in which tests for Windows run has no compiler.
 #![cfg(not(windows))]
 
-mod driver;
+use crate::driver;
 
 use std::fs::{self, File};
 use std::io::Cursor;

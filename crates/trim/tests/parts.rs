@@ -1,6 +1,6 @@
 //! Tests that a part of a trace is a valid trace and contains the right events of the original.
 
-mod logs;
+use crate::logs;
 
 use std::path::Path;
 use std::slice;

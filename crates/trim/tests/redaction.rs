@@ -1,6 +1,6 @@
 //! Tests that a redacted trace reveals nothing about people and machines.
 
-mod logs;
+use crate::logs;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

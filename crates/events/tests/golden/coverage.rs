@@ -8,7 +8,7 @@ use events::event_source::MANIFEST_EVENT_ID;
 use events::ids::class::EVENT_METADATA;
 use events::schema::Source;
 
-use crate::trace::Decodable;
+use crate::golden::trace::Decodable;
 
 /// Events whose description does not cover the whole payload. Each entry also has the reason.
 const INCOMPLETE: &[(&str, &str)] = &[

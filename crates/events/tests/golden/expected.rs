@@ -3,7 +3,7 @@
 use events::{Decoded, Value};
 use serde_json::Value as Json;
 
-use crate::trace::Decodable;
+use crate::golden::trace::Decodable;
 
 /// Compares the TraceLogging events of a C# program with the expected events. The expected events are in
 /// `expected-tracelogging.json`.

@@ -8,7 +8,7 @@
 use etl::Event;
 use events::{Decoded, Value};
 
-use crate::facts::Facts;
+use crate::golden::facts::Facts;
 
 /// A decoded event that is compared with a line of TraceEvent's output.
 pub(crate) struct Printed<'a> {

@@ -1,7 +1,7 @@
 //! Compares the order of events in a trace of several files with another program's order.
 
-use crate::kinds;
-use crate::trace::Decodable;
+use crate::golden::kinds;
+use crate::golden::trace::Decodable;
 
 /// Events of one file and one CPU. The values are the index of the file and the number of the CPU.
 type Stream = (u16, u16);

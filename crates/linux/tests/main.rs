@@ -1,0 +1,4 @@
+//! All tests of the public interface in one program: linking many programs would take minutes.
+
+mod perf;
+mod trace_dat;

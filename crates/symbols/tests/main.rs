@@ -1,0 +1,8 @@
+//! All tests of the public interface in one program: linking many programs would take minutes.
+
+mod driver;
+mod elf;
+mod real_pdbs;
+mod servers;
+mod stores;
+mod written_pdbs;

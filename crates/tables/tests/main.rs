@@ -1,0 +1,19 @@
+//! All tests of the public interface in one program: linking many programs would take minutes.
+
+mod apart;
+mod event_kinds;
+mod events;
+mod files;
+mod hostile;
+mod linux;
+mod machine;
+mod packets;
+mod providers;
+mod real_traces;
+mod reference;
+mod rules;
+mod runs;
+mod samples;
+mod stacks;
+mod store;
+mod trace_dat;
