@@ -63,7 +63,7 @@ async function shown<Answer>(
   // The graph is drawn two frames later. Read the canvas once, because browsers draw a canvas
   // differently if it is read often.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  expect(await isDrawn(page, "[role=application]")).toBe(true);
+  await expect.poll(() => isDrawn(page, "[role=application]")).toBe(true);
   return { page, answer: answer!, graph: page.getByRole("application").last() };
 }
 

@@ -68,7 +68,8 @@ test("small graphs are navigated and opened by keys", async () => {
   await expect.poll(() => isDrawn(page, "figure .graph")).toBe(true);
   await figure.getByRole("button", { name: /Utilization/ }).focus();
   await page.keyboard.press("Tab");
-  expect(await figure.getByRole("application").evaluate((plot) => plot === document.activeElement)).toBe(true);
+  const isFocused = () => figure.getByRole("application").evaluate((plot) => plot === document.activeElement);
+  await expect.poll(isFocused).toBe(true);
   // Until all values are loaded, the buckets of a graph may change.
   const next = async () => {
     await page.keyboard.press("ArrowRight");

@@ -534,7 +534,7 @@ fn plan(route: Route) -> RoundTripPlan {
         size: TRAFFIC.size,
         time: TRAFFIC.time,
         warm_up: Duration::ZERO,
-        patience: Duration::from_secs(1),
+        patience: Duration::from_secs(10),
         with_peer: false,
         plan: TURNS,
         late: None,

@@ -8,7 +8,7 @@
 
 use std::{
     env,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -106,12 +106,14 @@ impl Pair {
 
     fn our_command(&self, end: usize, role: &str, encapsulation: &str) -> Command {
         let mut command = self.command(end, &env::current_exe().unwrap());
-        command.args(["--exact", "member", "--nocapture"]).envs([
-            ("PGM_ROLE", role),
-            ("PGM_ADDRESS", self.addresses[end]),
-            ("PGM_GROUP", self.group),
-            ("PGM_ENCAPSULATION", encapsulation),
-        ]);
+        command
+            .args(["--exact", "namespaces::member", "--nocapture"])
+            .envs([
+                ("PGM_ROLE", role),
+                ("PGM_ADDRESS", self.addresses[end]),
+                ("PGM_GROUP", self.group),
+                ("PGM_ENCAPSULATION", encapsulation),
+            ]);
         command
     }
 
@@ -153,9 +155,16 @@ struct Running {
 
 impl Running {
     fn start(mut command: Command) -> Running {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Running { child, out }
+    }
+
+    /// Writes a line to the process, which waits for it.
+    fn go_on(&mut self) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(b"\n").unwrap();
     }
 
     /// Waits for an output line that ends with `end`.
@@ -285,6 +294,10 @@ fn member() {
                 number += 1;
                 if number == COUNT / 4 {
                     say("a quarter");
+                    if has_outage {
+                        // The parent process answers when the interface is down.
+                        std::io::stdin().read_line(&mut String::new()).unwrap();
+                    }
                 }
             }
             match socket.recv() {
@@ -333,7 +346,6 @@ fn member() {
 
 /// Writes a line to the pipe of the parent process. The test harness does not capture this output.
 fn say(what: &str) {
-    use std::io::Write;
     let mut out = std::io::stdout();
     writeln!(out, "{what}").unwrap();
     out.flush().unwrap();
@@ -459,6 +471,7 @@ fn an_interface_goes_down() {
         source.wait_for("a quarter");
         let name = &pair.names[end];
         assert!(is_done(&format!("ip -n {name} link set v0 down")));
+        source.go_on();
         std::thread::sleep(Duration::from_millis(200));
         assert!(is_done(&format!("ip -n {name} link set v0 up")));
         receiver.wait_for("complete");

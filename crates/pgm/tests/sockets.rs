@@ -115,7 +115,7 @@ fn transfer(encapsulation: Encapsulation, joined: bool) {
                 .unwrap(),
             other => panic!("{other:?}"),
         }
-        if begun.elapsed() > Duration::from_secs(10) && receiver.sources().next().is_none() {
+        if begun.elapsed() > Duration::from_secs(60) && receiver.sources().next().is_none() {
             return testdata::skip("the loopback interface does not deliver multicast packets");
         }
     }
@@ -328,7 +328,7 @@ fn requests_to_the_group_have_one_hop() {
 
     let begun = Instant::now();
     let hops = loop {
-        assert!(begun.elapsed() < Duration::from_secs(10), "no request");
+        assert!(begun.elapsed() < Duration::from_secs(60), "no request");
         receiver.recv().unwrap();
         receiver.wait(Some(Duration::from_millis(1))).unwrap();
         let mut room = [0; 2_000];

@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn incomplete_headers_and_idle_connections_are_closed() {
-        let limit = Duration::from_millis(300);
+        let limit = Duration::from_secs(2);
         let serving = serving(limits(100, limit)).await;
         let begun = Instant::now();
         let mut idle = serving.permitted().await;
@@ -239,7 +239,7 @@ mod tests {
     /// Checks that single bytes do not prolong the limit. The limit is for the whole header.
     #[tokio::test]
     async fn headers_that_trickle_are_not_waited_for() {
-        let serving = serving(limits(100, Duration::from_millis(300))).await;
+        let serving = serving(limits(100, Duration::from_secs(2))).await;
         let mut stream = serving.send("GET / HTTP/1.1\r\nX: ").await;
         let trickle = async {
             while stream.write_all(b"x").await.is_ok() {
