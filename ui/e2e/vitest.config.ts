@@ -10,8 +10,9 @@ export default defineConfig({
     include: ["*.e2e.ts"],
     environment: "node",
     fileParallelism: false,
-    // A test that fails and then passes is printed with its number of tries.
+    // The summary of `cargo xtask test` names each test that passed only after a failure.
     retry: 2,
+    reporters: ["default", "./junit.ts"],
     testTimeout: 300_000,
     hookTimeout: 900_000,
     expect: { poll: { timeout: 60_000 } },

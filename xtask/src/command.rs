@@ -1,6 +1,5 @@
 //! Starts other programs.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -82,34 +81,6 @@ pub(crate) fn read(command: &mut Command) -> Result<String, String> {
     }
     String::from_utf8(output.stdout)
         .map_err(|_| format!("`{}` wrote text that is not UTF-8", written(command)))
-}
-
-/// Runs `command`, and passes each line of its standard output to `look` as soon as it is printed.
-///
-/// # Errors
-///
-/// Returns the errors of [`run`].
-pub(crate) fn watch(command: &mut Command, mut look: impl FnMut(&str)) -> Result<(), String> {
-    let name = written(command);
-    let failed = |error: String| format!("`{name}` {error}");
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed(format!("cannot be started: {error}")))?;
-    let lines = child
-        .stdout
-        .take()
-        .into_iter()
-        .flat_map(|out| BufReader::new(out).split(b'\n'));
-    for line in lines {
-        let line = line.map_err(|error| failed(error.to_string()))?;
-        look(String::from_utf8_lossy(&line).trim_end());
-    }
-    match child.wait() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(failed(format!("ended with {status}"))),
-        Err(error) => Err(failed(error.to_string())),
-    }
 }
 
 /// Returns true if a program with this name is on the search path.

@@ -11,6 +11,7 @@ mod demo;
 mod deny;
 mod dist;
 mod exports;
+mod junit;
 mod nextest;
 mod page;
 mod peers;
@@ -27,6 +28,8 @@ mod workflows;
 
 use std::process::ExitCode;
 
+use steps::Extent;
+
 const USAGE: &str = "\
 Usage: cargo xtask <COMMAND>
 
@@ -35,7 +38,7 @@ Commands:
   demo [PATH...]  build laglab quickly and explain the traces at PATH, or a simulated one
   test            check everything that must hold before a change is merged
   test --full     also run what takes long: Wine, other readers, recordings of this machine, all browser tests
-  test --step NAME
+  test [--full] --step NAME
                   run one step of `test`
   tidy            check the repository's own rules
   pictures        take the pictures of README.md
@@ -53,9 +56,10 @@ fn main() -> ExitCode {
         }
         ["page"] => page::build(),
         ["demo", paths @ ..] => demo::run(paths),
-        ["test"] => test::run(false),
-        ["test", "--full"] => test::run(true),
-        ["test", "--step", name] => test::run_step(name),
+        ["test"] => test::run(Extent::Gate),
+        ["test", "--full"] => test::run(Extent::Full),
+        ["test", "--step", name] => test::run_step(name, Extent::Gate),
+        ["test", "--full", "--step", name] => test::run_step(name, Extent::Full),
         ["tidy"] => tidy::run(),
         ["pictures"] => pictures::take(),
         ["bench"] => bench::run(),

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use crate::command::{self, is_installed, root};
-use crate::steps::left_out;
+use crate::command::{self, is_installed, root, target};
+use crate::junit::Report;
+use crate::steps::{Extent, left_out};
 use crate::{apt, browser, built};
 
 /// Folders of `ui/` that do not contain sources of the page.
@@ -53,24 +54,37 @@ pub(crate) fn is_sound() -> Result<(), String> {
     command::run(&mut npm(&["test"]))
 }
 
-/// Runs tests that open simulated traces with the page in a browser, as users do: those in files with one of these
-/// names, or all.
+/// Tests of the page that run in the gate, as a part of the names of their files.
+const GATE: &[&str] = &["kept"];
+
+/// Runs tests that open simulated traces with the page in a browser, as users do.
 ///
 /// # Errors
 ///
 /// Returns an error if the page does not work. In CI, also if npm or a browser is missing.
-pub(crate) fn works(names: &[&str]) -> Result<(), String> {
+pub(crate) fn works(extent: Extent) -> Result<(), String> {
     if let Err(why) = apt::provide(&[apt::NPM, apt::CHROMIUM]) {
         return left_out("the page in a browser", &why);
     }
     build()?;
     let mut tests = npm(&["run", "test:e2e", "--"]);
-    tests.args(names);
+    if extent == Extent::Gate {
+        tests.args(GATE);
+    }
+    tests.env("JUNIT", report().path);
     tests.env("LAGLAB", built::laglab());
     if let Some(firefox) = command::installed(FIREFOX) {
         tests.env("FIREFOX", firefox);
     }
     command::run(tests.env("CHROMIUM", browser::find()?))
+}
+
+/// Returns the report of the tests in a browser.
+pub(crate) fn report() -> Report {
+    Report {
+        path: target().join("browser.xml"),
+        command: |_, _| "cargo xtask test --full --step browser".to_owned(),
+    }
 }
 
 /// Name of Firefox on Debian.

@@ -13,13 +13,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::command::{root, target};
+use crate::junit::Report;
 use crate::verdicts::Verdicts;
 
 /// Named check that the task runs.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) lane: Lane,
-    pub(crate) when: When,
+    /// True if the step only runs with [`Extent::Full`].
+    pub(crate) is_only_full: bool,
     /// Names of steps that must pass before this step starts.
     pub(crate) needs: &'static [&'static str],
     /// Names of steps that must end before this step starts.
@@ -34,21 +36,26 @@ pub(crate) enum Lane {
     Side,
 }
 
-/// Calls in which a step runs.
+/// Extent of a call of `xtask test`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
-    /// Each call of `xtask test`.
+pub(crate) enum Extent {
+    /// Checks for each change.
     Gate,
-    /// Calls of `xtask test --full`.
+    /// All checks, with full numbers of rounds (`--full`).
     Full,
 }
 
 /// Work of a step.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
-    Check(fn() -> Result<(), String>),
-    /// Tests. Failed tests are in the verdicts. The error says why tests could not run.
-    Tests(fn() -> Result<Verdicts, String>),
+    Check(fn(Extent) -> Result<(), String>),
+    /// Tests, which write a report.
+    Tests {
+        run: fn(Extent) -> Result<(), String>,
+        report: fn(Extent) -> Report,
+        /// True if tests may leave something out even in CI.
+        may_skip: bool,
+    },
 }
 
 /// Reports that a part of a step is left out, because it cannot run on this machine.
@@ -90,12 +97,35 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn is_passed(&self) -> bool {
+    fn is_passed(&self) -> bool {
         matches!(self, Self::Ran(verdicts) if verdicts.failures.is_empty())
+    }
+
+    fn of_check(outcome: Result<(), String>) -> Self {
+        match outcome {
+            Ok(()) => Self::Ran(Verdicts::default()),
+            Err(error) => Self::Failed(error),
+        }
+    }
+
+    /// Returns the outcome of tests whose runner ended, by their report. If no test explains that the runner failed, the
+    /// outcome is its error.
+    fn of_tests(report: &Report, may_skip: bool, ran: Result<(), String>) -> Self {
+        match (report.read(), ran) {
+            (Ok(Some(mut verdicts)), ran) if ran.is_ok() || !verdicts.failures.is_empty() => {
+                if is_ci() && !may_skip {
+                    verdicts.refuse_skips();
+                }
+                Self::Ran(verdicts)
+            }
+            (Err(error), _) | (_, Err(error)) => Self::Failed(error),
+            _ => Self::Failed(format!("{} is missing", report.path.display())),
+        }
     }
 }
 
 struct Shared {
+    extent: Extent,
     /// Path of this program. It is read at the start, because cargo may replace the file later.
     program: PathBuf,
     ended: Mutex<Vec<Ended>>,
@@ -107,28 +137,46 @@ struct Shared {
 /// # Errors
 ///
 /// Returns an error if the path of this program is unknown.
-pub(crate) fn run(steps: &[&Step]) -> Result<Vec<Ended>, String> {
+pub(crate) fn run(steps: &[&Step], extent: Extent) -> Result<Vec<Ended>, String> {
     let program = std::env::current_exe().map_err(|error| format!("the path of xtask: {error}"))?;
     let shared = Shared {
+        extent,
         program,
         ended: Mutex::default(),
         changed: Condvar::new(),
     };
     thread::scope(|scope| {
-        scope.spawn(|| shared.run_lane(steps, Lane::Side, |step| shared.run_in_child(step)));
-        shared.run_lane(steps, Lane::Main, |step| outcome_of(step.work));
+        scope.spawn(|| {
+            shared.run_lane(steps, Lane::Side, |step| {
+                outcome_by(step.work, extent, || shared.run_in_child(step))
+            });
+        });
+        shared.run_lane(steps, Lane::Main, |step| outcome_of(step.work, extent));
     });
     let ended = shared.ended.into_inner();
     Ok(ended.unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Does the work of a step in this process.
-pub(crate) fn outcome_of(work: Work) -> Outcome {
-    let outcome = match work {
-        Work::Check(check) => check().map(|()| Verdicts::default()),
-        Work::Tests(tests) => tests(),
+pub(crate) fn outcome_of(work: Work, extent: Extent) -> Outcome {
+    outcome_by(work, extent, || match work {
+        Work::Check(run) | Work::Tests { run, .. } => run(extent),
+    })
+}
+
+/// Runs the work of a step with a function, and returns its outcome.
+fn outcome_by(work: Work, extent: Extent, run: impl FnOnce() -> Result<(), String>) -> Outcome {
+    let Work::Tests {
+        report, may_skip, ..
+    } = work
+    else {
+        return Outcome::of_check(run());
     };
-    outcome.map_or_else(Outcome::Failed, Outcome::Ran)
+    let report = report(extent);
+    match report.remove() {
+        Ok(()) => Outcome::of_tests(&report, may_skip, run()),
+        Err(error) => Outcome::Failed(error),
+    }
 }
 
 /// Returns the path of the file with the output of a step of the side lane.
@@ -191,29 +239,30 @@ impl Shared {
     }
 
     /// Runs a step as the child process `xtask test --step NAME`. Prints its output when it has ended.
-    fn run_in_child(&self, step: &Step) -> Outcome {
+    fn run_in_child(&self, step: &Step) -> Result<(), String> {
         let log = log_of(step.name);
         let ran = || -> std::io::Result<(bool, String)> {
             fs::create_dir_all(log.parent().unwrap_or(&log))?;
             let file = File::create(&log)?;
-            let status = Command::new(&self.program)
-                .args(["test", "--step", step.name])
-                .current_dir(root())
+            let mut child = Command::new(&self.program);
+            child.arg("test").current_dir(root());
+            if self.extent == Extent::Full {
+                child.arg("--full");
+            }
+            let status = child
+                .args(["--step", step.name])
                 .stdin(Stdio::null())
                 .stderr(file.try_clone()?)
                 .stdout(file)
                 .status()?;
             Ok((status.success(), fs::read_to_string(&log)?))
         };
-        match ran() {
-            Ok((is_passed, output)) => {
-                println!("\n── {}\n{}", step.name, output.trim_end());
-                match is_passed {
-                    true => Outcome::Ran(Verdicts::default()),
-                    false => Outcome::Failed(cause(&output)),
-                }
-            }
-            Err(error) => Outcome::Failed(format!("cannot run in the background: {error}")),
+        let (is_passed, output) =
+            ran().map_err(|error| format!("cannot run in the background: {error}"))?;
+        println!("\n── {}\n{}", step.name, output.trim_end());
+        match is_passed {
+            true => Ok(()),
+            false => Err(cause(&output)),
         }
     }
 }
@@ -228,28 +277,31 @@ fn cause(output: &str) -> String {
 mod tests {
     use super::*;
 
-    fn step(name: &'static str, needs: &'static [&'static str], work: Work) -> Step {
+    fn step(
+        name: &'static str,
+        needs: &'static [&'static str],
+        check: fn(Extent) -> Result<(), String>,
+    ) -> Step {
         Step {
             name,
             lane: Lane::Main,
-            when: When::Gate,
+            is_only_full: false,
             needs,
             after: &["elsewhere"],
-            work,
+            work: Work::Check(check),
         }
     }
 
     #[test]
     fn a_failed_step_ends_no_steps_except_those_that_need_it() {
-        let passes = Work::Check(|| Ok(()));
         let steps = [
-            step("a", &["elsewhere"], passes),
-            step("b", &["a"], Work::Check(|| Err("broken".to_owned()))),
-            step("c", &["b"], Work::Check(|| unreachable!("it needs b"))),
-            step("d", &["c"], Work::Check(|| unreachable!("it needs c"))),
-            step("e", &["a"], passes),
+            step("a", &["elsewhere"], |_| Ok(())),
+            step("b", &["a"], |_| Err("broken".to_owned())),
+            step("c", &["b"], |_| unreachable!("it needs b")),
+            step("d", &["c"], |_| unreachable!("it needs c")),
+            step("e", &["a"], |_| Ok(())),
         ];
-        let ended = run(&steps.iter().collect::<Vec<_>>()).unwrap();
+        let ended = run(&steps.iter().collect::<Vec<_>>(), Extent::Gate).unwrap();
         let outcomes: Vec<_> = ended.into_iter().map(|it| (it.step, it.outcome)).collect();
         let passed = || Outcome::Ran(Verdicts::default());
         let expected = [
@@ -263,17 +315,16 @@ mod tests {
     }
 
     #[test]
-    fn a_step_with_a_failed_test_is_not_passed() {
-        let tests = Work::Tests(|| {
-            Ok(Verdicts {
-                failures: vec![crate::verdicts::Failure::default()],
-                ..Verdicts::default()
-            })
-        });
-        let steps = [step("tests", &[], tests), step("b", &["tests"], tests)];
-        let ended = run(&steps.iter().collect::<Vec<_>>()).unwrap();
-        assert!(!ended[0].outcome.is_passed());
-        assert_eq!(ended[1].outcome, Outcome::NotRun("tests"));
+    fn tests_that_fail_without_a_report_have_the_error_of_their_runner() {
+        let report = Report {
+            path: root().join("no such report"),
+            command: |_, _| String::new(),
+        };
+        let ran = Err("it does not compile".to_owned());
+        let outcome = Outcome::of_tests(&report, false, ran);
+        assert_eq!(outcome, Outcome::Failed("it does not compile".to_owned()));
+        let outcome = Outcome::of_tests(&report, false, Ok(()));
+        assert!(matches!(outcome, Outcome::Failed(error) if error.ends_with("is missing")));
     }
 
     #[test]

@@ -105,12 +105,8 @@ fn of_test(verdict: &str, step: &str, failure: &Failure) -> String {
         1 => String::new(),
         tries => format!(" ({tries} tries)"),
     };
-    entry(
-        verdict,
-        step,
-        &format!("{test}{tries}: {cause}"),
-        Some(command),
-    )
+    let command = (!command.is_empty()).then_some(&command[..]);
+    entry(verdict, step, &format!("{test}{tries}: {cause}"), command)
 }
 
 /// Formats an entry of the summary: one line, and the command in a second line.

@@ -1,14 +1,14 @@
 //! `cargo xtask test`: runs everything that must succeed before a change is merged. With `--full`, it also runs what
 //! takes long, or needs Wine, other programs or rights of the system.
 
-use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
-use crate::command::{self, cargo, root, target};
+use crate::command::{self, cargo, target};
+use crate::junit::Report;
 use crate::nextest;
-use crate::steps::{self, Ended, Lane, Step, When, Work, is_ci, left_out};
+use crate::steps::{self, Ended, Extent, Lane, Outcome, Step, Work, left_out};
 use crate::summary;
-use crate::verdicts::{self, Failure, Verdicts};
 use crate::wine::{self, Wine};
 use crate::{
     apt, assistants, browser, built, deny, exports, page, peers, same_bytes, tidy, workflows,
@@ -42,127 +42,80 @@ const ON_WINDOWS: &[&str] = &[
     "symbols", "tables", "tune",
 ];
 
-/// Test programs of the packages in [`ON_WINDOWS`] that call the system. The unit tests of these packages also run.
-/// Other test programs of these packages only pass bytes to functions. They are left out, because some of them test
-/// thousands of cases, which would take long under Wine.
-const LIBRARY_TESTS_ON_WINDOWS: &[&str] = &[
-    "files",
-    "net",
-    "net_throughput",
-    "open",
-    "ring",
-    "scripts",
-    "servers",
-    "sockets",
-    "store",
-    "stores",
-];
-
 /// Examples that replace I/O rings and recorders in the tests of `ioring`, `measure` and `record`. They are built
 /// separately, because cargo only builds examples for tests if it tests everything.
 const STAND_INS: &[&str] = &["standin", "ioring-standin", "stand-in"];
 
-/// Test programs of `app` that do not run on Windows. Some would take long under Wine: they run many simulations and
-/// comparisons, which only compute, or compare numbers in hundreds of megabytes of output, which Wine's server passes on
-/// in small pieces. [`same_bytes()`] compares the explanations of all shipped scenarios with those of this system. For the
-/// tests of the server, it is unknown whether they work under Wine.
-const APP_TESTS_NOT_ON_WINDOWS: &[&str] = &[
-    "explain",
-    "hostile_names",
-    "prove",
-    "record_judged",
-    "real_traces",
-    "scenarios",
-    "server",
-    "server_samples",
-];
-
 /// All steps. Steps of the same lane run in this order.
 const STEPS: &[Step] = &[
-    step("format", || {
+    step("format", |_| {
         command::run(&mut cargo(&["fmt", "--all", "--check"]))
     }),
-    step("tidy", tidy::run),
-    step("lint", || clippy(&["--workspace"])),
-    step("documentation", documentation),
-    step("Windows compiles", || compiles_for(wine::TARGET)),
-    step("build", built::compile),
-    step("fuzz targets compile", fuzz_targets_compile).full(),
-    step("macOS compiles", || compiles_for(MACOS)).full(),
-    step("Windows lint", || {
+    step("tidy", |_| tidy::run()),
+    step("lint", |_| clippy(&["--workspace"])),
+    step("documentation", |_| documentation()),
+    step("Windows compiles", |_| compiles_for(wine::TARGET)),
+    step("build", |_| built::compile()),
+    step("fuzz targets compile", |_| fuzz_targets_compile()).only_full(),
+    step("macOS compiles", |_| compiles_for(MACOS)).only_full(),
+    step("Windows lint", |_| {
         clippy(&[&["--target", wine::TARGET], WORKSPACE_WITHOUT_SQL].concat())
     })
-    .full()
-    .needs(&["all tools"]),
-    step("Windows build", windows_build)
-        .full()
-        .needs(&["all tools"]),
-    tests("Windows tests", windows_tests)
-        .full()
-        .needs(&["Windows build", "Wine prefix"]),
-    step("same bytes on Windows", same_bytes).full().needs(&[
-        "build",
-        "Windows build",
-        "Wine prefix",
-    ]),
-    tests("tests", || host_tests("default", &[]))
-        .needs(&["build"])
-        .after(SIDE),
-    tests("slow tests", || {
-        host_tests("slow", &["--ignore-default-filter", "-E", "not default()"])
+    .only_full()
+    .needs(&["tools"]),
+    step("Windows build", |_| windows_build())
+        .only_full()
+        .needs(&["tools"]),
+    tests("Windows tests", windows_tests, |_| {
+        nextest::report("windows")
     })
-    .full()
-    .needs(&["build", "all tools"])
+    .skipping()
+    .only_full()
+    .needs(&["Windows build", "Wine prefix"]),
+    step("same bytes on Windows", |_| same_bytes())
+        .only_full()
+        .needs(&["build", "Windows build", "Wine prefix"]),
+    tests("tests", host_tests, |extent| {
+        nextest::report(profile(extent))
+    })
+    .needs(&["build", "tools"])
     .after(SIDE),
-    step("documentation tests", || {
-        command::run(&mut cargo(&[
-            "test",
-            "--workspace",
-            "--doc",
-            "--no-fail-fast",
-        ]))
-    })
-    .full()
-    .needs(&["build"]),
-    step("tools", || tools(&[apt::NPM, apt::CHROMIUM])).side(),
-    step("page", page::is_sound).side().needs(&["tools"]),
-    step("dependencies", deny::check).side(),
-    step("workflows", workflows::are_valid)
+    step("documentation tests", |_| documentation_tests())
+        .only_full()
+        .needs(&["build"]),
+    step("tools", tools).side(),
+    step("page", |_| page::is_sound()).side().needs(&["tools"]),
+    step("dependencies", |_| deny::check()).side(),
+    step("workflows", |_| workflows::are_valid())
         .side()
         .needs(&["tools"]),
-    step("all tools", all_tools).full().side(),
-    step("Wine prefix", || Wine::start().map(drop))
-        .full()
+    step("Wine prefix", |_| Wine::start().map(drop))
+        .only_full()
         .side()
-        .needs(&["all tools"]),
-    step("reports in a browser", browser::shows_reports)
+        .needs(&["tools"]),
+    step("reports in a browser", |_| browser::shows_reports())
         .side()
         .needs(&["tools", "build"]),
-    step("browser", || page::works(&["kept"]))
+    step("readers of traces", |_| peers::agree())
+        .only_full()
+        .side()
+        .needs(&["build"]),
+    step("readers of exports", |_| exports::agree())
+        .only_full()
+        .side()
+        .needs(&["build"]),
+    step("assistants", |_| assistants::are_answered())
+        .only_full()
+        .side()
+        .needs(&["tools", "build"]),
+    tests("browser", page::works, |_| page::report())
         .side()
         .needs(&["page", "build"]),
-    step("readers of traces", peers::agree)
-        .full()
-        .side()
-        .needs(&["build"]),
-    step("readers of exports", exports::agree)
-        .full()
-        .side()
-        .needs(&["build"]),
-    step("assistants", assistants::are_answered)
-        .full()
-        .side()
-        .needs(&["tools", "build"]),
-    step("all of the page in browsers", || page::works(&[]))
-        .full()
-        .side()
-        .needs(&["all tools", "page", "build"]),
 ];
 
 /// Names of the steps in the side lane for which the tests wait, because some tests measure times.
 const SIDE: &[&str] = &[
     "browser",
-    "all of the page in browsers",
     "assistants",
     "dependencies",
     "readers of exports",
@@ -177,30 +130,38 @@ const LINUX: &[&str] = &[
     "Wine prefix",
 ];
 
-/// Returns a step of the gate in the main lane.
-const fn step(name: &'static str, check: fn() -> Result<(), String>) -> Step {
+/// Returns a step of the main lane.
+const fn step(name: &'static str, check: fn(Extent) -> Result<(), String>) -> Step {
     Step {
         name,
         lane: Lane::Main,
-        when: When::Gate,
+        is_only_full: false,
         needs: &[],
         after: &[],
         work: Work::Check(check),
     }
 }
 
-/// Returns a step of the gate that runs tests.
-const fn tests(name: &'static str, work: fn() -> Result<Verdicts, String>) -> Step {
+/// Returns a step of the main lane that runs tests.
+const fn tests(
+    name: &'static str,
+    run: fn(Extent) -> Result<(), String>,
+    report: fn(Extent) -> Report,
+) -> Step {
     Step {
-        work: Work::Tests(work),
-        ..step(name, || Ok(()))
+        work: Work::Tests {
+            run,
+            report,
+            may_skip: false,
+        },
+        ..step(name, run)
     }
 }
 
 impl Step {
-    const fn full(self) -> Self {
+    const fn only_full(self) -> Self {
         Self {
-            when: When::Full,
+            is_only_full: true,
             ..self
         }
     }
@@ -219,6 +180,19 @@ impl Step {
     const fn after(self, after: &'static [&'static str]) -> Self {
         Self { after, ..self }
     }
+
+    /// Returns the step with tests that may leave something out even in CI.
+    const fn skipping(self) -> Self {
+        let work = match self.work {
+            Work::Tests { run, report, .. } => Work::Tests {
+                run,
+                report,
+                may_skip: true,
+            },
+            work @ Work::Check(_) => work,
+        };
+        Self { work, ..self }
+    }
 }
 
 /// Runs the steps of the gate, or all steps, and prints a summary.
@@ -226,15 +200,15 @@ impl Step {
 /// # Errors
 ///
 /// Returns an error if a step fails.
-pub(crate) fn run(is_full: bool) -> Result<(), String> {
+pub(crate) fn run(extent: Extent) -> Result<(), String> {
     let started = Instant::now();
     let mut selected: Vec<&Step> = STEPS.iter().collect();
-    selected.retain(|step| is_full || step.when == When::Gate);
-    if is_full && !cfg!(target_os = "linux") {
+    selected.retain(|step| extent == Extent::Full || !step.is_only_full);
+    if extent == Extent::Full && !cfg!(target_os = "linux") {
         selected.retain(|step| !LINUX.contains(&step.name));
         left_out("Windows under Wine", "this needs a Linux host")?;
     }
-    let ended = steps::run(&selected)?;
+    let ended = steps::run(&selected, extent)?;
     summary::print(&ended, started.elapsed())
 }
 
@@ -243,67 +217,56 @@ pub(crate) fn run(is_full: bool) -> Result<(), String> {
 /// # Errors
 ///
 /// Returns an error if the step fails, or if there is no step with this name.
-pub(crate) fn run_step(name: &str) -> Result<(), String> {
+pub(crate) fn run_step(name: &str, extent: Extent) -> Result<(), String> {
     let step = STEPS.iter().find(|step| step.name == name);
     let step = step.ok_or_else(|| {
         let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
         format!("unknown step {name}; the steps are: {}", names.join(", "))
     })?;
     let started = Instant::now();
-    let outcome = steps::outcome_of(step.work);
-    if let (Work::Check(_), steps::Outcome::Failed(error)) = (step.work, &outcome) {
-        return Err(error.clone());
-    }
+    let outcome = steps::outcome_of(step.work, extent);
     let took = started.elapsed();
-    match step.work {
-        Work::Check(_) => Ok(()),
-        Work::Tests(_) => summary::print(
-            &[Ended {
-                step: step.name,
+    match outcome {
+        Outcome::Failed(error) => Err(error),
+        outcome if matches!(step.work, Work::Tests { .. }) => {
+            let step = step.name;
+            let ended = Ended {
+                step,
                 took,
                 outcome,
-            }],
-            took,
-        ),
-    }
-}
-
-/// Runs tests for this system, with a profile of `.config/nextest.toml`, and with options that select tests.
-fn host_tests(profile: &str, selected: &[&str]) -> Result<Verdicts, String> {
-    command::add_target(DRIVERS)?;
-    let mut verdicts = nextest::run(profile, selected)?;
-    if is_ci() {
-        let left_out = std::mem::take(&mut verdicts.left_out).into_iter();
-        verdicts
-            .failures
-            .extend(left_out.map(|(test, reason)| Failure {
-                test,
-                tries: 1,
-                cause: format!("left out, which CI does not allow: {reason}"),
-                command: "cargo xtask test --step tests".to_owned(),
-            }));
-    }
-    Ok(verdicts)
-}
-
-/// Returns the names of the test programs in the folder `tests` of a package.
-fn test_programs(folder: &Path) -> Result<Vec<String>, String> {
-    let mut names = Vec::new();
-    for path in entries(folder)? {
-        let is_file = path.extension().is_some_and(|extension| extension == "rs");
-        if is_file || path.join("main.rs").is_file() {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            names.push(name.into_owned());
+            };
+            summary::print(&[ended], took)
         }
+        _ => Ok(()),
     }
-    Ok(names)
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-    paths.collect::<Result<_, _>>().map_err(unreadable)
+/// Runs the tests of this system.
+fn host_tests(extent: Extent) -> Result<(), String> {
+    command::add_target(DRIVERS)?;
+    let mut tests = nextest::run(profile(extent))?;
+    tests.arg("--workspace");
+    if extent == Extent::Full {
+        tests.env("LAGLAB_FULL", "1");
+    }
+    command::run(&mut tests)
+}
+
+/// Returns the profile of `.config/nextest.toml` for the tests of this system.
+fn profile(extent: Extent) -> &'static str {
+    match extent {
+        Extent::Gate => "default",
+        Extent::Full => "full",
+    }
+}
+
+fn documentation_tests() -> Result<(), String> {
+    command::run(&mut cargo(&[
+        "test",
+        "--workspace",
+        "--doc",
+        "--no-fail-fast",
+    ]))
 }
 
 fn clippy(arguments: &[&str]) -> Result<(), String> {
@@ -343,29 +306,28 @@ fn compiles_for(system: &str) -> Result<(), String> {
 }
 
 /// Installs tools that Debian has as packages.
-fn tools(tools: &[apt::Tool]) -> Result<(), String> {
-    match apt::provide(tools) {
+fn tools(extent: Extent) -> Result<(), String> {
+    let mut tools = vec![apt::NPM, apt::CHROMIUM];
+    if extent == Extent::Full {
+        tools.push(apt::FIREFOX);
+        if cfg!(target_os = "linux") {
+            tools.extend(apt::WINDOWS);
+            tools.extend(apt::NETWORK);
+            tools.push(apt::PERF);
+        }
+    }
+    match apt::provide(&tools) {
         Ok(()) => Ok(()),
         // Each step that needs a missing tool also reports that it is missing.
         Err(why) => left_out("parts of tests that need more than cargo", &why),
     }
 }
 
-/// Installs the tools that only `--full` needs.
-fn all_tools() -> Result<(), String> {
-    let mut all = vec![apt::FIREFOX];
-    if cfg!(target_os = "linux") {
-        all.extend(apt::WINDOWS);
-        all.extend(apt::NETWORK);
-        all.push(apt::PERF);
-    }
-    tools(&all)
-}
-
 /// Compiles the tests that run under Wine.
 fn windows_build() -> Result<(), String> {
     wine::install()?;
-    let mut stand_ins = windows_command("build");
+    let mut stand_ins = wine::cargo("build", WITHOUT_SQL);
+    on_windows(&mut stand_ins);
     for name in STAND_INS {
         stand_ins.args(["--example", name]);
     }
@@ -374,46 +336,34 @@ fn windows_build() -> Result<(), String> {
 }
 
 /// Runs tests as Windows programs. Also runs the finished program once.
-fn windows_tests() -> Result<Verdicts, String> {
+fn windows_tests(_: Extent) -> Result<(), String> {
     let wine = Wine::start()?;
     let mut tests = windows_test_command()?;
     // If the variable `CI` is set, tests fail where Wine lacks something, so it is removed.
-    let tests = wine.surround(&mut tests).env_remove("CI");
-    let verdicts = verdicts::of(tests, "Windows tests")?;
+    command::run(wine.surround(&mut tests).env_remove("CI"))?;
     let trace = "../shared/data/etl/perfview__smallEtlFile.etl";
     for arguments in [&["--help"][..], &["info", trace]] {
         command::read(wine.laglab().args(arguments))?;
     }
-    Ok(verdicts)
+    Ok(())
 }
 
 fn same_bytes() -> Result<(), String> {
     same_bytes::on_windows_too(&Wine::start()?)
 }
 
-/// Returns `cargo SUBCOMMAND …` for the packages in [`ON_WINDOWS`]. All builds for Windows choose the same packages.
-/// With fewer packages, cargo would choose other features for dependencies, and compile them again.
-fn windows_command(subcommand: &str) -> std::process::Command {
-    let mut command = wine::cargo(subcommand, WITHOUT_SQL);
-    for package in ON_WINDOWS {
-        command.args(["--package", package]);
-    }
-    command
+/// Selects the packages in [`ON_WINDOWS`]. All builds for Windows choose the same packages. With fewer packages, cargo
+/// would choose other features for dependencies, and compile them again.
+fn on_windows(command: &mut Command) -> &mut Command {
+    let packages = ON_WINDOWS.iter().flat_map(|package| ["--package", package]);
+    // Tests look for examples next to their program. A separate build folder has none.
+    command.args(packages).env_remove("CARGO_BUILD_BUILD_DIR")
 }
 
-/// Returns `cargo test …` for the tests that run on Windows. For `app`, these are all tests except
-/// [`APP_TESTS_NOT_ON_WINDOWS`]. Cargo selects test programs by name in all packages, so it also runs test programs of
-/// other packages that have one of these names.
-fn windows_test_command() -> Result<std::process::Command, String> {
-    let mut tests = windows_command("test");
-    tests.args(["--lib", "--bins"]);
-    for name in LIBRARY_TESTS_ON_WINDOWS {
-        tests.args(["--test", name]);
-    }
-    for name in test_programs(&root().join("crates/app/tests"))? {
-        if !APP_TESTS_NOT_ON_WINDOWS.contains(&name.as_str()) {
-            tests.args(["--test", &name]);
-        }
-    }
+/// Returns the command for the tests that run on Windows.
+fn windows_test_command() -> Result<Command, String> {
+    let mut tests = nextest::run("windows")?;
+    tests.args(["--target", wine::TARGET]).args(WITHOUT_SQL);
+    on_windows(&mut tests);
     Ok(tests)
 }

@@ -83,7 +83,7 @@ fn traces_without_events_are_not_reported_as_healthy() {
 /// sentence.
 #[test]
 fn the_answer_fits_on_the_first_screen() {
-    for scenario in sim::shipped::names() {
+    for scenario in testdata::cases(sim::shipped::names()) {
         let simulated = Simulated::new(scenario, &["record.stacks=[]"]);
         let trace = simulated.trace.as_str();
         check_screen(&program::text(&["explain", trace]), scenario);
@@ -276,26 +276,28 @@ mod with_sql {
     fn queries_with_names_of_functions_return_the_shown_rows() {
         let healthy = (1..=3).map(|seed| (seed, "healthy"));
         let all = (7..).zip(SCENARIOS.iter().copied()).chain(healthy);
-        testdata::for_each_in_parallel(all, |(seed, scenario)| check_with_symbols(scenario, seed));
+        testdata::for_each_in_parallel(testdata::cases(all), |(seed, scenario)| {
+            check_with_symbols(scenario, seed)
+        });
     }
 
     #[test]
     fn queries_without_symbols_return_the_shown_rows() {
-        for scenario in [
+        for scenario in testdata::cases([
             "clock-trouble",
             "frozen",
             "lock-convoy",
             "lost-events",
             "priority-starved",
             "rank-stall",
-        ] {
+        ]) {
             check(&Simulated::new(scenario, &[]), &[]);
         }
-        for scenario in [
+        for scenario in testdata::cases([
             "foreground-boost",
             "foreground-boost-0x14",
             "foreground-boost-0x28",
-        ] {
+        ]) {
             check(&Simulated::new(scenario, &["duration=5s"]), &[]);
         }
     }

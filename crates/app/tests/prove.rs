@@ -572,7 +572,7 @@ fn queries_return_the_numbers_of_the_findings() {
         ("healthy", "lock-convoy", &[]),
         ("healthy", "affinity-pinned", &[]),
     ];
-    testdata::for_each_in_parallel(compared, |(before, after, options)| {
+    testdata::for_each_in_parallel(testdata::cases(compared), |(before, after, options)| {
         check_queries([before, after], &[], options);
     });
     // Without samples, the finding names functions of DPCs and ISRs as the cause.

@@ -90,12 +90,12 @@ fn differing(diff: &Diff) -> Vec<String> {
 /// finding.
 #[test]
 fn a_missing_kind_of_event_is_no_difference() {
-    for scenario in [
+    for scenario in testdata::cases([
         "smb-signing-on",
         "usb-wdf01000",
         "foreground-boost",
         "healthy",
-    ] {
+    ]) {
         let all = recording(scenario, &[]);
         for (keyword, _) in KEYWORDS {
             let less = without(scenario, keyword);
@@ -113,11 +113,11 @@ fn a_missing_kind_of_event_is_no_difference() {
 /// these events must not be compared.
 #[test]
 fn no_claim_rests_on_a_missing_kind_of_event() {
-    for (one, other) in [
+    for (one, other) in testdata::cases([
         ("smb-signing-off", "smb-signing-on"),
         ("usb-wdf01000", "usb-amdxhc31"),
         ("rss-300kbps", "rss-1gbps"),
-    ] {
+    ]) {
         let (before, after) = (recording(one, &[]), recording(other, &[]));
         let full = diff(&before, &after);
         assert!(!full.findings.is_empty(), "{one}");

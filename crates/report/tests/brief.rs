@@ -17,7 +17,7 @@ const BYTES: usize = 6_000;
 /// each scenario is in it.
 #[test]
 fn every_scenario_has_a_brief_answer() {
-    for scenario in sim::shipped::names() {
+    for scenario in testdata::cases(sim::shipped::names()) {
         // The scenario `load` simulates 4 million events, so the test limits its duration.
         let settings: &[&str] = match scenario {
             "load" => &["duration=1s"],

@@ -23,13 +23,35 @@ use serde_json::Value;
     reason = "the test harness shows it with --nocapture"
 )]
 pub fn skip(reason: &str) {
-    let is_set =
-        |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
     assert!(
         !is_set("CI") && !is_set("LAGLAB_MUST_RUN"),
         "this test must run here (CI or LAGLAB_MUST_RUN is set), but cannot: {reason}"
     );
     eprintln!("left out: {reason}");
+}
+
+/// Returns true if an environment variable is set, except to `false`.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false")
+}
+
+/// Returns true if tests must check all cases: `cargo xtask test --full` sets the variable `LAGLAB_FULL`.
+pub fn is_full() -> bool {
+    is_set("LAGLAB_FULL")
+}
+
+/// Returns the number of rounds of a test that tries random cases: `full`, or a tenth of it if [`is_full`] returns
+/// false.
+pub fn rounds(full: u64) -> u64 {
+    match is_full() {
+        true => full,
+        false => full.div_ceil(10),
+    }
+}
+
+/// Returns all cases of a test, or every fourth of them if [`is_full`] returns false.
+pub fn cases<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    all.into_iter().step_by(if is_full() { 1 } else { 4 })
 }
 
 /// Names for tests of output. The names try to attack a terminal, a reader, markup, a spreadsheet, a shell or

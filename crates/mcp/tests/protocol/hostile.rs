@@ -257,7 +257,7 @@ fn value(rng: &mut Rng, depth: usize) -> Value {
     }
 }
 
-/// Calls tools with 10,000 random objects. Checks that each call returns an answer or a typed error.
+/// Calls tools with random objects. Checks that each call returns an answer or a typed error.
 #[tokio::test(flavor = "multi_thread")]
 async fn random_arguments_cause_typed_errors_only() {
     const KINDS: [&str; 5] = ["arguments", "unknown", "not_recorded", "trace", "too_large"];
@@ -266,7 +266,8 @@ async fn random_arguments_cause_typed_errors_only() {
     let tools = client.service.list_tools(None).await.unwrap().tools;
     let mut rng = Rng(30);
     let (mut answers, mut errors) = (0, 0);
-    for n in 0..10_000 {
+    let rounds = testdata::rounds(10_000);
+    for n in 0..rounds {
         let tool = &tools[rng.below(tools.len())];
         let properties = tool.input_schema["properties"].as_object().unwrap();
         let names: Vec<&String> = properties.keys().collect();
@@ -293,7 +294,7 @@ async fn random_arguments_cause_typed_errors_only() {
         }
     }
     assert!(
-        answers > 500 && errors > 500,
+        answers > rounds / 20 && errors > rounds / 20,
         "{answers} answers, {errors} errors"
     );
 }

@@ -85,7 +85,7 @@ async fn every_scenario_is_explained_in_two_calls() {
         scenario,
         cause,
         words,
-    } in TASKS
+    } in testdata::cases(TASKS)
     {
         // The scenario `load` simulates 4 million events, so the test limits its duration.
         let settings: &[&str] = match *scenario {
