@@ -18,10 +18,17 @@ pub(crate) fn target() -> PathBuf {
     }
 }
 
-/// Returns a command that runs a program. Its current folder is the repository's root.
+/// Returns a command that runs a program. Its current folder is the repository's root. It does not inherit cargo's
+/// variables about the package of this task: some build scripts of libraries run again if these variables change.
 pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
