@@ -6,8 +6,9 @@
 //! often wait: installations, browsers, other programs that read files.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 use crate::command::{root, target};
 use crate::junit::Report;
 use crate::verdicts::Verdicts;
+
+/// Limit against hanging for a step of the side lane, whose browsers and other programs have no limits.
+const SIDE_LIMIT: Duration = Duration::from_secs(40 * 60);
 
 /// Named check that the task runs.
 pub(crate) struct Step {
@@ -241,7 +245,7 @@ impl Shared {
     /// Runs a step as the child process `xtask test --step NAME`. Prints its output when it has ended.
     fn run_in_child(&self, step: &Step) -> Result<(), String> {
         let log = log_of(step.name);
-        let ran = || -> std::io::Result<(bool, String)> {
+        let ran = || -> io::Result<(Option<ExitStatus>, String)> {
             fs::create_dir_all(log.parent().unwrap_or(&log))?;
             let file = File::create(&log)?;
             let mut child = Command::new(&self.program);
@@ -249,22 +253,38 @@ impl Shared {
             if self.extent == Extent::Full {
                 child.arg("--full");
             }
-            let status = child
+            let child = child
                 .args(["--step", step.name])
                 .stdin(Stdio::null())
                 .stderr(file.try_clone()?)
                 .stdout(file)
-                .status()?;
-            Ok((status.success(), fs::read_to_string(&log)?))
+                .spawn()?;
+            let status = wait(child, SIDE_LIMIT)?;
+            Ok((status, fs::read_to_string(&log)?))
         };
-        let (is_passed, output) =
+        let (status, output) =
             ran().map_err(|error| format!("cannot run in the background: {error}"))?;
         println!("\n── {}\n{}", step.name, output.trim_end());
-        match is_passed {
-            true => Ok(()),
-            false => Err(cause(&output)),
+        match status {
+            Some(status) if status.success() => Ok(()),
+            Some(_) => Err(cause(&output)),
+            None => Err(format!("did not end within {SIDE_LIMIT:?}")),
         }
     }
+}
+
+/// Waits for the end of a process. Ends it after `limit`, and then returns `None`.
+fn wait(mut child: Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    while started.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
 }
 
 /// Returns the cause of a failure from the output of a step: its last line, which is the error of the task.
@@ -325,6 +345,15 @@ mod tests {
         assert_eq!(outcome, Outcome::Failed("it does not compile".to_owned()));
         let outcome = Outcome::of_tests(&report, false, Ok(()));
         assert!(matches!(outcome, Outcome::Failed(error) if error.ends_with("is missing")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_that_hangs_is_ended() {
+        let sleep = |time| Command::new("sleep").arg(time).spawn().unwrap();
+        assert_eq!(wait(sleep("600"), Duration::from_millis(1)).unwrap(), None);
+        let ended = wait(sleep("0"), SIDE_LIMIT).unwrap();
+        assert!(ended.is_some_and(|status| status.success()));
     }
 
     #[test]

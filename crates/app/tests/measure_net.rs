@@ -84,11 +84,6 @@ fn reliable_multicast_is_compared_with_udp() {
     let args = ["--transport", "udp,pgm", "--rate", "500", "--port", &port];
     let args = [&SHORT, &args[..], &["--patience", "30s", "--json"]].concat();
     let output = laglab(&args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("no reflector answers") {
-        testdata::skip("multicast packets do not return to this machine");
-        return;
-    }
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let methods: Vec<&str> = (report["results"].as_array().expect("results").iter())
         .filter_map(|of| of["method"].as_str())

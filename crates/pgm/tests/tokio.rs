@@ -13,7 +13,11 @@ use tokio::{io::Interest, net::UdpSocket, time::sleep};
 
 const MESSAGES: u32 = 500;
 
+/// Limit against hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 fn config(address: &str) -> SocketConfig {
+    // Below the ports that Linux chooses for sockets without a port.
     let port = 20_000 + (std::process::id() % 6_000) as u16 * 2;
     SocketConfig {
         encapsulation: Encapsulation::Udp {
@@ -54,7 +58,12 @@ async fn next(socket: &mut Socket, watched: &UdpSocket) -> Result<Event, SocketE
 #[test]
 fn a_receiver_shares_its_thread() {
     let at = config("127.0.0.2");
-    let receiver = ReceiverConfig::new(at.address().unwrap(), at.group);
+    let receiver = ReceiverConfig {
+        // On a busy machine, repairs may take long. The receiver must not give them up.
+        confirmation_retries: u16::MAX,
+        repair_retries: u16::MAX,
+        ..ReceiverConfig::new(at.address().unwrap(), at.group)
+    };
     let mut socket = match Socket::open(&at, None, Some(receiver)) {
         Err(error @ SocketError::System { .. }) => {
             return testdata::skip(&error.to_string());
@@ -64,7 +73,7 @@ fn a_receiver_shares_its_thread() {
     let sending = thread::spawn(|| {
         let at = config("127.0.0.1");
         let source = SourceConfig {
-            linger: Duration::from_millis(500),
+            linger: Duration::from_secs(2),
             ..SourceConfig::new(Tsi::random(), at.address().unwrap(), at.group)
         };
         let mut socket = Socket::open(&at, Some(source), None).unwrap();
@@ -107,9 +116,7 @@ fn a_receiver_shares_its_thread() {
         tokio::select! {
             came = receive => assert_eq!(came, (0..MESSAGES).collect::<Vec<_>>()),
             () = tick => {}
-            () = sleep(Duration::from_secs(60)) => {
-                testdata::skip("the loopback interface does not deliver multicast packets");
-            }
+            () = sleep(PATIENCE) => testdata::gave_up("the end of the messages", PATIENCE),
         }
         assert!(ticks > 5, "{ticks} ticks in 100 ms and more");
     });

@@ -9,6 +9,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -28,6 +29,15 @@ pub fn skip(reason: &str) {
         "this test must run here (CI or LAGLAB_MUST_RUN is set), but cannot: {reason}"
     );
     eprintln!("left out: {reason}");
+}
+
+/// Ends a test that waited too long. A slow machine and a missing function of the system look the same here, so this is
+/// never a reason to leave something out.
+///
+/// # Panics
+/// Always panics. The message says how long the test waited.
+pub fn gave_up(expected: &str, waited: Duration) -> ! {
+    panic!("{expected} did not come within {waited:?}");
 }
 
 /// Returns true if an environment variable is set, except to `false`.

@@ -162,7 +162,7 @@ mod tests {
             let to = far.local_addr().expect("an address");
             near.send_to(b"hello", to).expect("sent");
             let mut buffer = [0; 16];
-            far.set_read_timeout(Some(std::time::Duration::from_secs(10)))
+            far.set_read_timeout(Some(std::time::Duration::from_secs(60)))
                 .expect("set");
             let (len, from) = far.recv_from(&mut buffer).expect("received");
             assert_eq!(&buffer[..len], b"hello");
