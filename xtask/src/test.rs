@@ -332,13 +332,17 @@ fn windows_build() -> Result<(), String> {
         stand_ins.args(["--example", name]);
     }
     command::run(&mut stand_ins)?;
-    command::run(windows_test_command()?.arg("--no-run"))
+    // cargo-nextest would start each test program, which needs Wine.
+    let mut tests = wine::cargo("test", WITHOUT_SQL);
+    command::run(on_windows(&mut tests).arg("--no-run"))
 }
 
 /// Runs tests as Windows programs. Also runs the finished program once.
 fn windows_tests(_: Extent) -> Result<(), String> {
     let wine = Wine::start()?;
-    let mut tests = windows_test_command()?;
+    let mut tests = nextest::run("windows")?;
+    tests.args(["--target", wine::TARGET]).args(WITHOUT_SQL);
+    on_windows(&mut tests);
     // If the variable `CI` is set, tests fail where Wine lacks something, so it is removed.
     command::run(wine.surround(&mut tests).env_remove("CI"))?;
     let trace = "../shared/data/etl/perfview__smallEtlFile.etl";
@@ -358,12 +362,4 @@ fn on_windows(command: &mut Command) -> &mut Command {
     let packages = ON_WINDOWS.iter().flat_map(|package| ["--package", package]);
     // Tests look for examples next to their program. A separate build folder has none.
     command.args(packages).env_remove("CARGO_BUILD_BUILD_DIR")
-}
-
-/// Returns the command for the tests that run on Windows.
-fn windows_test_command() -> Result<Command, String> {
-    let mut tests = nextest::run("windows")?;
-    tests.args(["--target", wine::TARGET]).args(WITHOUT_SQL);
-    on_windows(&mut tests);
-    Ok(tests)
 }

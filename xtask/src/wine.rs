@@ -67,6 +67,10 @@ impl Wine {
             wine.set_up()?;
             fs::write(&ready, "").map_err(|error| fault(&ready, &error))?;
         }
+        // Wine's services start with the first program and keep its output open. A test runner would then wait forever
+        // for the end of its first test's output.
+        let mut first = wine.command("wine", &["cmd", "/c", "exit"]);
+        run(first.stdout(Stdio::null()).stderr(Stdio::null()))?;
         Ok(wine)
     }
 
