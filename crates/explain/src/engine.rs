@@ -17,7 +17,7 @@ use crate::theories::{THEORIES, capture, tables};
 use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, is_share};
 use crate::{
     Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms, Theory,
-    Verdict, duration,
+    Verdict, duration, listed,
 };
 
 /// Answer to the question why a traced machine lagged.
@@ -44,14 +44,19 @@ pub struct Explanation {
 }
 
 /// Conclusion of an explanation that has no problem, and no warning about the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// The trace has no context switches. The first number counts the theories that lack data; the second
-    /// number counts all theories.
-    CannotAnswer(usize, usize),
-    /// No noticeable delay was found. The first number counts the theories that lack data; the second number
-    /// counts all theories.
-    NothingNoticeable(usize, usize),
+    /// The trace has no context switches.
+    CannotAnswer,
+    /// No noticeable delay was found.
+    NothingNoticeable {
+        /// Number of theories that lack data.
+        open: usize,
+        /// Number of all theories.
+        all: usize,
+        /// Kinds of delays that the trace cannot show. Empty if it can show all main kinds.
+        unseen: Vec<&'static str>,
+    },
     /// No noticeable delay was found in the recorded data, but the capture is incomplete.
     Incomplete,
     /// Most CPU time is in doubtful runs of threads: runs within which context switches are missing. The first number
@@ -63,16 +68,22 @@ pub enum Conclusion {
 impl fmt::Display for Conclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Conclusion::CannotAnswer(open, all) => write!(
-                f,
-                "This trace does not show why the machine lagged: it lacks the data for {open} of {all} \
-                 questions"
+            Conclusion::CannotAnswer => f.write_str(
+                "This trace does not show why the machine lagged: it has no context switches",
             ),
-            Conclusion::NothingNoticeable(0, _) => f.write_str("No noticeable delay was found"),
-            Conclusion::NothingNoticeable(open, all) => write!(
+            Conclusion::NothingNoticeable { open: 0, .. } => {
+                f.write_str("No noticeable delay was found")
+            }
+            Conclusion::NothingNoticeable { open, all, unseen } if unseen.is_empty() => write!(
                 f,
                 "No noticeable delay was found; the trace lacks the data for {open} of {all} \
                  questions"
+            ),
+            Conclusion::NothingNoticeable { open, all, unseen } => write!(
+                f,
+                "No noticeable delay was found, but this trace cannot show {}: it lacks the data for {open} of {all} \
+                 questions",
+                listed(unseen)
             ),
             Conclusion::Incomplete => f.write_str(
                 "No noticeable delay was found in the recorded data, but the capture is incomplete",
@@ -107,12 +118,39 @@ impl Explanation {
         let is_incomplete =
             (self.findings.iter()).any(|finding| finding.severity > Severity::Information);
         Some(match self.span.is_empty() {
-            true => Conclusion::CannotAnswer(open, all),
+            true => Conclusion::CannotAnswer,
             false if self.survey.lacks_switches() => Conclusion::Unusable(left_out_ns, kept_ns),
             // The check above excludes all other warnings, so this warning is about the capture.
             false if is_incomplete => Conclusion::Incomplete,
-            false => Conclusion::NothingNoticeable(open, all),
+            false => Conclusion::NothingNoticeable {
+                open,
+                all,
+                unseen: self.unseen().map(|(_, delays)| delays).collect(),
+            },
         })
+    }
+
+    /// Returns the main theories that lack data: their verdicts, and the delays that they would find.
+    fn unseen(&self) -> impl Iterator<Item = (&Verdict, &'static str)> {
+        MAIN.iter().filter_map(|(theory, delays)| {
+            let mut theories = self.theories.iter();
+            let verdict = theories.find(|verdict| verdict.theory == *theory)?;
+            (verdict.judgement == Judgement::NotRecorded).then_some((verdict, *delays))
+        })
+    }
+
+    /// Returns the command or events that record the delays that the trace cannot show. The text can follow the word
+    /// "record". Returns `None` if the trace can show the main kinds of delays, or shows another cause of lag.
+    pub fn main_record(&self) -> Option<String> {
+        let conclusion = self.conclusion()?;
+        if matches!(
+            conclusion,
+            Conclusion::Incomplete | Conclusion::Unusable(..)
+        ) {
+            return None;
+        }
+        let missing = self.unseen().filter_map(|(verdict, _)| verdict.record);
+        MissingData::command(&missing.collect::<Vec<_>>())
     }
 
     /// Returns true if the trace lacks events or whole CPUs. Conclusions are then uncertain.
@@ -166,9 +204,10 @@ impl Explanation {
 
 /// Pairs of theories: the theory of a symptom and the theory of its cause. If a symptom has several possible
 /// causes, the cause that explains the other causes comes first.
-const SYMPTOMS: [(&str, &str); 8] = [
+const SYMPTOMS: [(&str, &str); 9] = [
     ("long-waits", "cpu-limit"),
     ("hangs", PAUSES),
+    ("hangs", FREEZES),
     ("hangs", "lock-convoy"),
     ("short-waits", "smb-security"),
     ("short-waits", "locked-cpus"),
@@ -177,19 +216,28 @@ const SYMPTOMS: [(&str, &str); 8] = [
     ("locked-cpus", "smb-security"),
 ];
 
+/// Theories of the main kinds of delays, each with the delays that it finds.
+const MAIN: [(&str, &str); 3] = [
+    ("long-waits", "waits for a CPU"),
+    ("hangs", "hangs"),
+    ("short-waits", "short waits and missed periods"),
+];
+
 /// Theories that need the ranks of threads.
 const OF_RANKS: [&str; 3] = ["outranked", "better-rank", "dispatcher"];
 
 /// Theory about pauses of .NET, which stop all threads of a process.
 const PAUSES: &str = "dotnet-pauses";
+/// Theory about freezes, which stop all threads of a process.
+const FREEZES: &str = "frozen";
 
 /// Returns true if the finding `of` is a symptom of the finding `cause`. [`SYMPTOMS`] must contain the pair of their
-/// theories. The findings must overlap in time, and have a thread or a CPU in common. If the cause is a pause of .NET,
-/// a common process is enough, but the pause must cover at least half of the symptom.
+/// theories. The findings must overlap in time, and have a thread or a CPU in common. If the cause stops all threads of a
+/// process, a common process is enough, but the cause must cover at least half of the symptom.
 fn is_symptom(of: &Finding, cause: &Finding) -> bool {
     let is_place = |subject: &&Subject| match subject {
         Subject::Thread { .. } | Subject::Cpu { .. } => true,
-        Subject::Process { .. } => cause.theory == PAUSES,
+        Subject::Process { .. } => [PAUSES, FREEZES].contains(&cause.theory),
         _ => false,
     };
     let mut places = of.subjects.iter().filter(is_place);
@@ -198,7 +246,7 @@ fn is_symptom(of: &Finding, cause: &Finding) -> bool {
         && cause.severity > Severity::Information
         && places.any(|place| cause.subjects.contains(place))
         && within.is_some_and(|(a, b)| match cause.theory {
-            PAUSES => overlap(a, b).is_some_and(|both| {
+            PAUSES | FREEZES => overlap(a, b).is_some_and(|both| {
                 is_share(both.end - both.start, a.end - a.start, CAUSE_PERCENT)
             }),
             _ => overlap(a, b).is_some(),

@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 use ts_rs::TS;
 use wording::Sentence;
 
+use crate::numbers::is_possible_share;
+
 /// Rows that support a finding or verdict, and the query that gives the same rows.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Evidence {
@@ -152,14 +154,23 @@ impl Evidence {
         self
     }
 
-    /// Adds a row.
+    /// Adds a row. A share that is impossible becomes unknown.
     ///
     /// # Panics
     /// Panics if the row does not have one cell for each column.
     #[must_use]
     pub fn row(mut self, cells: impl IntoIterator<Item = Option<Value>>) -> Evidence {
-        let row: Vec<Option<Value>> = cells.into_iter().collect();
+        let mut row: Vec<Option<Value>> = cells.into_iter().collect();
         assert_eq!(row.len(), self.columns.len(), "{}", self.title);
+        for (cell, column) in row.iter_mut().zip(&self.columns) {
+            let is_possible = match cell {
+                Some(Value::Real(percent)) => is_possible_share(*percent),
+                _ => true,
+            };
+            if column.unit == Unit::Percent && !is_possible {
+                *cell = None;
+            }
+        }
         self.rows.push(row);
         self
     }

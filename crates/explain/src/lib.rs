@@ -11,6 +11,7 @@
 //! Times are nanoseconds since the trace's start, as in the tables.
 
 mod case;
+mod drivers;
 mod engine;
 mod evidence;
 mod finding;
@@ -18,6 +19,7 @@ mod focus;
 mod frames;
 mod labels;
 mod machine;
+mod numbers;
 mod ranges;
 mod reader;
 mod runs;
@@ -31,20 +33,21 @@ mod theory;
 mod thread_state;
 mod thresholds;
 
-pub(crate) use ::wording::{Name, counted, duration, grouped, listed, moment, percent, size};
+pub(crate) use ::wording::{Name, counted, duration, grouped, listed, moment, size};
 pub use case::Case;
 pub use engine::{Conclusion, Explanation, explain};
 pub use evidence::{Column, Evidence, Unit, Value};
 pub use finding::{Delay, Finding, Headline, Judgement, Severity, Source, Verdict};
 pub use focus::between_focus;
 pub use labels::{is_kernel, wait_reason};
+pub(crate) use numbers::percent;
 pub use reader::Reader;
 pub use scope::{Scope, is_called};
 pub use subject::Subject;
 pub use survey::{
     ClockSkew, Complete, CpuUse, Doubtful, InterruptUse, Interrupted, Load, Locked, LostSecond,
-    NoticedWaits, Pair, ProcessUse, RankUse, RoutineUse, Spread, Survey, ThreadWaits, Wait,
-    limit_ns, own_runs,
+    NoticedWaits, Pair, ProcessUse, RankUse, Response, RoutineUse, SampledLock, Spread, Survey,
+    ThreadWaits, Wait, limit_ns, own_runs,
 };
 pub use suspend_gaps::SuspendGaps;
 pub use system::Terms;

@@ -59,6 +59,8 @@ thresholds! {
     /// Delay at which people turn to something else. A shorter delay of a program in the background is less
     /// important than a noticeable delay of a program in use.
     ABANDONED_NS: i64 = 10_000_000_000 Duration, NIELSEN;
+    /// Response of a window that is slow. A shorter response is noticeable, but ordinary.
+    SLOW_RESPONSE_NS: i64 = 200_000_000 Duration, OWN;
     /// Base priority of ordinary programs. Delays of threads with a lower priority are less urgent.
     NORMAL_PRIORITY: i8 = 8 Number, INTERNALS;
     /// Minimum part of a second that a thread loses to short waits for a CPU and to interrupts. A smaller
@@ -75,6 +77,11 @@ thresholds! {
     MISSED_PERIODS: usize = 3 Number, OWN;
     /// A part of a chain is reported as the cause if it takes at least this share of the wait.
     BLAME_PERCENT: i64 = 30 Percent, OWN;
+    /// A driver is named as the cause of work of System if it has at least this share of the samples of System's threads.
+    DRIVER_PERCENT: i64 = 25 Percent, OWN;
+    /// Delays are about the same if the shorter is at least this share of the longer. Then the program that a user
+    /// looks at is named first.
+    SAME_DELAY_PERCENT: i64 = 85 Percent, OWN;
     /// A cause counts as the explanation of a wait if it takes at least this share of the wait.
     CAUSE_PERCENT: i64 = 50 Percent, OWN;
     /// A cause counts as a part of the explanation of a wait if it takes at least this share of the wait.
@@ -116,6 +123,10 @@ thresholds! {
     /// A routine counts as usually too long if at least this number of its runs, and at least half of its
     /// runs, are over the limit.
     USUALLY_LONG_RUNS: i64 = 100 Number, OWN;
+    /// A run is far over the limit if it takes this multiple of the limit. For a DPC, this is 1 ms.
+    FAR_OVER_TIMES: i64 = 10 Number, OWN;
+    /// A routine counts as far too long if at least this number of its runs are far over the limit.
+    FAR_OVER_RUNS: i64 = 10 Number, OWN;
     /// A single run matters if it takes this multiple of the limit. For a DPC, this is 10 ms, the length of a
     /// buffer of sound.
     LONG_RUN_TIMES: i64 = 100 Number, OWN;
@@ -146,6 +157,9 @@ thresholds! {
     CONVOY_THREADS: usize = 4 Number, OWN;
     /// Minimum number of handovers of the lock in a convoy.
     CONVOY_HANDOVERS: u64 = 8 Number, OWN;
+    /// A thread that takes part in at least this share of a convoy's handovers gives work to the other threads: there is no
+    /// lock.
+    HUB_PERCENT: i64 = 75 Percent, OWN;
     /// The report says that the holders of a lock got no CPU if the lack of CPU time explains at least this
     /// share of a thread's waits.
     STARVED_HOLDER_PERCENT: i64 = 10 Percent, OWN;

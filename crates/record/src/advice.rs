@@ -58,6 +58,24 @@ pub(crate) fn merged(all: &[&Needs]) -> String {
         .join("; ")
 }
 
+/// Formats the data that theories need, with one command that records all of it. The text can follow the word "record".
+pub(crate) fn command(all: &[&Needs]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for any in all.iter().flat_map(|needs| needs.each_of) {
+        let kinds: Vec<&str> = any.iter().map(|kind| kind.name()).collect();
+        let name = kinds.join(" or ");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let kits = kits(all);
+    let kit = match kits.as_slice() {
+        [kit] => *kit,
+        _ => Investigation::Full,
+    };
+    format!("{}: laglab record --for {}", listed(&names), kit.name())
+}
+
 /// Returns a small set of investigations that together answer the questions of the theories.
 /// Theories that belong to no investigation are ignored.
 fn kits(all: &[&Needs]) -> Vec<Investigation> {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::Needs;
-use crate::advice::merged;
+use crate::advice::{command, merged};
 use crate::linux::Advice;
 
 /// Data that a theory needs and that a recording lacks. Formatted, it is advice that can follow the word "record".
@@ -62,6 +62,20 @@ impl MissingData {
         let events = (!events.is_empty()).then(|| merged(&events));
         let texts: Vec<String> = events.into_iter().chain(others).collect();
         (!texts.is_empty()).then(|| texts.join("; "))
+    }
+
+    /// Formats the shortest way to record the data that several theories lack: one command of laglab for Windows, or
+    /// the events of Linux. The text can follow the word "record". Returns `None` if no theory lacks data.
+    pub fn command(all: &[MissingData]) -> Option<String> {
+        let events = all.iter().filter_map(|missing| match missing {
+            MissingData::Events(needs) => Some(*needs),
+            _ => None,
+        });
+        let events: Vec<&Needs> = events.collect();
+        match events.is_empty() {
+            true => MissingData::advice(all),
+            false => Some(command(&events)),
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! Facts and findings that `laglab explain`, `laglab report` and the page of `laglab open` show.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
-use explain::{Explanation, Scope};
-use facts::Info;
+use explain::{Conclusion, Explanation, Scope};
+use facts::{Content, Data, Info};
 use serde::Serialize;
 use session::{SymbolOptions, Symbolication, TraceTables};
 use tables::Table;
-use wording::{counted, duration};
+use wording::{counted, duration, grouped, listed};
 
 use crate::Error;
 
@@ -67,13 +68,16 @@ impl Explained {
 }
 
 impl Explained {
-    /// Returns the conclusion in sentences, if there is one. If the trace has no events, a description of the
-    /// trace comes first.
+    /// Returns the conclusion in sentences, if there is one. If the trace cannot answer, its contents are described.
     pub fn conclusion(&self) -> Option<String> {
         let conclusion = self.explanation.conclusion()?;
-        Some(match &self.instead {
-            Some(instead) => format!("{instead}. {conclusion}."),
-            None => format!("{conclusion}."),
+        let contents = || contents(&self.info.contents);
+        Some(match (&self.instead, &conclusion) {
+            (Some(instead), _) => format!("{instead}. {conclusion}."),
+            (None, Conclusion::CannotAnswer) if self.info.one_system => {
+                format!("{conclusion}. {}", contents())
+            }
+            (None, _) => format!("{conclusion}."),
         })
     }
 
@@ -93,6 +97,57 @@ impl Explained {
         }
         lines
     }
+}
+
+/// Describes the contents of a trace without context switches: the kinds of data with most events, each with the command
+/// that shows it.
+fn contents(contents: &[Content]) -> String {
+    const NAMED: usize = 4;
+    let known = contents.iter().filter_map(|content| {
+        let command = match content.data {
+            Data::Samples => "laglab profile",
+            Data::Dpcs | Data::Isrs => "laglab dpcisr",
+            Data::DiskIo => "laglab diskio",
+            Data::HardFaults => "laglab hardfault",
+            Data::ReadyThreads => "laglab readythread",
+            Data::Stacks
+            | Data::Processes
+            | Data::Threads
+            | Data::Images
+            | Data::ImageIds
+            | Data::FileNames
+            | Data::SystemConfiguration
+            | Data::EventMetadata => return None,
+            _ => "laglab events",
+        };
+        let kind = format!(
+            "{} {}",
+            grouped(content.count),
+            content.data.name(content.count)
+        );
+        Some((content.count, kind, command))
+    });
+    let mut known: Vec<(u64, String, &str)> = known.collect();
+    known.sort_by_key(|(count, ..)| Reverse(*count));
+    if known.is_empty() {
+        return "It only describes the machine: processes, images, its configuration.".to_owned();
+    }
+    let more = known.len().saturating_sub(NAMED) as u64;
+    known.truncate(NAMED);
+    // A command that shows several kinds is named once.
+    let mut commands: Vec<&str> = Vec::new();
+    let mut named: Vec<String> = Vec::new();
+    for (_, kind, command) in known {
+        named.push(match commands.contains(&command) {
+            true => kind,
+            false => format!("{kind} ({command})"),
+        });
+        commands.push(command);
+    }
+    if more > 0 {
+        named.push(counted(more, "more kind of event", "more kinds of events"));
+    }
+    format!("It has {}.", listed(named))
 }
 
 /// Describes a trace without events. Returns `None` for a trace with events.

@@ -4,22 +4,28 @@ use explain::{Conclusion, Evidence, Explanation, Finding, Judgement, Severity, S
 use maud::{Markup, html};
 use wording::{Printable, Side, duration};
 
+use crate::Explained;
 use crate::evidence::{cell, side};
 
 /// Returns the conclusion, and a numbered card for each finding.
-pub(super) fn cards(explanation: &Explanation) -> Markup {
+pub(super) fn cards(explained: &Explained) -> Markup {
+    let explanation = &explained.explanation;
+    let record = explanation.main_record();
     html! {
         @match explanation.conclusion() {
-            Some(conclusion @ Conclusion::NothingNoticeable(..)) => p.good { (conclusion) "." },
-            Some(conclusion @ (Conclusion::Incomplete | Conclusion::Unusable(..))) => {
-                p.warning { b { (conclusion) "." } }
-            }
-            Some(conclusion @ Conclusion::CannotAnswer(..)) => {
-                p.warning {
-                    b { (conclusion) "." }
-                    @if let Some(record) = explanation.what_to_record() { " Record " (record) "." }
+            Some(conclusion @ Conclusion::NothingNoticeable { .. }) => {
+                p.good {
+                    (conclusion) "."
+                    @if let Some(record) = &record { " Record " (record) "." }
                 }
             }
+            Some(Conclusion::CannotAnswer) => {
+                p.warning {
+                    b { (explained.conclusion().unwrap_or_default()) }
+                    @if let Some(record) = &record { " Record " (record) "." }
+                }
+            }
+            Some(conclusion) => p.warning { b { (conclusion) "." } },
             None => {}
         }
         @for (number, finding) in (1..).zip(&explanation.findings) {

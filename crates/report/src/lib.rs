@@ -83,7 +83,7 @@ pub fn page(
                     (views::section(views))
                     section id="findings" {
                         h2 { "Findings" }
-                        (findings::cards(&explained.explanation))
+                        (findings::cards(explained))
                     }
                     section id="time" {
                         h2 { "Over time" }

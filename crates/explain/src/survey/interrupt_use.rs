@@ -3,11 +3,14 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use tables::{InterruptsView, StoreError, Table};
+use tables::{InterruptsView, SamplesView, StoreError, Table};
 
 use crate::Reader;
-use crate::ranges::union;
-use crate::thresholds::{DPC_LIMIT_NS, ISR_LIMIT_NS, LOCKED_PERCENT};
+use crate::ranges::{overlap, union};
+use crate::thresholds::{
+    CAUSE_PERCENT, DPC_LIMIT_NS, FAR_OVER_TIMES, ISR_LIMIT_NS, LOCKED_PERCENT, LOCKED_SAMPLES,
+    is_share,
+};
 
 /// CPU time of DPCs and service routines in the whole trace.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +20,21 @@ pub struct InterruptUse {
     /// Time ranges in which a CPU was locked: for a second or longer, the CPU ran almost only DPCs and
     /// service routines.
     pub locked: Vec<Locked>,
+    /// Time ranges in which a CPU was probably locked, by samples. Empty if DPCs and service routines are recorded.
+    pub sampled: Vec<SampledLock>,
+}
+
+/// Time range during which a CPU was probably locked: most of its samples are inside DPCs and service routines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledLock {
+    /// Number of the CPU.
+    pub cpu: u16,
+    /// Time range, in whole seconds.
+    pub during: Range<i64>,
+    /// Number of samples inside DPCs and service routines.
+    pub inside: i64,
+    /// Number of all samples of the CPU in this time.
+    pub samples: i64,
 }
 
 /// CPU time of a routine.
@@ -32,12 +50,14 @@ pub struct RoutineUse {
     pub times: i64,
     /// Total time without nested interrupts, in nanoseconds; `None` if the time is unknown for all runs.
     pub exclusive_ns: Option<i64>,
-    /// Number of pieces into which nested routines cut the runs.
-    pub fragments: u64,
+    /// Number of runs whose time is known.
+    pub timed: u64,
     /// Length of the longest run including nested interrupts, in nanoseconds.
     pub longest_ns: Option<i64>,
     /// Number of runs that took longer than [`limit_ns`], without nested interrupts.
     pub over_limit: i64,
+    /// Number of runs that took at least ten times the limit, without nested interrupts.
+    pub far_over: i64,
     /// End of the longest run, in nanoseconds since the trace's start.
     pub longest_end_ns: i64,
     /// CPU of the longest run.
@@ -90,7 +110,7 @@ fn is_blocking(kind: &str) -> bool {
 }
 
 /// Columns that [`Routines`] needs.
-pub(crate) const COLUMNS: [&str; 9] = [
+pub(crate) const COLUMNS: [&str; 8] = [
     "start_ns",
     "end_ns",
     "cpu",
@@ -98,7 +118,6 @@ pub(crate) const COLUMNS: [&str; 9] = [
     "routine",
     "duration_ns",
     "exclusive_ns",
-    "fragments",
     "image_row",
 ];
 
@@ -122,19 +141,22 @@ impl Routines {
                 routine,
                 times: 0,
                 exclusive_ns: None,
-                fragments: 0,
+                timed: 0,
                 longest_ns: None,
                 over_limit: 0,
+                far_over: 0,
                 longest_end_ns: 0,
                 longest_cpu: 0,
             });
         used.times += 1;
-        used.fragments += u64::from(view.fragments.get(row).unwrap_or(0));
         if let Some(ns) = view.exclusive_ns.get(row) {
             let sum = used.exclusive_ns.get_or_insert(0);
             *sum = sum.saturating_add(ns);
-            used.over_limit +=
-                i64::from(limit_ns(KINDS[kind]).is_some_and(|limit_ns| ns > limit_ns));
+            used.timed += 1;
+            if let Some(limit_ns) = limit_ns(KINDS[kind]) {
+                used.over_limit += i64::from(ns > limit_ns);
+                used.far_over += i64::from(ns >= limit_ns.saturating_mul(FAR_OVER_TIMES));
+            }
         }
         let duration_ns = view.duration_ns.get(row);
         if duration_ns > used.longest_ns {
@@ -185,11 +207,69 @@ impl InterruptUse {
             })
             .collect();
         locked.sort_by_key(|locked| (locked.during.start, locked.cpu));
+        let routines = routines.finish();
+        let sampled = match routines.is_empty() {
+            true => sampled_locks(reader)?,
+            false => Vec::new(),
+        };
         Ok(InterruptUse {
-            routines: routines.finish(),
+            routines,
             locked,
+            sampled,
         })
     }
+
+    /// Returns true if samples show that the CPU was probably locked for at least half of the range.
+    pub(crate) fn is_locked_by_samples(&self, cpu: u16, range: &Range<i64>) -> bool {
+        let of_cpu = self.sampled.iter().filter(|locked| locked.cpu == cpu);
+        let both = of_cpu.filter_map(|locked| overlap(&locked.during, range));
+        let locked_ns: i64 = both.map(|both| both.end - both.start).sum();
+        locked_ns > 0 && is_share(locked_ns, range.end - range.start, CAUSE_PERCENT)
+    }
+}
+
+/// Finds the seconds in which a CPU has at least `LOCKED_PERCENT` of its samples inside DPCs and service routines.
+/// Consecutive seconds become one time range.
+fn sampled_locks(reader: &Reader<'_>) -> Result<Vec<SampledLock>, StoreError> {
+    const SECOND_NS: i64 = 1_000_000_000;
+    let table = reader.table(Table::Samples)?;
+    let columns = ["time_ns", "cpu", "in_dpc", "in_isr"];
+    let mut seconds: FxHashMap<(u16, i64), (i64, i64)> = FxHashMap::default();
+    for batch in reader.batches(&table, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = SamplesView::new(&batch)?;
+        for row in 0..view.len() {
+            let is_inside =
+                view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+            let second = view.time_ns[row].div_euclid(SECOND_NS);
+            let (inside, samples) = seconds.entry((view.cpu[row], second)).or_default();
+            *inside += i64::from(is_inside);
+            *samples += 1;
+        }
+    }
+    let full = seconds.into_iter().filter(|(_, (inside, samples))| {
+        *samples >= LOCKED_SAMPLES && is_share(*inside, *samples, LOCKED_PERCENT)
+    });
+    let mut full: Vec<_> = full.collect();
+    full.sort_unstable();
+    let mut locks: Vec<SampledLock> = Vec::new();
+    for ((cpu, second), (inside, samples)) in full {
+        let during = second.saturating_mul(SECOND_NS)..(second + 1).saturating_mul(SECOND_NS);
+        match locks.last_mut() {
+            Some(last) if last.cpu == cpu && last.during.end == during.start => {
+                last.during.end = during.end;
+                last.inside += inside;
+                last.samples += samples;
+            }
+            _ => locks.push(SampledLock {
+                cpu,
+                during,
+                inside,
+                samples,
+            }),
+        }
+    }
+    Ok(locks)
 }
 
 /// Nanoseconds of a tenth of a second.

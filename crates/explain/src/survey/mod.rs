@@ -10,6 +10,7 @@ mod load;
 mod longest_waits;
 mod noticed_waits;
 mod ranks;
+mod responses;
 mod spread;
 mod thread_waits;
 mod use_of_cpus;
@@ -28,7 +29,7 @@ pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{
     COLUMNS as INTERRUPT_COLUMNS, Routines, blocking_kinds, blocks_thread,
 };
-pub use interrupt_use::{InterruptUse, Locked, RoutineUse, limit_ns};
+pub use interrupt_use::{InterruptUse, Locked, RoutineUse, SampledLock, limit_ns};
 pub use interrupted::{Interrupted, own_runs};
 pub(crate) use interrupted::{query as interrupted_runs, selection as selected_runs, totals};
 pub use load::Load;
@@ -37,6 +38,8 @@ pub use longest_waits::Wait;
 pub use noticed_waits::NoticedWaits;
 pub use ranks::RankUse;
 use ranks::Ranks;
+pub(crate) use responses::MESSAGES;
+pub use responses::Response;
 pub use spread::Spread;
 pub(crate) use thread_waits::RATE_CONTROL;
 pub use thread_waits::{LostSecond, ThreadWaits};
@@ -216,7 +219,7 @@ impl Survey {
             longest.add(&view, &wanted);
             noticed.add(&view, &wanted);
             survey.ready_waits.add(&view);
-            threads.add(&view, &inside_ns);
+            threads.add(&view, &is_doubtful, &inside_ns);
         }
         survey.span = match first <= last {
             true => first..last,
@@ -227,7 +230,8 @@ impl Survey {
         (survey.ranks, survey.runs_with_rank) = ranks.finish();
         survey.longest_waits = longest.finish();
         survey.noticed_waits = noticed.finish();
-        survey.threads = threads.finish();
+        let recorded_until_ns = complete.until(survey.span.end);
+        survey.threads = threads.finish(recorded_until_ns);
         Ok(survey)
     }
 

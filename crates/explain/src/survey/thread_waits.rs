@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use tables::CpuRunsView;
 
 use super::longest_waits::Wait;
+use super::responses::{MESSAGES, Response, Responses};
 use crate::ranges::overlap;
 use crate::thread_state::WAITING;
 use crate::thresholds::{LOST_PERCENT, NOTICED_NS};
@@ -58,6 +59,8 @@ pub struct ThreadWaits {
     pub lost: Vec<LostSecond>,
     /// Longest waits for a CPU that are shorter than `NOTICED_NS`, the longest first.
     pub short: Vec<Wait>,
+    /// Longest noticeable responses of a thread that handles messages of windows, the longest first.
+    pub responses: Vec<Response>,
     /// Wakes of a real-time thread, in order. Each entry has the time when the thread was readied, and the
     /// length of the wait for a CPU that followed, in nanoseconds.
     pub wakes: Vec<(i64, i64)>,
@@ -106,6 +109,7 @@ struct Kept {
     /// Longest blocks so far, each with its length. The shortest of them is on top of the heap.
     blocks: BinaryHeap<Reverse<(i64, Wait)>>,
     short: BinaryHeap<Reverse<Wait>>,
+    responses: Responses,
     now: LostSecond,
 }
 
@@ -165,17 +169,18 @@ impl ByThread {
         }
     }
 
-    /// Adds runs. `inside_ns` has for each run the time of the routines that interrupted it.
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, inside_ns: &[i64]) {
-        for (row, inside_ns) in inside_ns.iter().enumerate() {
+    /// Adds runs. `is_doubtful` and `inside_ns` have for each run whether it is doubtful, and the time of the routines that
+    /// interrupted it.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, is_doubtful: &[bool], inside_ns: &[i64]) {
+        for row in 0..inside_ns.len() {
             self.begin_ns.get_or_insert(runs.start_ns[row]);
             if runs.thread_id[row] != 0 {
-                self.add_run(runs, row, *inside_ns);
+                self.add_run(runs, row, inside_ns[row], is_doubtful[row]);
             }
         }
     }
 
-    fn add_run(&mut self, runs: &CpuRunsView<'_>, row: usize, inside_ns: i64) {
+    fn add_run(&mut self, runs: &CpuRunsView<'_>, row: usize, inside_ns: i64, is_doubtful: bool) {
         let (start, end) = (runs.start_ns[row], runs.end_ns[row]);
         let key = (runs.thread_id[row], runs.thread_row.get(row));
         let since_begin_ns = start.saturating_sub(self.begin_ns.unwrap_or(start));
@@ -197,12 +202,15 @@ impl ByThread {
                 }),
                 lost: Vec::new(),
                 short: Vec::new(),
+                responses: Vec::new(),
                 wakes: Vec::new(),
             },
             blocks: BinaryHeap::new(),
             short: BinaryHeap::new(),
+            responses: Responses::default(),
             now: LostSecond::default(),
         });
+        kept.responses.add(runs, row, is_doubtful);
         kept.waits.process_id = runs.process_id.get(row);
         kept.waits.process_row = runs.process_row.get(row);
         let waits_out = runs.state_out.get(row) == Some(WAITING);
@@ -252,13 +260,20 @@ impl ByThread {
         }
     }
 
-    /// Returns the waits of each thread, sorted by id and row of the thread.
-    pub(super) fn finish(self) -> Vec<ThreadWaits> {
+    /// Returns the waits of each thread, sorted by id and row of the thread. `end_ns` is the end of the recording.
+    pub(super) fn finish(self, end_ns: i64) -> Vec<ThreadWaits> {
         let threads = self.threads.into_values().map(|mut kept| {
             kept.end_second();
             let blocks = kept.blocks.into_sorted_vec().into_iter();
             let short = kept.short.into_sorted_vec().into_iter();
+            let out = kept
+                .waits
+                .blocked_since
+                .map(|(out_ns, reason, _)| (out_ns, reason));
+            let has_windows = kept.waits.count(MESSAGES) > 0;
+            let responses = has_windows.then(|| kept.responses.finish(end_ns, out));
             ThreadWaits {
+                responses: responses.unwrap_or_default(),
                 blocks: blocks.map(|one| one.0.1).collect(),
                 short: short.map(|one| one.0).collect(),
                 ..kept.waits

@@ -9,7 +9,6 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
 use super::hangs::Noticed;
-use super::interrupts::is_of_windows;
 use super::long_waits::{Examined, SPREAD, examine};
 use crate::ranges::union;
 use crate::survey::{blocking_kinds, blocks_thread, cpu_names};
@@ -81,9 +80,18 @@ impl Theory for ShortWaits {
         if !case.is_linux() {
             found.extend(lost(case, &noticed, &threads)?);
         }
+        if found.is_empty() && !case.survey.has_ready_events {
+            let why = "the trace does not record what readied threads, so the lengths of short waits are unknown";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
         if found.is_empty() && case.is_linux() {
             let because = "no real-time thread with a period was late often".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
+        }
+        if found.is_empty() && case.survey.interrupts.routines.is_empty() {
+            let why =
+                "the trace has no DPCs and ISRs, so the time that threads lost to them is unknown";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         if found.is_empty() {
             let who = if !case.scope.has_all_threads() {
@@ -129,9 +137,14 @@ fn period_ns(thread: &ThreadWaits) -> Option<i64> {
 
 impl<'c> Missed<'c> {
     /// Returns the missed periods of a real-time thread that usually runs with a period.
-    fn of(thread: &'c ThreadWaits) -> Option<Missed<'c>> {
+    fn of(case: &Case<'_>, thread: &'c ThreadWaits) -> Option<Missed<'c>> {
         let period_ns = period_ns(thread)?;
-        let late = thread.wakes.iter().copied();
+        let gaps = &case.survey.suspend_gaps;
+        let awake_ns = |at: i64, ready_ns: i64| {
+            let ready = at..at.saturating_add(ready_ns);
+            ready_ns - gaps.asleep_ns(&ready)
+        };
+        let late = (thread.wakes.iter()).map(|(at, ready_ns)| (*at, awake_ns(*at, *ready_ns)));
         let late = late.filter(|(_, ready_ns)| is_share(*ready_ns, period_ns, MISSED_PERCENT));
         let late: Vec<(i64, i64)> = late.collect();
         (late.len() >= MISSED_PERIODS).then_some(Missed {
@@ -148,7 +161,7 @@ impl<'c> Missed<'c> {
 
 /// Returns findings about the real-time threads that missed most periods.
 fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
-    let all = threads.iter().filter_map(|thread| Missed::of(thread));
+    let all = threads.iter().filter_map(|thread| Missed::of(case, thread));
     let mut all: Vec<Missed<'_>> = all.collect();
     all.sort_by_key(|missed| Reverse((missed.lost_ns(), missed.thread.thread_id)));
     let mut findings = Vec::new();
@@ -525,7 +538,7 @@ impl Routines {
             counted(times, "run", "runs")
         );
         let first = match module {
-            Some(module) if is_of_windows(module) => format!(
+            Some(module) if crate::drivers::is_of_windows(module) => format!(
                 "{module_name} is a part of Windows: find the drivers and filters that run in its DPCs \
                  and ISRs (CPU samples by module show them), and update them"
             ),

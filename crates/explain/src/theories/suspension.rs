@@ -1,8 +1,11 @@
-//! Theory: the machine was suspended.
+//! Theory: the machine was suspended, or stood still.
+
+use std::ops::Range;
 
 use tables::{StoreError, Table};
 
-use crate::{About, Case, Finding, Outcome, Severity, Theory, duration};
+use crate::thresholds::{PROMPT_NS, SUSPEND_MAX_NS};
+use crate::{About, Case, Finding, Outcome, Severity, Theory, counted, duration, listed, runs};
 
 /// Theory about suspend gaps, during which no CPU logged an event.
 pub(crate) struct Suspension;
@@ -10,7 +13,7 @@ pub(crate) struct Suspension;
 static ABOUT: About = About {
     id: "suspended",
     name: "suspension",
-    question: "Was the machine suspended during the trace?",
+    question: "Was the machine suspended during the trace, or did it stand still?",
     tables: &[
         Table::CpuRuns,
         Table::Interrupts,
@@ -19,6 +22,10 @@ static ABOUT: About = About {
     ],
     sources: &[],
 };
+
+/// Maximum number of gaps that a sentence names, and of gaps that are examined.
+const NAMED: usize = 4;
+const EXAMINED: usize = 64;
 
 impl Theory for Suspension {
     fn about(&self) -> &'static About {
@@ -36,26 +43,108 @@ impl Theory for Suspension {
             ));
         }
         let silences = &case.survey.suspend_gaps;
-        let ranges = silences.ranges.iter();
-        let Some(longest) = ranges.max_by_key(|range| range.end - range.start) else {
+        let stops = stops(case)?;
+        let others = silences.ranges.iter().filter(|gap| !stops.contains(gap));
+        let mut found: Vec<Finding> = Vec::new();
+        if !stops.is_empty() {
+            found.push(stood_still(case, &stops));
+        }
+        let all_ns: i64 = others.clone().map(|gap| gap.end - gap.start).sum();
+        if let Some(longest) = others.max_by_key(|gap| gap.end - gap.start) {
+            let sentence = format!(
+                "No CPU logged an event for {} in total; the longest gap is from {} to {}. The machine was suspended, \
+                 or this time was not recorded.",
+                duration(all_ns),
+                duration(longest.start),
+                duration(longest.end)
+            );
+            found.push(
+                Finding::new(&ABOUT, Severity::Information, sentence)
+                    .during(longest.clone())
+                    .with(silences.evidence(&case.survey.span)),
+            );
+        }
+        if found.is_empty() {
             let because = format!(
                 "at no time were all CPUs silent for {} or longer",
                 duration(silences.at_least_ns)
             );
             return Ok(Outcome::Against(because, Vec::new()));
-        };
-        let ranges = silences.ranges.iter();
-        let all_ns: i64 = ranges.map(|range| range.end - range.start).sum();
-        let sentence = format!(
-            "No CPU logged an event for {} in total; the longest gap is from {} to {}. The machine was suspended, or \
-             this time was not recorded.",
-            duration(all_ns),
-            duration(longest.start),
-            duration(longest.end)
-        );
-        let finding = Finding::new(&ABOUT, Severity::Information, sentence)
-            .during(longest.clone())
-            .with(silences.evidence(&case.survey.span));
-        Ok(Outcome::For(vec![finding]))
+        }
+        Ok(Outcome::For(found))
     }
+}
+
+/// Returns the gaps in which the machine stood still although it had work: the gap is shorter than a suspension, and a
+/// thread ran or was ready from before its start until after its end.
+fn stops(case: &Case<'_>) -> Result<Vec<Range<i64>>, StoreError> {
+    const COLUMNS: [&str; 7] = [
+        "start_ns",
+        "end_ns",
+        "cpu_ns",
+        "cpu",
+        "thread_id",
+        "planned_thread_id",
+        "ready_ns",
+    ];
+    let survey = &case.survey;
+    let mut stops = Vec::new();
+    // Lost events leave gaps, too.
+    if survey.contradictions > 0 || survey.lacks_switches() {
+        return Ok(stops);
+    }
+    let short = survey.suspend_gaps.ranges.iter().filter(|gap| {
+        gap.end - gap.start < SUSPEND_MAX_NS && survey.complete.holds(gap.start, gap.end)
+    });
+    for gap in short.take(EXAMINED) {
+        let mut is_busy = false;
+        let around = gap.start..gap.end.saturating_add(PROMPT_NS);
+        runs::each_within(case, &around, &COLUMNS, |view, row, _| {
+            let ready_ns = view.ready_ns.get(row).unwrap_or(0);
+            let since = view.start_ns[row].saturating_sub(ready_ns);
+            is_busy |= since <= gap.start && gap.end < view.end_ns[row];
+        })?;
+        if is_busy {
+            stops.push(gap.clone());
+        }
+    }
+    Ok(stops)
+}
+
+fn stood_still(case: &Case<'_>, stops: &[Range<i64>]) -> Finding {
+    let all_ns: i64 = stops.iter().map(|gap| gap.end - gap.start).sum();
+    let one = |gap: &Range<i64>| {
+        format!(
+            "{} at {}",
+            duration(gap.end - gap.start),
+            duration(gap.start)
+        )
+    };
+    let mut times: Vec<String> = stops.iter().take(NAMED).map(one).collect();
+    if stops.len() > NAMED {
+        let more = (stops.len() - NAMED) as u64;
+        times.push(counted(more, "more time", "more times"));
+    }
+    let sentence = format!(
+        "The whole machine stood still {}, for {} in total: {}. No CPU logged an event, although threads ran before and \
+         after.",
+        counted(stops.len() as u64, "time", "times"),
+        duration(all_ns),
+        listed(times)
+    );
+    let first = &stops[0];
+    Finding::new(&ABOUT, Severity::Warning, sentence)
+        .because(
+            "Nothing inside the machine can do that: a hypervisor gave the CPUs to others or took a snapshot, firmware \
+             (SMI) stopped all CPUs, or a debugger held the machine.",
+        )
+        .during(first.start..stops[stops.len() - 1].end)
+        .delay(all_ns, "of all programs, without the time between the stops")
+        .with(case.survey.suspend_gaps.evidence(&case.survey.span))
+        .remedy(
+            "In a virtual machine, look at the host at these times: CPU overcommitment (ready time), snapshots, \
+             backups, live migration. On real hardware, update the firmware, and remove tools that read sensors \
+             through it",
+        )
+        .doubt("If events of all CPUs were lost at the same time, the trace looks the same")
 }

@@ -226,9 +226,13 @@ program = [ {{ forever = [ {{ acquire = "mutex", reason = "UserRequest" }}, {{ r
         );
     }
     let explained = explained("mutex", &programs);
-    let (hang, told) = first_hang(&explained);
-    assert_eq!(hang["severity"], "problem");
-    assert_has(&told, &["client0.exe", "UserRequest"]);
+    let first = &explained.findings()[0];
+    assert_eq!(first["theory"], "lock-convoy");
+    assert_eq!(first["severity"], "problem");
+    assert_has(
+        &told(first),
+        &["12 threads of client0.exe", "9 more processes"],
+    );
 }
 
 /// Tests a thread of priority 4 that holds a lock while programs of normal priority use all CPUs.

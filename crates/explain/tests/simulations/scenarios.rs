@@ -313,7 +313,7 @@ fn missing_events_are_not_judged() {
         ("rank-stall", ["long-waits", "outranked", "saturation"]),
         (
             "dpc-flood-teaming",
-            ["locked-cpus", "long-interrupts", "receive-spread"],
+            ["long-interrupts", "receive-spread", "short-waits"],
         ),
         (
             "lock-convoy",

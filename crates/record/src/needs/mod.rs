@@ -78,6 +78,9 @@ pub static THEORIES: [Needs; 24] = [
             HardFaults,
             Traffic,
             Dpcs,
+            Samples,
+            Freezes,
+            Input,
             SwitchStacks,
             ReadyStacks,
         ],
@@ -85,16 +88,12 @@ pub static THEORIES: [Needs; 24] = [
     },
     Needs {
         theory: "short-waits",
-        each_of: SWITCHES,
-        better_with: &[
-            Processes,
-            Images,
-            ReadyThreads,
-            Priorities,
-            Dpcs,
-            ServiceRoutines,
-            Focus,
+        each_of: &[
+            &[ContextSwitches],
+            &[ReadyThreads],
+            &[Dpcs, ServiceRoutines],
         ],
+        better_with: &[Dpcs, ServiceRoutines, Processes, Images, Priorities, Focus],
         ..NOTHING
     },
     Needs {

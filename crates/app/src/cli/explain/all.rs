@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use explain::{Conclusion, Evidence, Explanation, Finding, Judgement, Severity, Verdict};
+use explain::{Evidence, Explanation, Finding, Judgement, Severity, Verdict};
 use report::Explained;
 use session::SEVERAL_SYSTEMS;
 
@@ -21,23 +21,18 @@ pub(super) fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) 
     write_trace(out, explained)?;
     match detail.is_scoped {
         true => write_answer(out, &explained.explanation, detail)?,
-        false => write_findings(out, &explained.explanation, detail)?,
+        false => write_findings(out, explained, detail)?,
     }
-    write_judged(out, &explained.explanation, detail)?;
+    write_judged(out, &explained.explanation)?;
     write_capture(out, explained)
 }
 
 /// Writes all findings. The most severe finding comes first.
-fn write_findings(
-    out: &mut dyn Write,
-    explanation: &Explanation,
-    detail: Detail,
-) -> io::Result<()> {
-    if let Some(conclusion) = explanation.conclusion() {
-        output::heading(out, &conclusion.to_string())?;
-        if let (Conclusion::CannotAnswer(..), Some(record)) =
-            (conclusion, explanation.what_to_record())
-        {
+fn write_findings(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
+    let explanation = &explained.explanation;
+    if let Some(conclusion) = explained.conclusion() {
+        output::heading(out, conclusion.trim_end_matches('.'))?;
+        if let Some(record) = explanation.main_record() {
             output::paragraph(out, &format!("Record {record}."))?;
         }
     }
@@ -208,7 +203,7 @@ pub(crate) fn write_evidence(
 }
 
 /// Writes the verdicts of theories without findings.
-fn write_judged(out: &mut dyn Write, explanation: &Explanation, detail: Detail) -> io::Result<()> {
+fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
     let others: Vec<&Verdict> = explanation.without_findings().collect();
     if others.is_empty() {
         return Ok(());
@@ -217,10 +212,7 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation, detail: Detail) 
     for verdict in others {
         write_verdict(out, verdict)?;
     }
-    // If the trace answers no question, this advice was already printed at the beginning of the output.
-    let is_said =
-        !detail.is_scoped && matches!(explanation.conclusion(), Some(Conclusion::CannotAnswer(..)));
-    match explanation.what_to_record().filter(|_| !is_said) {
+    match explanation.what_to_record() {
         Some(record) => output::paragraph(
             out,
             &format!("To answer the questions marked as not recorded, record {record}."),

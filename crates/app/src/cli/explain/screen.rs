@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use explain::{Conclusion, Explanation, Finding, Judgement, Severity};
+use explain::{Explanation, Finding, Judgement, Severity};
 use report::Explained;
 use session::SEVERAL_SYSTEMS;
 use wording::Sentence;
@@ -227,13 +227,11 @@ impl Screen {
             }
             return;
         }
-        let Some(conclusion) = explanation.conclusion() else {
+        let Some(conclusion) = explained.conclusion() else {
             return;
         };
-        say(&format!("{conclusion}."));
-        if let (Conclusion::CannotAnswer(..), Some(record)) =
-            (conclusion, explanation.what_to_record())
-        {
+        say(&conclusion);
+        if let Some(record) = explanation.main_record() {
             self.section(
                 lines,
                 Look::Plain,

@@ -147,7 +147,9 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
         let ns = noticed.noticed_ns(of.process_row, &range) - gaps.asleep_ns(&range);
         noticed_ns += ns.max(0);
     }
-    let is_much = is_share(of.total_ns, case.survey.span_ns().max(1), GC_PERCENT);
+    // Without context switches, the recorded time is unknown.
+    let whole_ns = Some(case.survey.span_ns()).filter(|ns| *ns > 0);
+    let is_much = whole_ns.is_some_and(|whole_ns| is_share(of.total_ns, whole_ns, GC_PERCENT));
     let longest_ns = longest.ns() - gaps.asleep_ns(&longest.range);
     if longest_ns < NOTICED_NS && !is_much {
         return None;
@@ -190,9 +192,8 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
             "Let {process} allocate less, above all large and long-lived objects. Concurrent collection \
              (System.GC.Concurrent) keeps the pauses of full collections short"
         ));
-    // Without context switches, the recorded time is unknown.
-    if case.survey.span_ns() > 0 {
-        let share = percent(of.total_ns, case.survey.span_ns());
+    if let Some(whole_ns) = whole_ns {
+        let share = percent(of.total_ns, whole_ns);
         finding = finding.because(match of.count {
             1 => format!("The pause took {share} of the recorded time."),
             _ => format!(

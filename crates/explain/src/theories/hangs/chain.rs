@@ -9,11 +9,16 @@ use tables::StoreError;
 use super::details::{Details, FromDisk};
 use super::pick::{Candidate, Kind};
 use super::wakers::{Waker, Wakers};
+use crate::drivers::is_of_disks;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
+use crate::thresholds::HARD_FAULTS_NS;
 use crate::{Case, Name};
 
 /// Maximum number of steps that are followed back from a wait.
 const LEGS: usize = 200;
+/// Maximum number of steps that are followed back from the end of a response. A response may consist of many short
+/// waits.
+const RESPONSE_LEGS: usize = 1_000;
 
 /// State of a thread of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +63,18 @@ pub(super) struct Chain<'c> {
     pub(super) legs: Vec<Leg>,
     /// Parts of the wait, the longest first. The sum of their lengths is the length of the wait.
     pub(super) parts: Vec<Part>,
+    pub(super) disks: Disks,
+}
+
+/// Knowledge about disks in a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Disks {
+    /// Requests to disks are recorded.
+    Recorded,
+    /// Requests to disks are not recorded, but a DPC of a driver of disks ended the wait.
+    EndedWait,
+    /// Requests to disks are not recorded.
+    Unknown,
 }
 
 fn who(run: &Run) -> Who {
@@ -110,11 +127,16 @@ impl<'c> Chain<'c> {
             id: of.wait.thread_id,
             row: of.wait.thread_row,
         };
-        path::path(runs, thread, &of.range(), LEGS)
+        let legs = match of.kind {
+            Kind::Response => RESPONSE_LEGS,
+            _ => LEGS,
+        };
+        path::path(runs, thread, &of.range(), legs)
     }
 
     /// Divides a chain into parts.
     pub(super) fn new(
+        case: &Case<'_>,
         of: Candidate<'c>,
         legs: Vec<Leg>,
         details: &Details,
@@ -128,7 +150,23 @@ impl<'c> Chain<'c> {
             thread_row: of.wait.thread_row,
         };
         let parts = parts(&legs, details, wakers, own, &range);
-        Chain { of, legs, parts }
+        let mut chain = Chain {
+            of,
+            legs,
+            parts,
+            disks: Disks::Recorded,
+        };
+        if details.lacks_requests {
+            let is_of_disk = |part: &Part| match part.what {
+                What::Driver(row) => case.module_label(Some(row)).is_some_and(is_of_disks),
+                _ => false,
+            };
+            chain.disks = match chain.blamed().is_some_and(is_of_disk) {
+                true => Disks::EndedWait,
+                false => Disks::Unknown,
+            };
+        }
+        chain
     }
 
     /// Returns the length of the wait without suspend gaps, in nanoseconds.
@@ -140,27 +178,55 @@ impl<'c> Chain<'c> {
         awake.map(|part| part.ns).sum()
     }
 
-    /// Returns the longest part, except parts in which the machine was suspended: suspension is no fault of a program.
+    /// Returns the longest part, except parts in which the machine was suspended: suspension is no fault of a program. Of
+    /// a response with more steps than are followed, the longest known part counts.
     pub(super) fn blamed(&self) -> Option<&Part> {
-        self.parts
-            .iter()
-            .find(|part| part.what != What::MachineSuspended)
+        let is_of_long_response =
+            |part: &&Part| part.what == What::Unknown && self.legs.len() >= RESPONSE_LEGS;
+        (self.parts.iter())
+            .filter(|part| part.what != What::MachineSuspended)
+            .find(|part| !is_of_long_response(part))
     }
 
     /// Returns true if the wait is a hang.
     pub(super) fn is_hang(&self) -> bool {
         let first = self.blamed();
-        let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page));
+        let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page))
+            || self.disks == Disks::EndedWait;
         match self.of.kind {
             _ if self.of.is_asked_open => true,
             // A wait for a disk is always a hang. A wait for another device is a hang if two conditions hold:
             // the thread does not usually wait for this reason; and the thread has a window, or another
             // thread ended the wait.
+            Kind::Device if self.is_unknown_device() => true,
             Kind::Device => is_disk || !self.of.is_usual && (self.of.is_window || self.is_handed()),
             Kind::Lock | Kind::Object if self.of.is_usual => is_disk || self.is_ring(),
             Kind::Lock | Kind::Object => self.is_handed() || self.of.is_window,
+            // A single wait for a CPU is the finding of another theory.
+            Kind::Response => first.is_some_and(|part| match part.what {
+                What::Ready => !self.is_own(part),
+                // Another theory reports threads that waited long for pages.
+                What::Page if self.is_own(part) => part.ns < HARD_FAULTS_NS,
+                What::Ran | What::Waited(_) => !(self.is_own(part) && self.of.may_loop()),
+                _ => true,
+            }),
             _ => true,
         }
+    }
+
+    /// Returns true if the wait was probably for a disk or another device, and requests to disks are not recorded. Such
+    /// a wait may be a hang.
+    pub(super) fn is_unknown_device(&self) -> bool {
+        self.of.kind == Kind::Device
+            && self.disks == Disks::Unknown
+            && !self.of.is_usual
+            && !self.of.is_window
+            && !self.is_handed()
+    }
+
+    /// Returns true if a part is a part of the waiting thread.
+    pub(super) fn is_own(&self, part: &Part) -> bool {
+        part.who.thread_id == self.of.wait.thread_id
     }
 
     /// Returns true if a thread ended the wait.
@@ -169,8 +235,9 @@ impl<'c> Chain<'c> {
     }
 
     /// Returns true if the threads of the chain pass a token in a ring. At the beginning of the wait, this thread
-    /// passed the token to another thread. Two or more other threads had the token before the end of the wait. A server
-    /// and its client, or the stages of a pipeline, form no ring.
+    /// passed the token to another thread. Two or more other threads had the token before the end of the wait, each of
+    /// them once. A server and its client, the stages of a pipeline, or workers and the thread that gives them work form
+    /// no ring.
     fn is_ring(&self) -> bool {
         let reason = self.of.wait.previous_wait_reason;
         let me = self.of.wait.thread_id;
@@ -179,8 +246,9 @@ impl<'c> Chain<'c> {
             .iter()
             .filter(|leg| leg.run.thread_id != me && leg.run.previous_wait_reason == reason);
         let others: FxHashSet<u32> = passed.clone().map(|leg| leg.run.thread_id).collect();
+        let is_once = passed.clone().count() == others.len();
         let first = passed.next_back().and_then(|leg| leg.run.readied_by());
-        others.len() >= 2 && first.is_some_and(|by| by.id == me)
+        others.len() >= 2 && is_once && first.is_some_and(|by| by.id == me)
     }
 
     /// Returns the thread that ended the wait, if a thread ended it.

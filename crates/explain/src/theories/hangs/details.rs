@@ -21,6 +21,8 @@ pub(super) struct Details {
     /// Requests of each thread, by thread id. The values are indexes of `requests`.
     by_thread: FxHashMap<u32, Vec<usize>>,
     faults: FxHashMap<u32, Vec<Range<i64>>>,
+    /// True if the trace has no requests to disks.
+    pub(super) lacks_requests: bool,
 }
 
 /// Request to a disk.
@@ -48,6 +50,7 @@ impl Details {
             requests: Vec::new(),
             by_thread: FxHashMap::default(),
             faults: FxHashMap::default(),
+            lacks_requests: case.table(Table::DiskIo)?.rows() == 0,
         };
         let ranges = union(ranges);
         let Some((first, last)) = ranges.first().zip(ranges.last()) else {

@@ -2,6 +2,7 @@
 //! chain of threads that led to the end of such a wait is followed back to its cause.
 
 mod chain;
+mod computed;
 mod details;
 mod latency;
 mod pick;
@@ -19,14 +20,18 @@ use tables::{ImageTracker, StoreError, Table};
 use super::freezes::{self, Freeze};
 use super::long_waits::path::{self, Leg, Runs, Thread};
 use super::long_waits::starved::Starved;
+use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::RATE_CONTROL;
-use crate::thresholds::{BLAME_PERCENT, DISRUPTIVE_NS, NOTICED_NS, is_share};
+use crate::thresholds::{
+    BLAME_PERCENT, CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, SLOW_RESPONSE_NS, is_share,
+};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory,
     ThreadWaits, Unit, Value, duration, labels,
 };
 use chain::{Chain, What, Who};
+use computed::Computed;
 use details::Details;
 pub use latency::{PathPart, PathTime, divided};
 use pick::{Candidate, Edge, Kind};
@@ -50,6 +55,8 @@ static ABOUT: About = About {
         Table::Network,
         Table::ProcessFreezes,
         Table::Stacks,
+        Table::Samples,
+        Table::Input,
     ],
     sources: &[
         Source {
@@ -67,6 +74,8 @@ static ABOUT: About = About {
 
 /// Maximum number of waits that are followed back.
 const FOLLOWED: usize = 256;
+/// Maximum number of steps that are followed back to find the longest part of a time range.
+const PART_LEGS: usize = 1_000;
 /// Maximum number of findings.
 const FINDINGS: usize = 6;
 /// Maximum number of waits in a table of evidence.
@@ -108,7 +117,7 @@ impl Theory for Hangs {
         let wakers = Wakers::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
         let chains = followed
             .into_iter()
-            .map(|(candidate, legs)| Chain::new(candidate, legs, &details, &wakers))
+            .map(|(candidate, legs)| Chain::new(case, candidate, legs, &details, &wakers))
             .filter(Chain::is_hang);
         let groups = Group::of(chains.collect());
         let facts = Facts {
@@ -116,6 +125,7 @@ impl Theory for Hangs {
             wakers,
             images: (!groups.is_empty()).then(|| ImageTracker::new(&case.names.images)),
             noticed,
+            lacks_freezes: case.table(Table::ProcessFreezes)?.rows() == 0,
         };
         let mut found = Vec::new();
         for group in groups {
@@ -138,6 +148,27 @@ impl Theory for Hangs {
     }
 }
 
+/// Returns a clause for what most of the time in the range led to: what a thread of the chain did, at whose end `thread` was
+/// readied. Returns `None` if the trace does not show it.
+pub(super) fn longest_part(
+    case: &Case<'_>,
+    thread: Thread,
+    range: &Range<i64>,
+) -> Result<Option<String>, StoreError> {
+    let legs = path::path(&mut Runs::new(case)?, thread, range, PART_LEGS)?;
+    let details = Details::read(case, vec![range.clone()])?;
+    let wakers = Wakers::read(case, legs.iter())?;
+    let own = Who {
+        process_row: None,
+        process_id: None,
+        thread_id: thread.id,
+        thread_row: thread.row,
+    };
+    let parts = chain::parts(&legs, &details, &wakers, own, range);
+    let known = parts.iter().find(|part| part.what != What::Unknown);
+    Ok(known.map(|part| words::did(case, &wakers, part)))
+}
+
 /// Facts with which findings are described.
 struct Facts {
     details: Details,
@@ -145,6 +176,8 @@ struct Facts {
     /// Images by address; `None` if there is no finding.
     images: Option<ImageTracker>,
     noticed: Noticed,
+    /// True if the trace has no events of freezes.
+    lacks_freezes: bool,
 }
 
 /// Waits of a process with the same kind and the same cause.
@@ -205,11 +238,14 @@ impl<'c> Group<'c> {
         awake.sum()
     }
 
-    fn severity(&self, delay_ns: i64, focus_is_known: bool) -> Severity {
+    fn severity(&self, delay_ns: i64, noticed: &Noticed) -> Severity {
         let of = &self.worst().of;
+        let attention = noticed.attention(of.thread.process_row, &of.range());
+        // Each response is noticed on its own, so a number of short ones is no hang.
+        let is_short = of.kind == Kind::Response && self.worst().awake_ns() < SLOW_RESPONSE_NS;
         // If the focus is not recorded, a thread without a window may work in the background, where no user
         // waits for it.
-        let is_noticed = focus_is_known || of.is_window;
+        let is_noticed = noticed.knows_focus() || of.is_window;
         match delay_ns {
             // A thread that usually waits for this reason may simply have had nothing to do.
             _ if of.is_usual
@@ -217,6 +253,11 @@ impl<'c> Group<'c> {
             {
                 Severity::Information
             }
+            _ if of.windows_responded || self.worst().is_unknown_device() => Severity::Information,
+            // The user looked at another window.
+            DISRUPTIVE_NS.. if attention == Some(Attention::Window) => Severity::Warning,
+            _ if attention == Some(Attention::Window) => Severity::Information,
+            _ if is_short => Severity::Information,
             DISRUPTIVE_NS.. if is_noticed => Severity::Problem,
             NOTICED_NS.. => Severity::Warning,
             _ => Severity::Information,
@@ -272,7 +313,7 @@ impl<'c> Group<'c> {
         };
         let mut finding = Finding::new(
             &ABOUT,
-            self.severity(delay_ns, facts.noticed.knows_focus()),
+            self.severity(delay_ns, &facts.noticed),
             told.sentence(),
         )
         .subjects(self.subjects(case))
@@ -310,6 +351,23 @@ impl<'c> Group<'c> {
         if let What::Driver(image_row) = blamed.what {
             let name = case.module_label(Some(image_row)).map(str::to_owned);
             finding = finding.subjects(name.map(|name| Subject::Module { name }));
+        }
+        if blamed.what == What::Ran
+            && worst.is_own(blamed)
+            && let Some(computed) = Computed::read(case, &blamed.who, &range)?
+        {
+            finding.why.insert(0, computed.sentence(case).into());
+            let module = computed.module(case).map(str::to_owned);
+            finding = finding
+                .subjects(module.map(|name| Subject::Module { name }))
+                .with(computed.evidence(case, &blamed.who, &range));
+        }
+        let has_focus = facts.noticed.attention(wait.process_row, &range) == Some(Attention::Focus);
+        if worst.of.is_window
+            && (has_focus || !facts.noticed.knows_focus())
+            && let Some(input) = computed::input(case, &range, has_focus)?
+        {
+            finding.why.push(input.into());
         }
         finding.remedies = told.remedies().into_iter().map(Into::into).collect();
         finding.doubts = told.doubts().into_iter().map(Into::into).collect();
@@ -551,9 +609,16 @@ fn is_frozen(freezes: &[Freeze], of: &Candidate<'_>) -> bool {
         Some(row) => of.thread.process_row == Some(row),
         None => of.thread.process_id == Some(freeze.process_id),
     };
-    of.kind == Kind::Suspended
-        && (freezes.iter().filter(of_process))
-            .any(|freeze| overlap(&freeze.range, &of.range()).is_some())
+    let range = of.range();
+    let frozen = freezes.iter().filter(of_process);
+    let frozen_ns: i64 = (frozen.filter_map(|freeze| overlap(&freeze.range, &range)))
+        .map(|both| both.end - both.start)
+        .sum();
+    match of.kind {
+        Kind::Suspended => frozen_ns > 0,
+        Kind::Response => is_share(frozen_ns, range.end - range.start, CAUSE_PERCENT),
+        _ => false,
+    }
 }
 
 fn is_in_scope(case: &Case<'_>, thread: &ThreadWaits) -> bool {

@@ -7,11 +7,13 @@ use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
 
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
-use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
+use crate::survey::{MESSAGES, Response};
+use crate::thresholds::{BLAME_PERCENT, DISRUPTIVE_NS, NOTICED_NS, is_share};
 use crate::{Case, Scope, ThreadWaits, Wait};
 
-/// Code of the wait reason `WrUserRequest`: a thread waits for messages to its windows.
-const MESSAGES: u8 = 13;
+/// Number of waits in a second of a response from which the thread may be a loop that looks for messages without waiting
+/// for them, such as the loop of a game.
+const LOOP_WAITS: i64 = 20;
 
 /// Kind of a wait for something other than a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +36,8 @@ pub(super) enum Kind {
     Suspended,
     /// A reason that is not recorded.
     Unknown,
+    /// Several waits and runs between two waits for messages of windows.
+    Response,
 }
 
 impl Kind {
@@ -81,9 +85,20 @@ pub(super) struct Candidate<'c> {
     /// True if the thread usually waits for this reason. Such a thread may just have nothing to do, so only
     /// the chain that led to the end of the wait can show a hang.
     pub(super) is_usual: bool,
+    /// Response of the thread, if the candidate is no single wait.
+    pub(super) response: Option<Response>,
+    /// True if the thread has no window, but the windows of its program responded during the wait.
+    pub(super) windows_responded: bool,
 }
 
 impl Candidate<'_> {
+    /// Returns true if the thread may be a loop that looks for messages without waiting for them.
+    pub(super) fn may_loop(&self) -> bool {
+        self.response.is_some_and(|response| {
+            i64::from(response.waits).saturating_mul(1_000_000_000 / LOOP_WAITS) > response.ns
+        })
+    }
+
     /// Returns the time range from when the thread was switched out to when it ran again.
     pub(super) fn range(&self) -> Range<i64> {
         let ready_from = self.wait.start_ns.saturating_sub(self.wait.ready_ns);
@@ -91,6 +106,16 @@ impl Candidate<'_> {
         let out = ready_from.saturating_sub(waits_ns);
         self.wait.previous_out_ns.unwrap_or(out)..self.wait.start_ns
     }
+}
+
+/// Kind of a process by its closeness to the user, the closest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::theories) enum ProcessKind {
+    /// Process of no user: a service, or a part of the system.
+    Service,
+    OfUser,
+    /// Process with threads that handle messages of windows.
+    Window,
 }
 
 /// Facts that show whether users notice the waits of a thread.
@@ -141,6 +166,15 @@ impl Noticed {
         })
     }
 
+    /// Returns the kind of a process by its closeness to the user.
+    pub(in crate::theories) fn kind(&self, process_row: Option<u32>) -> ProcessKind {
+        match process_row {
+            Some(row) if self.with_windows.contains(&row) => ProcessKind::Window,
+            Some(row) if self.of_users.contains(&row) => ProcessKind::OfUser,
+            _ => ProcessKind::Service,
+        }
+    }
+
     /// Returns true if the thread handles window messages.
     pub(in crate::theories) fn has_window(thread: &ThreadWaits) -> bool {
         thread.count(MESSAGES) > 0
@@ -183,9 +217,16 @@ impl Noticed {
         let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let threads = case.survey.threads.iter();
         let threads = threads.filter(|thread| is_asked(&case.scope, &asked, thread));
-        threads
+        let mut all: Vec<Candidate<'c>> = threads
             .flat_map(|thread| self.of_thread(case, thread))
-            .collect()
+            .collect();
+        for one in &mut all {
+            let row = one.thread.process_row;
+            one.windows_responded = !one.is_window
+                && row.is_some_and(|row| self.with_windows.contains(&row))
+                && !has_late_window(case, row, &one.range());
+        }
+        all
     }
 
     /// Returns the first wait of a thread if the wait began before the recording. Such a wait is returned
@@ -216,9 +257,45 @@ impl Noticed {
             is_window,
             is_asked_open: false,
             is_usual: true,
+            response: None,
+            windows_responded: false,
         };
         (is_then && waits_ns >= NOTICED_NS && (is_window || is_handed))
             .then_some((waits_ns, candidate))
+    }
+
+    /// Adds the responses of a thread that handles messages of windows. A response replaces the waits within it, unless
+    /// one of them is most of it.
+    fn add_responses<'c>(
+        &self,
+        case: &'c Case<'_>,
+        thread: &'c ThreadWaits,
+        found: &mut Vec<(i64, Candidate<'c>)>,
+    ) {
+        let during = case.scope.during.as_ref();
+        for response in &thread.responses {
+            let range = response.range();
+            let is_then = during.is_none_or(|during| overlap(during, &range).is_some());
+            let is_complete = case.survey.complete.holds(range.start, range.end);
+            if !is_then || !(is_complete || self.is_asked) {
+                continue;
+            }
+            let within = |one: &Candidate<'_>| {
+                overlap(&one.range(), &range).map_or(0, |both| both.end - both.start)
+            };
+            let mut waits = found.iter().map(|(_, one)| within(one));
+            if waits.any(|ns| is_share(ns, response.ns, BLAME_PERCENT)) {
+                continue;
+            }
+            let asleep_ns = case.survey.suspend_gaps.asleep_ns(&range);
+            // If the clocks of CPUs disagree, a response that moves from CPU to CPU seems longer.
+            let ns = response.ns - asleep_ns;
+            if ns - case.survey.clocks_apart_ns() < NOTICED_NS {
+                continue;
+            }
+            found.retain(|(_, one)| within(one) == 0);
+            found.push((ns, Candidate::of_response(thread, *response)));
+        }
     }
 
     fn of_thread<'c>(&self, case: &'c Case<'_>, thread: &'c ThreadWaits) -> Vec<Candidate<'c>> {
@@ -248,6 +325,8 @@ impl Noticed {
                 is_asked_open: edge == Edge::Start
                     && case.scope.threads.contains(&thread.thread_id),
                 is_usual: thread.is_usual(reason),
+                response: None,
+                windows_responded: false,
             };
             let range = candidate.range();
             let is_complete = case.survey.complete.holds(range.start, range.end);
@@ -255,11 +334,17 @@ impl Noticed {
                 continue;
             }
             let asleep_ns = case.survey.suspend_gaps.asleep_ns(&range);
-            let ns = self.noticed_ns(thread.process_row, &range) - asleep_ns;
+            // A window that does not respond is a hang even if another program has the focus.
+            let noticed_ns = match is_window {
+                true => range.end - range.start,
+                false => self.noticed_ns(thread.process_row, &range),
+            };
+            let ns = noticed_ns - asleep_ns;
             if ns >= NOTICED_NS {
                 found.push((ns, candidate));
             }
         }
+        self.add_responses(case, thread, &mut found);
         // Threads without windows are noticed only if they wait long. One long wait or many
         // shorter ones make a program late.
         let total_ns: i64 = found.iter().map(|(ns, _)| ns).sum();
@@ -268,6 +353,15 @@ impl Noticed {
         }
         found.into_iter().map(|(_, candidate)| candidate).collect()
     }
+}
+
+/// Returns true if a window of a process did not respond for a noticeable time that overlaps the range.
+fn has_late_window(case: &Case<'_>, process_row: Option<u32>, range: &Range<i64>) -> bool {
+    let mut of_process = (case.survey.threads.iter()).filter(|of| of.process_row == process_row);
+    of_process.any(|thread| {
+        let mut responses = thread.responses.iter();
+        responses.any(|response| overlap(&response.range(), range).is_some())
+    })
 }
 
 /// Returns the wait of a thread that lasts until the trace ends. Returns `None` if the wait is outside the time range
@@ -315,13 +409,43 @@ fn of_users(case: &Case<'_>) -> Result<FxHashSet<u32>, StoreError> {
     Ok(rows)
 }
 
+impl<'c> Candidate<'c> {
+    /// Returns a candidate for a response. Its wait has the range of the response.
+    fn of_response(thread: &'c ThreadWaits, response: Response) -> Candidate<'c> {
+        let wait = Wait {
+            start_ns: response.end_ns,
+            end_ns: response.end_ns,
+            thread_id: thread.thread_id,
+            thread_row: thread.thread_row,
+            process_id: thread.process_id,
+            process_row: thread.process_row,
+            previous_out_ns: Some(response.start_ns),
+            waits_ns: Some(response.ns),
+            ..Wait::default()
+        };
+        Candidate {
+            thread,
+            wait,
+            kind: Kind::Response,
+            edge: Edge::Both,
+            is_window: true,
+            is_asked_open: false,
+            is_usual: false,
+            response: Some(response),
+            windows_responded: false,
+        }
+    }
+}
+
 impl Candidate<'_> {
     /// Returns false if the wait is certainly intended by the program.
     fn may_hang(&self) -> bool {
         let by_thread = self.wait.readied_by_dpc == Some(false);
         match self.kind {
             _ if self.is_asked_open => true,
-            Kind::RateControl | Kind::Memory | Kind::Device | Kind::Unknown => true,
+            Kind::RateControl | Kind::Memory | Kind::Device | Kind::Unknown | Kind::Response => {
+                true
+            }
             Kind::Lock | Kind::Object => by_thread || self.is_window && !self.is_usual,
             Kind::Call => self.is_window || !self.is_usual,
             // Programs usually intend a sleep. Only a long sleep of a window's thread may be a hang, if this thread

@@ -258,14 +258,15 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
     })
 }
 
-/// Returns the filter driver that the filter manager called: the module of the frame that the innermost frame of the
-/// filter manager called. Returns `None` if this module is a file system or part of the kernel.
+/// Returns the innermost filter driver that the filter manager called. File systems and parts of the kernel are no
+/// filter drivers. A filter driver may call the filter manager itself, for example to ask its service
+/// (`FltSendMessage`).
 fn filter(frames: &[Frame]) -> Option<String> {
-    let manager = frames
-        .iter()
-        .position(|frame| frame.module == "fltmgr.sys")?;
-    let inside = frames.get(manager.checked_sub(1)?)?;
-    let is_filter =
-        !FILE_SYSTEMS.contains(&inside.module.as_str()) && inside.module.ends_with(".sys");
-    is_filter.then(|| inside.module.clone())
+    let calls = frames.windows(2).filter_map(|pair| match pair {
+        [inside, caller] if caller.module == "fltmgr.sys" => Some(&inside.module),
+        _ => None,
+    });
+    let mut filters =
+        calls.filter(|module| !FILE_SYSTEMS.contains(&module.as_str()) && module.ends_with(".sys"));
+    filters.next().cloned()
 }

@@ -97,6 +97,18 @@ impl Wakers {
         self.by_wake.get(&key).copied()
     }
 
+    /// Returns the name of the other end of a connection.
+    pub(super) fn named(&self, remote: u32) -> String {
+        let remote = &self.remotes[remote as usize];
+        match remote.address.contains(':') {
+            true => format!(
+                "[{}]:{} ({})",
+                remote.address, remote.port, remote.transport
+            ),
+            false => format!("{}:{} ({})", remote.address, remote.port, remote.transport),
+        }
+    }
+
     /// Returns the last time before `at` at which the process sent data to the other machine, and the
     /// number of retransmissions within the range.
     pub(super) fn asked(

@@ -1,14 +1,20 @@
 //! Sentences, remedies and doubts about hangs.
 
-use super::chain::{Part, What, named};
+use super::chain::{Disks, Part, What, named};
 use super::pick::{Edge, Kind};
+use super::wakers::Wakers;
 use super::{Facts, Group};
+use crate::drivers::{is_of_disks, is_of_windows};
+use crate::survey::Response;
 use crate::theories::long_waits::TICK_NS;
 use crate::theories::long_waits::starved::Starved;
 use crate::thresholds::BLAME_PERCENT;
 use crate::thresholds::is_share;
 use crate::{Case, Name, counted, duration, labels, moment, percent};
 
+/// Advice to record requests to disks.
+const RECORD_DISKS: &str = "Record requests to disks as well (xperf -on DISK_IO+DISK_IO_INIT, WPR keywords DiskIO and \
+    DiskIOInit): they show which disk was slow, and whose requests filled its queue";
 /// Maximum number of parts that a sentence names.
 const NAMED: usize = 4;
 
@@ -35,7 +41,11 @@ impl Told<'_, '_> {
             true => "did not respond",
             false => "made no progress",
         };
+        let is_open = worst.of.response.is_some_and(|response| response.is_open);
         let when = match worst.of.edge {
+            Edge::Both if is_open => {
+                format!("from {}, and still at the trace's end", moment(range.start))
+            }
             Edge::Both => format!("{} to {}", moment(range.start), moment(range.end)),
             Edge::End(_) => {
                 format!(
@@ -45,9 +55,10 @@ impl Told<'_, '_> {
             }
             Edge::Start => format!("from {}, and still at the trace's end", moment(range.start)),
         };
+        let may_be_longer = |response: Response| response.is_open || response.began_before;
         let at_least = match worst.of.edge {
-            Edge::Both => "",
-            Edge::End(_) | Edge::Start => "at least ",
+            Edge::Both if !worst.of.response.is_some_and(may_be_longer) => "",
+            _ => "at least ",
         };
         let mut sentence = format!(
             "Thread {}{name} of {} {verb} for {at_least}{} ({when}): it {}.",
@@ -58,9 +69,13 @@ impl Told<'_, '_> {
         );
         let times = self.group.chains.len();
         if times > 1 {
+            let many = match worst.of.kind {
+                Kind::Response => "such responses",
+                _ => "such waits",
+            };
             sentence += &format!(
                 " {} of {} have this cause, {} in total.",
-                counted(times as u64, "such wait", "such waits"),
+                counted(times as u64, "such wait", many),
                 counted(self.group.threads() as u64, "thread", "threads"),
                 duration(self.group.delay_ns(self.case))
             );
@@ -80,6 +95,7 @@ impl Told<'_, '_> {
         let blamed = worst.blamed().map(|part| (part.what, part.who.thread_id));
         let is_own = |id: u32| id == wait.thread_id;
         match (worst.of.kind, by, blamed) {
+            (Kind::Response, ..) => self.responded(),
             (_, None, Some((What::Disk(disk), id))) if is_own(id) => {
                 format!("waited for disk {disk}")
             }
@@ -102,6 +118,9 @@ impl Told<'_, '_> {
             (Kind::Sleep, ..) => format!("slept ({reason})"),
             (Kind::Memory, ..) => format!("waited for memory or a page ({reason})"),
             (Kind::RateControl, ..) => format!("was stopped by CPU rate control ({reason})"),
+            (Kind::Suspended, ..) if self.facts.lacks_freezes => format!(
+                "was suspended by a program, or frozen ({reason}; the trace has no events of freezes)"
+            ),
             (Kind::Suspended, ..) => format!("was suspended by a program ({reason})"),
             (Kind::Unknown, Some(by), _) => format!("waited until {by} readied it"),
             (Kind::Unknown, None, _) => "waited for something that is not recorded".to_owned(),
@@ -113,6 +132,38 @@ impl Told<'_, '_> {
             }
             (_, Some(by), _) => format!("waited for {by} ({reason})"),
             (_, None, _) => format!("waited for a device, a timer or the network ({reason})"),
+        }
+    }
+
+    /// Returns what a thread did mainly during a response.
+    fn responded(&self) -> String {
+        let worst = self.group.worst();
+        let Some(part) = worst.blamed() else {
+            return "did something that is not recorded".to_owned();
+        };
+        if !worst.is_own(part) {
+            return format!("waited for {}", named(self.case, &part.who));
+        }
+        match part.what {
+            What::Ran => "computed".to_owned(),
+            What::Ready => "was ready without a CPU".to_owned(),
+            What::Disk(disk) => format!("waited for disk {disk} several times"),
+            What::Page => "waited for pages from disk".to_owned(),
+            What::Network(remote) => format!("waited for data from {}", self.remote(remote)),
+            What::Driver(row) => format!("waited for {}", self.driver(row)),
+            What::Waited(reason) => {
+                let name = labels::wait_reason(reason);
+                match Kind::of(reason) {
+                    Some(Kind::Sleep) => format!("slept several times ({name})"),
+                    Some(Kind::RateControl) => format!("was stopped by CPU rate control ({name})"),
+                    Some(Kind::Suspended) => format!("was suspended ({name})"),
+                    Some(Kind::Memory) => format!("waited for memory or pages ({name})"),
+                    _ => format!("waited several times ({name})"),
+                }
+            }
+            What::MachineSuspended | What::Unknown => {
+                "did something that is not recorded".to_owned()
+            }
         }
     }
 
@@ -199,46 +250,15 @@ impl Told<'_, '_> {
 
     /// Returns a clause that says what a thread of the chain did.
     fn did(&self, part: &Part) -> String {
-        let who = named(self.case, &part.who);
-        match part.what {
-            What::Ran => format!("{who} ran"),
-            What::Ready => format!("{who} was ready without a CPU"),
-            What::Disk(disk) => format!("{who} waited for disk {disk}"),
-            What::Page => format!("{who} waited for pages from disk"),
-            What::Network(remote) => format!("{who} waited for data from {}", self.remote(remote)),
-            What::Driver(row) => format!("{who} waited for {}", self.driver(row)),
-            What::MachineSuspended => "the machine was suspended".to_owned(),
-            What::Unknown => format!("{who} waited for an unknown reason"),
-            What::Waited(reason) => {
-                let name = labels::wait_reason(reason);
-                match Kind::of(reason) {
-                    Some(Kind::Sleep) => format!("{who} slept ({name})"),
-                    Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
-                    Some(Kind::Suspended) => format!("{who} was suspended ({name})"),
-                    Some(Kind::Device) => format!("{who} waited for a device ({name})"),
-                    _ if reason == u8::MAX => format!("{who} waited"),
-                    _ => format!("{who} waited ({name})"),
-                }
-            }
-        }
+        did(self.case, &self.facts.wakers, part)
     }
 
-    /// Returns the name of the other end of a connection.
     fn remote(&self, remote: u32) -> String {
-        let remote = &self.facts.wakers.remotes[remote as usize];
-        match remote.address.contains(':') {
-            true => format!(
-                "[{}]:{} ({})",
-                remote.address, remote.port, remote.transport
-            ),
-            false => format!("{}:{} ({})", remote.address, remote.port, remote.transport),
-        }
+        self.facts.wakers.named(remote)
     }
 
-    /// Returns words for a device, by the driver whose DPC ended the wait.
     fn driver(&self, image_row: u32) -> String {
-        let module = self.case.module_label(Some(image_row));
-        format!("a device of the driver {}", Name(module.unwrap_or("?")))
+        driver(self.case, image_row)
     }
 
     /// Returns sentences about the answer of another machine.
@@ -305,9 +325,14 @@ impl Told<'_, '_> {
     pub(super) fn cost(&self) -> String {
         let of = self.group.worst().of.thread;
         let process = self.case.process(of.process_row, of.process_id);
-        match self.group.chains.len() {
-            1 => format!("of {process}, whose thread waited"),
-            times => format!("of {process}: {times} waits, overlapping waits counted once"),
+        let is_response = self.group.worst().of.kind == Kind::Response;
+        match (self.group.chains.len(), is_response) {
+            (1, false) => format!("of {process}, whose thread waited"),
+            (1, true) => format!("of {process}, whose window did not respond"),
+            (times, false) => {
+                format!("of {process}: {times} waits, overlapping waits counted once")
+            }
+            (times, true) => format!("of {process}, whose window did not respond {times} times"),
         }
     }
 
@@ -346,15 +371,23 @@ impl Told<'_, '_> {
                  slow. A window must not wait for the network",
                 self.remote(remote)
             ),
-            What::Driver(row) => format!(
-                "Update {} or check its device",
-                self.case
-                    .module_label(Some(row))
-                    .map_or("the driver".to_owned(), |name| Name(name).to_string())
-            ),
+            What::Driver(row) => match self.case.module_label(Some(row)) {
+                Some(module) if is_of_disks(module) => RECORD_DISKS.to_owned(),
+                Some(module) if is_of_windows(module) => format!(
+                    "Look at the device behind {} and at its driver: {} itself is a part of Windows",
+                    Name(module),
+                    Name(module)
+                ),
+                Some(module) => format!("Update {} or check its device", Name(module)),
+                None => "Update the driver or check its device".to_owned(),
+            },
             What::Ready => format!(
                 "Raise the priority of {process}, or run less work at higher priority: other \
                  threads waited for its thread, which got no CPU"
+            ),
+            What::Ran if is_own => format!(
+                "Change or update {process}: let another thread compute this, so that the thread of the window \
+                 can handle messages"
             ),
             What::Ran => {
                 format!("Find out from CPU samples what {process} computed, and reduce this work")
@@ -365,6 +398,7 @@ impl Told<'_, '_> {
             What::Waited(reason) if Kind::of(reason) == Some(Kind::RateControl) => {
                 format!("Raise the CPU limit of {process}")
             }
+            What::Waited(_) if is_own && worst.is_unknown_device() => RECORD_DISKS.to_owned(),
             What::Waited(_) if is_own => format!(
                 "Change or update {process}: the thread of a window must not wait this long"
             ),
@@ -379,6 +413,19 @@ impl Told<'_, '_> {
     pub(super) fn doubts(&self) -> Vec<String> {
         let worst = self.group.worst();
         let mut doubts = Vec::new();
+        if worst.of.may_loop() {
+            doubts.push(
+                "A thread that looks for messages without waiting for them (PeekMessage) responds, but the trace \
+                 does not show it"
+                    .to_owned(),
+            );
+        }
+        if worst.disks != Disks::Recorded && worst.of.kind == Kind::Device {
+            doubts.push(
+                "Requests to disks are not recorded, so it is not certain whether the thread waited for a disk"
+                    .to_owned(),
+            );
+        }
         if worst.of.kind == Kind::Lock {
             doubts.push(
                 "The trace does not name locks. The wait reason is the same if threads hand over \
@@ -401,7 +448,12 @@ impl Told<'_, '_> {
                 duration(i64::from(ticks).saturating_mul(TICK_NS))
             ));
         }
-        if !worst.of.is_window {
+        if worst.of.windows_responded {
+            doubts.push(
+                "The windows of the program responded all the time, so a user may not have noticed the wait"
+                    .to_owned(),
+            );
+        } else if !worst.of.is_window {
             doubts.push(
                 "The thread is not known to handle messages of a window, so a user may not have \
                  noticed its wait"
@@ -415,5 +467,39 @@ impl Told<'_, '_> {
             doubts.push("The CPUs' clocks disagree, so the chain may be wrong".to_owned());
         }
         doubts
+    }
+}
+
+/// Returns a clause that says what a thread of a chain did, such as `thread 8 of mail.exe (4) waited for disk 1`.
+pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
+    let who = named(case, &part.who);
+    match part.what {
+        What::Ran => format!("{who} ran"),
+        What::Ready => format!("{who} was ready without a CPU"),
+        What::Disk(disk) => format!("{who} waited for disk {disk}"),
+        What::Page => format!("{who} waited for pages from disk"),
+        What::Network(remote) => format!("{who} waited for data from {}", wakers.named(remote)),
+        What::Driver(row) => format!("{who} waited for {}", driver(case, row)),
+        What::MachineSuspended => "the machine was suspended".to_owned(),
+        What::Unknown => format!("{who} waited for an unknown reason"),
+        What::Waited(reason) => {
+            let name = labels::wait_reason(reason);
+            match Kind::of(reason) {
+                Some(Kind::Sleep) => format!("{who} slept ({name})"),
+                Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
+                Some(Kind::Suspended) => format!("{who} was suspended ({name})"),
+                Some(Kind::Device) => format!("{who} waited for a device ({name})"),
+                _ if reason == u8::MAX => format!("{who} waited"),
+                _ => format!("{who} waited ({name})"),
+            }
+        }
+    }
+}
+
+/// Returns words for a device, by the driver whose DPC ended the wait.
+fn driver(case: &Case<'_>, image_row: u32) -> String {
+    match case.module_label(Some(image_row)) {
+        Some(module) if is_of_disks(module) => format!("a disk (driver {})", Name(module)),
+        module => format!("a device of the driver {}", Name(module.unwrap_or("?"))),
     }
 }

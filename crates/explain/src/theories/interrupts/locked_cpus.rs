@@ -9,8 +9,11 @@ use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 use super::super::network::smb_security;
 use super::victims::Victims;
 use super::{LIMITS, by_routine, called, mean_ns, name, sampled};
+use crate::drivers::is_of_windows;
 use crate::ranges::{overlap, union};
-use crate::survey::{INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread};
+use crate::survey::{
+    INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread, cpu_names,
+};
 use crate::thresholds::{LOCKED_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Name, Outcome, Severity, Source, Subject, Theory, Unit,
@@ -20,7 +23,7 @@ use crate::{
 /// Theory about CPUs that run DPCs and service routines and hardly any thread.
 pub(crate) struct LockedCpus;
 
-static ABOUT: About = About {
+pub(super) static ABOUT: About = About {
     id: "locked-cpus",
     name: "locked CPUs",
     question: "Were CPUs locked by DPCs and ISRs?",
@@ -100,7 +103,7 @@ impl Theory for LockedCpus {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let used = &case.survey.interrupts.routines;
         if used.is_empty() {
-            return sampled::hint(case);
+            return sampled::judge(case);
         }
         let mut floods = floods(case);
         if floods.is_empty() {
@@ -158,11 +161,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let within = Within::read(case, &flood.during)?;
     let inside = Inside::read(case, flood)?;
     let victims = Victims::read(case, flood)?;
-    let cpus = format!(
-        "{} {}",
-        if flood.cpus.len() == 1 { "CPU" } else { "CPUs" },
-        listed(&flood.cpus)
-    );
+    let cpus = cpu_names(&flood.cpus);
     let of_locked = within
         .cpus
         .iter()
@@ -293,7 +292,7 @@ fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
 }
 
 /// Modules in which DPCs and service routines spent time on the locked CPUs, by samples.
-struct Inside {
+pub(super) struct Inside {
     /// For each module: its row in `images`, its name and the number of samples. The module with
     /// most samples comes first.
     modules: Vec<(Option<u32>, String, i64)>,
@@ -301,7 +300,7 @@ struct Inside {
 }
 
 impl Inside {
-    fn read(case: &Case<'_>, flood: &Flood) -> Result<Inside, StoreError> {
+    pub(super) fn read(case: &Case<'_>, flood: &Flood) -> Result<Inside, StoreError> {
         let table = case.table(Table::Samples)?;
         let columns = ["time_ns", "cpu", "image_row", "in_dpc", "in_isr"];
         let mut samples: FxHashMap<Option<u32>, i64> = FxHashMap::default();
@@ -342,7 +341,7 @@ impl Inside {
         })
     }
 
-    fn sentence(&self) -> String {
+    pub(super) fn sentence(&self) -> String {
         if self.all == 0 {
             return String::new();
         }
@@ -357,7 +356,7 @@ impl Inside {
         format!(" By module: {}.", listed(shares))
     }
 
-    fn evidence(&self, flood: &Flood) -> Option<Evidence> {
+    pub(super) fn evidence(&self, flood: &Flood) -> Option<Evidence> {
         const SHOWN: usize = 12;
         if self.all == 0 {
             return None;
@@ -391,7 +390,7 @@ impl Inside {
 
     /// Returns a remedy for drivers that are not part of Windows and have a tenth of the samples or
     /// more.
-    fn remedy(&self) -> Option<String> {
+    pub(super) fn remedy(&self) -> Option<String> {
         let foreign: Vec<String> = self
             .modules
             .iter()
@@ -408,35 +407,6 @@ impl Inside {
         ))
     }
 }
-
-/// Returns true if the module is a known part of Windows that runs inside DPCs of devices.
-pub(in crate::theories) fn is_of_windows(module: &str) -> bool {
-    OF_WINDOWS.contains(&module.to_lowercase().as_str())
-}
-
-/// Modules of Windows that run inside DPCs of devices.
-const OF_WINDOWS: [&str; 20] = [
-    "ntoskrnl.exe",
-    "ntkrnlmp.exe",
-    "hal.dll",
-    "ndis.sys",
-    "tcpip.sys",
-    "netio.sys",
-    "fwpkclnt.sys",
-    "wfplwfs.sys",
-    "afd.sys",
-    "srv2.sys",
-    "srvnet.sys",
-    "mrxsmb.sys",
-    "mrxsmb20.sys",
-    "rdbss.sys",
-    "cng.sys",
-    "storport.sys",
-    "classpnp.sys",
-    "usbxhci.sys",
-    "wdf01000.sys",
-    "dxgkrnl.sys",
-];
 
 /// NUMA nodes, each with its number, the number of its CPUs and the number of its locked CPUs.
 struct Nodes(Vec<(Option<u16>, i64, i64)>);

@@ -5,7 +5,9 @@ use tables::{StoreError, Table};
 
 use super::{FUNCTION, LIMITS, by_routine, called, name};
 use crate::survey::{RoutineUse, limit_ns};
-use crate::thresholds::{LONG_RUN_TIMES, USUALLY_LONG_RUNS, WATCHDOG_NS};
+use crate::thresholds::{
+    FAR_OVER_RUNS, FAR_OVER_TIMES, LONG_RUN_TIMES, USUALLY_LONG_RUNS, WATCHDOG_NS,
+};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, duration,
     grouped, percent,
@@ -86,7 +88,8 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
     let longest_ns = used.longest_ns.unwrap_or(0);
     let is_rule = used.over_limit >= USUALLY_LONG_RUNS && used.over_limit * 2 >= used.times;
     let is_felt = longest_ns >= limit_ns.saturating_mul(LONG_RUN_TIMES);
-    let severity = match is_rule || is_felt {
+    let is_far_over = used.far_over >= FAR_OVER_RUNS;
+    let severity = match is_rule || is_felt || is_far_over {
         true => Severity::Warning,
         false => Severity::Information,
     };
@@ -103,6 +106,13 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
         duration(longest_ns),
         duration(used.longest_end_ns)
     );
+    if is_far_over {
+        sentence += &format!(
+            " {} of them took {} or longer.",
+            grouped(used.far_over.unsigned_abs()),
+            duration(limit_ns.saturating_mul(FAR_OVER_TIMES))
+        );
+    }
     if longest_ns >= WATCHDOG_NS {
         sentence += " Windows stops with bug check 0x133 when a single run exceeds the limit of \
             the DPC watchdog.";
@@ -120,7 +130,7 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
         .with(longest_runs(case, used));
     if severity == Severity::Warning {
         let module = case.module_label(used.image_row);
-        let look = match module.is_some_and(super::is_of_windows) {
+        let look = match module.is_some_and(crate::drivers::is_of_windows) {
             true => "The driver is part of Windows: look",
             false => "Update the driver. If it is part of Windows, look",
         };

@@ -7,7 +7,7 @@ mod victims;
 
 use std::ops::Range;
 
-pub(super) use locked_cpus::{Flood, LockedCpus, floods, is_of_windows};
+pub(super) use locked_cpus::{Flood, LockedCpus, floods};
 pub(super) use long_routines::LongRoutines;
 
 use selection::{Condition, Expression, Order, Selection};
@@ -73,7 +73,7 @@ fn by_routine(
     };
     let module = Expression::Module("image_row");
     let total = Expression::Sum("exclusive_ns");
-    let mean = "CAST(sum(exclusive_ns) AS DOUBLE) / sum(fragments)".to_owned();
+    let mean = "avg(exclusive_ns)".to_owned();
     let longest = Expression::Max("duration_ns");
     let over = Expression::count_if(over_limit);
     let mut evidence = Evidence::of(title, selection)
@@ -101,11 +101,11 @@ fn by_routine(
     evidence
 }
 
-/// Returns the mean length in nanoseconds of the pieces into which nested interrupts cut the runs.
-/// Windows Performance Analyzer shows the same value as *Duration (Fragmented) Avg*.
+/// Returns the mean time of the runs without nested interrupts, in nanoseconds. *Duration (Fragmented) Avg* of Windows
+/// Performance Analyzer is shorter: it is the mean of the pieces into which nested interrupts cut the runs.
 fn mean_ns(used: &RoutineUse) -> Option<f64> {
-    let pieces = Some(used.fragments).filter(|pieces| *pieces > 0)?;
-    Some(used.exclusive_ns? as f64 / pieces as f64)
+    let runs = Some(used.timed).filter(|runs| *runs > 0)?;
+    Some(used.exclusive_ns? as f64 / runs as f64)
 }
 
 /// Returns the name of a routine: its module and, if symbols are known, its function.

@@ -1,70 +1,91 @@
-//! Hints from samples about DPCs and service routines that are not recorded.
+//! Locked CPUs of traces that do not record DPCs and service routines, by samples.
 
-use rustc_hash::FxHashMap;
-use tables::{SamplesView, StoreError, Table};
+use std::cmp::Reverse;
+use std::ops::Range;
 
-use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES, is_share};
-use crate::{Case, Column, Evidence, Outcome, Unit, grouped, listed};
+use tables::StoreError;
 
-/// Sums over the seconds in which a CPU has at least `LOCKED_PERCENT` of its samples inside routines: the number of
-/// these seconds, the number of samples inside routines, and the number of all samples.
-#[derive(Clone, Copy, Default)]
-struct Full {
-    seconds: i64,
-    inside: i64,
-    samples: i64,
-}
+use super::Flood;
+use super::locked_cpus::{ABOUT, Inside};
+use super::victims::Victims;
+use crate::survey::{SampledLock, cpu_names};
+use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES};
+use crate::{
+    Case, Column, Evidence, Finding, Outcome, Severity, Subject, Unit, grouped, moment, percent,
+};
 
-/// Reports that DPCs and service routines are not recorded. Adds a hint about CPUs that had at least `LOCKED_PERCENT`
-/// of their samples in a second inside routines.
-pub(super) fn hint(case: &Case<'_>) -> Result<Outcome, StoreError> {
-    let missing = "the trace has no DPCs and ISRs";
-    let table = case.table(Table::Samples)?;
-    let columns = ["time_ns", "cpu", "in_dpc", "in_isr"];
-    let mut seconds: FxHashMap<(u16, i64), (i64, i64)> = FxHashMap::default();
-    for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
-        let batch = batch?;
-        let view = SamplesView::new(&batch)?;
-        for row in 0..view.len() {
-            let is_inside =
-                view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
-            let second = view.time_ns[row] / 1_000_000_000;
-            let (inside, samples) = seconds.entry((view.cpu[row], second)).or_default();
-            *inside += i64::from(is_inside);
-            *samples += 1;
-        }
-    }
-    let mut cpus: FxHashMap<u16, Full> = FxHashMap::default();
-    for ((cpu, _), (inside, samples)) in seconds {
-        if samples >= LOCKED_SAMPLES && is_share(inside, samples, LOCKED_PERCENT) {
-            let full = cpus.entry(cpu).or_default();
-            full.seconds += 1;
-            full.inside += inside;
-            full.samples += samples;
-        }
-    }
-    if cpus.is_empty() {
-        return Ok(Outcome::NotRecorded(missing.to_owned()));
-    }
-    let mut cpus: Vec<(u16, Full)> = cpus.into_iter().collect();
-    cpus.sort_unstable_by_key(|(cpu, full)| (-full.seconds, *cpu));
-    let (_, most) = cpus[0];
-    let shown = cpus.iter().take(SHOWN).map(|(cpu, _)| cpu);
-    let because = format!(
-        "{missing}, but samples show that {} {} were probably locked: on the first of these, {} of \
-         {} samples in {} seconds are inside DPCs and ISRs",
-        if cpus.len() == 1 { "CPU" } else { "CPUs" },
-        listed(shown),
-        grouped(most.inside.unsigned_abs()),
-        grouped(most.samples.unsigned_abs()),
-        most.seconds
-    );
-    Ok(Outcome::Hint(because, vec![evidence(&cpus)]))
-}
-
+/// Maximum number of rows of evidence.
 const SHOWN: usize = 20;
 
-fn evidence(cpus: &[(u16, Full)]) -> Evidence {
+/// Reports that DPCs and service routines are not recorded, or that samples show locked CPUs.
+pub(super) fn judge(case: &Case<'_>) -> Result<Outcome, StoreError> {
+    let locks = &case.survey.interrupts.sampled;
+    let missing = "the trace has no DPCs and ISRs";
+    let Some(first) = locks.iter().map(|lock| lock.during.start).min() else {
+        return Ok(Outcome::NotRecorded(missing.to_owned()));
+    };
+    let last = locks
+        .iter()
+        .map(|lock| lock.during.end)
+        .max()
+        .unwrap_or(first);
+    let mut cpus: Vec<u16> = locks.iter().map(|lock| lock.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let flood = Flood {
+        locked_ns: locked_ns(locks),
+        during: first..last,
+        cpus,
+    };
+    Ok(Outcome::For(vec![found(case, &flood)?]))
+}
+
+/// Returns the time during which at least one CPU was locked, in nanoseconds.
+fn locked_ns(locks: &[SampledLock]) -> i64 {
+    let ranges = locks.iter().map(|lock| lock.during.clone()).collect();
+    let ranges: Vec<Range<i64>> = crate::ranges::union(ranges);
+    ranges.iter().map(|range| range.end - range.start).sum()
+}
+
+fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
+    let locks = &case.survey.interrupts.sampled;
+    let inside: i64 = locks.iter().map(|lock| lock.inside).sum();
+    let samples: i64 = locks.iter().map(|lock| lock.samples).sum();
+    let cpus = cpu_names(&flood.cpus);
+    let modules = Inside::read(case, flood)?;
+    let victims = Victims::read(case, flood)?;
+    let mut sentence = format!(
+        "{cpus} probably ran almost only DPCs and ISRs between {} and {}: {} of {} samples ({}) are inside them.",
+        moment(flood.during.start),
+        moment(flood.during.end),
+        grouped(inside.unsigned_abs()),
+        grouped(samples.unsigned_abs()),
+        percent(inside, samples)
+    );
+    sentence += &modules.sentence();
+    sentence += &victims.sentence(case);
+    let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+        .during(flood.during.clone())
+        .delay(
+            flood.locked_ns,
+            format!("during which threads could hardly use {cpus}"),
+        )
+        .subjects(flood.cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
+        .subjects(victims.subjects(case))
+        .with(evidence(locks))
+        .doubt(
+            "DPCs and ISRs are not recorded: only samples show them. Record again with xperf -on DPC+INTERRUPT, or with \
+             the WPR keywords DPC and Interrupt",
+        );
+    finding.evidence.extend(modules.evidence(flood));
+    finding.evidence.extend(victims.evidence(case, flood));
+    Ok(match modules.remedy() {
+        Some(remedy) => finding.remedy(remedy),
+        None => finding,
+    })
+}
+
+fn evidence(locks: &[SampledLock]) -> Evidence {
     let columns = [
         Column::new("cpu", "CPU", Unit::None),
         Column::new("seconds", "seconds", Unit::Count),
@@ -78,14 +99,27 @@ fn evidence(cpus: &[(u16, Full)]) -> Evidence {
          {LOCKED_SAMPLES} AND inside * 100 >= samples * {LOCKED_PERCENT} GROUP BY cpu ORDER BY seconds DESC, cpu LIMIT \
          {SHOWN}"
     );
+    let mut cpus: Vec<(u16, i64, i64, i64)> = Vec::new();
+    for lock in locks {
+        let seconds = (lock.during.end - lock.during.start) / 1_000_000_000;
+        match cpus.last_mut() {
+            Some((cpu, all, inside, samples)) if *cpu == lock.cpu => {
+                *all += seconds;
+                *inside += lock.inside;
+                *samples += lock.samples;
+            }
+            _ => cpus.push((lock.cpu, seconds, lock.inside, lock.samples)),
+        }
+    }
+    cpus.sort_unstable_by_key(|(cpu, seconds, ..)| (Reverse(*seconds), *cpu));
     let title = "Seconds in which 80 % of a CPU's samples are inside DPCs and ISRs";
     let mut evidence = Evidence::new(title, query, &columns);
-    for (cpu, full) in cpus.iter().take(SHOWN) {
+    for (cpu, seconds, inside, samples) in cpus.into_iter().take(SHOWN) {
         evidence = evidence.row([
-            Some((*cpu).into()),
-            Some(full.seconds.into()),
-            Some(full.inside.into()),
-            Some(full.samples.into()),
+            Some(cpu.into()),
+            Some(seconds.into()),
+            Some(inside.into()),
+            Some(samples.into()),
         ]);
     }
     evidence

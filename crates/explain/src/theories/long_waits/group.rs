@@ -14,7 +14,7 @@ use super::weigh::{Cause, Facts};
 use crate::finding::Attention;
 use crate::ranges::union;
 use crate::survey::{NoticedWaits, Wanted};
-use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
+use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
 use crate::{Case, Column, Evidence, Severity, Unit};
 
 /// Maximum number of suspend gaps subtracted from waits.
@@ -89,10 +89,20 @@ pub(super) fn grouped<'c>(
         group.attention = user.attention(waiter.process_row, &waiter.range);
     }
     // Groups with the same cause are joined below, and the first of them represents the others. So the program
-    // that the user looked at comes first.
+    // that the user looked at comes first; if the focus is unknown, a program with windows comes first among those
+    // with about the same delay.
+    let longest_ns = groups.iter().map(|group| group.delay_ns).max().unwrap_or(0);
     groups.sort_by_key(|group| {
         let is_grave = group.severity > Severity::Information;
-        Reverse((is_grave, group.attention, group.severity, group.delay_ns))
+        let is_among_longest = is_share(group.delay_ns, longest_ns, SAME_DELAY_PERCENT);
+        let kind = is_among_longest.then(|| user.kind(group.worst().waiter.process_row));
+        Reverse((
+            is_grave,
+            group.attention,
+            group.severity,
+            kind,
+            group.delay_ns,
+        ))
     });
     let mut told: Vec<Group<'c>> = Vec::new();
     for group in groups {

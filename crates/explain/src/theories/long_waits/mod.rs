@@ -28,6 +28,7 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
 
+use crate::drivers::{DriverInSystem, SYSTEM};
 use crate::survey::Wait;
 use crate::thresholds::NOTICED_NS;
 use crate::{
@@ -35,7 +36,7 @@ use crate::{
     Verdict, duration, labels,
 };
 use group::Group;
-use held::Held;
+use held::{Held, Most};
 use holders::Holders;
 pub(super) use linux::SPREAD;
 use path::{Leg, Runs, Thread};
@@ -377,7 +378,8 @@ fn finding(
 ) -> Result<Finding, StoreError> {
     let worst = group.worst();
     let waiter = &worst.waiter;
-    let sentence = words::sentence(case, group);
+    let driver = driver(case, group)?;
+    let sentence = words::sentence(case, group, driver.as_ref());
     let mut finding = Finding::new(&ABOUT, group.severity, sentence)
         .subjects(words::subjects(case, group))
         .attention(group.attention)
@@ -430,6 +432,9 @@ fn finding(
     } else {
         let remedies = words::remedies(case, group).into_iter();
         finding.remedies = remedies.map(Into::into).collect();
+        if let Some(driver) = driver {
+            finding = words::with_driver(finding, driver);
+        }
     }
     if case.is_linux() {
         finding = linux::completed(case, finding, group)?;
@@ -438,6 +443,17 @@ fn finding(
         finding = finding.doubt(doubt);
     }
     Ok(finding)
+}
+
+/// Returns the driver whose threads used the CPUs during the worst wait of a group, if threads of System used them.
+fn driver(case: &Case<'_>, group: &Group<'_>) -> Result<Option<DriverInSystem>, StoreError> {
+    let is_of_system =
+        |most: &Most| case.names.process(most.process_row, most.process_id).id == Some(SYSTEM);
+    if case.is_linux() || !group.who_ran.most.as_ref().is_some_and(is_of_system) {
+        return Ok(None);
+    }
+    let waiter = &group.worst().waiter;
+    case.driver_in_system(&waiter.range, waiter.its_cpus())
 }
 
 /// Returns the verdict about the thread that readied the waiting thread. The verdict names this thread, and says if the

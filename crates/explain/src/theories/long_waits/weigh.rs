@@ -279,6 +279,25 @@ pub(super) struct Weighed {
     /// True if the trace records DPCs and service routines. If they are not recorded, a CPU that runs them
     /// looks idle.
     pub(super) has_interrupts: bool,
+    /// CPUs for which the thread waited, if samples show that DPCs and service routines locked them and no event shows
+    /// it. Then the processes whose threads were interrupted did not use the CPU time.
+    pub(super) sampled_locks: Vec<u16>,
+}
+
+/// Returns the CPUs for which the thread waited if samples show that all of them were locked for most of the wait.
+fn sampled_locks(case: &Case<'_>, waiter: &Waiter) -> Vec<u16> {
+    let its_cpus = match (waiter.its_cpus(), waiter.ideal_processor) {
+        (Some(cpus), _) => cpus.to_vec(),
+        (None, Some(ideal)) if waiter.waited_for(u16::from(ideal)) => vec![u16::from(ideal)],
+        (None, _) => Vec::new(),
+    };
+    let interrupts = &case.survey.interrupts;
+    let are_locked = !its_cpus.is_empty()
+        && (its_cpus.iter()).all(|cpu| interrupts.is_locked_by_samples(*cpu, &waiter.range));
+    match are_locked {
+        true => its_cpus,
+        false => Vec::new(),
+    }
 }
 
 /// Examines all causes of a wait.
@@ -385,13 +404,15 @@ pub(super) fn weigh(
         true => scales.ready_ns,
         false => asleep_ns,
     };
+    let sampled_locks = sampled_locks(case, waiter);
+    let is_known = |_: &Most| sampled_locks.is_empty();
     Weighed {
         verdicts: weighed.into_iter().map(|(_, verdict)| verdict).collect(),
         cause,
         not_delay_ns,
         asleep_ns,
-        most,
-        second: second.filter(is_large),
+        most: most.filter(is_known),
+        second: second.filter(is_known).filter(is_large),
         locked_ideal: ideal
             .filter(AtIdeal::is_locked)
             .map(|ideal| (ideal.cpu, ideal.interrupts_ns())),
@@ -401,6 +422,7 @@ pub(super) fn weigh(
         is_idle_unexplained: cause.is_none()
             && is_share(held.by(By::Idle), held.awake_ns(), CAUSE_PERCENT),
         has_interrupts: facts.has_interrupts,
+        sampled_locks,
     }
 }
 

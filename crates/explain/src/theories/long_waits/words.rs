@@ -7,14 +7,21 @@ use super::linux;
 use super::still_waiting::TICK_NS;
 use super::threaded::Threaded;
 use super::weigh::Cause;
+use crate::drivers::{DriverInSystem, SYSTEM};
+use crate::survey::cpu_names;
 use crate::thresholds::{IDLE_EXIT_NS, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{Case, Finding, Name, Subject, counted, duration, grouped, listed, moment, percent};
 
 /// Maximum number of other processes that a sentence names.
 const NAMED: usize = 4;
 
-/// Returns sentences that name the thread that waited, the length of the wait and its cause.
-pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
+/// Returns sentences that name the thread that waited, the length of the wait and its cause. `driver` is the driver in
+/// which threads of System used the CPUs.
+pub(super) fn sentence(
+    case: &Case<'_>,
+    group: &Group<'_>,
+    driver: Option<&DriverInSystem>,
+) -> String {
     let worst = group.worst();
     let waiter = &worst.waiter;
     let name = waiter
@@ -68,8 +75,11 @@ pub(super) fn sentence(case: &Case<'_>, group: &Group<'_>) -> String {
         true => waiter.ready_ns(),
         false => waiter.ready_ns() - worst.weighed.asleep_ns,
     };
+    let of_driver = driver.map_or(String::new(), |driver| {
+        format!(", in the driver {}", Name(&driver.name))
+    });
     let sentence = format!(
-        "Thread {}{name} of {}{priority} was ready for {at_least}{} ({until}{asleep}) and got no CPU: {}.",
+        "Thread {}{name} of {}{priority} was ready for {at_least}{} ({until}{asleep}) and got no CPU: {}{of_driver}.",
         waiter.thread_id,
         case.process(waiter.process_row, waiter.process_id),
         duration(lost_ns),
@@ -120,7 +130,9 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     };
     if weighed > 1 {
         let most = group.who_ran.most.as_ref();
-        if let Some(most) = most.filter(|_| is_about_who_ran(group.cause())) {
+        let is_about_who_ran =
+            is_about_who_ran(group.cause()) && group.worst().weighed.sampled_locks.is_empty();
+        if let Some(most) = most.filter(|_| is_about_who_ran) {
             more += &format!(
                 " During all examined waits with this cause, {} used most of {}: {}.",
                 case.processes(most.process_row, most.process_id),
@@ -215,6 +227,12 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             )
         })
     });
+    if !weighed.sampled_locks.is_empty() {
+        return format!(
+            "it waited for {}, which probably ran almost only DPCs and ISRs. They are not recorded, but samples show them",
+            cpu_names(&weighed.sampled_locks)
+        );
+    }
     let clause = match weighed.cause {
         Some(Cause::Rank) => {
             let rank = waiter.rank.unwrap_or(0);
@@ -279,12 +297,11 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
         }
         Some(Cause::Affinity) => {
             let cpus = waiter.limited_to.as_deref().unwrap_or_default();
-            let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
             let idle = weighed.idle_beyond_ns.unwrap_or(0);
             format!(
-                "it may run only on CPU {}, which other threads used{most}, while another CPU was \
+                "it may run only on {}, which other threads used{most}, while another CPU was \
                  idle for {}",
-                list.join(", "),
+                cpu_names(cpus),
                 duration(idle)
             )
         }
@@ -434,11 +451,9 @@ const OF_WINDOWS: [&str; 10] = [
 ];
 
 fn is_of_windows(case: &Case<'_>, row: Option<u32>, id: Option<u32>) -> bool {
-    /// Id of the process “System”, which contains the threads of Windows itself. A trace may lack
-    /// the name of this process.
-    const SYSTEM: u32 = 4;
     let process = case.names.process(row, id);
     let is_known = |name: &str| OF_WINDOWS.contains(&name.to_lowercase().as_str());
+    // A trace may lack the name of System.
     process.id == Some(SYSTEM) || process.name.is_some_and(is_known)
 }
 
@@ -463,6 +478,14 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         remedies.push(
             "Record processes and threads too (xperf -on PROC_THREAD, WPR keyword ProcessThread): \
              the trace does not contain the processes of these threads."
+                .to_owned(),
+        );
+        return remedies;
+    }
+    if !argued.weighed.sampled_locks.is_empty() {
+        remedies.push(
+            "See the finding about CPUs locked by DPCs and ISRs. Record DPCs and ISRs as well, so that the trace shows \
+             their drivers (xperf -on DPC+INTERRUPT, WPR keywords DPC and Interrupt)."
                 .to_owned(),
         );
         return remedies;
@@ -534,6 +557,24 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         Some(Cause::Suspended | Cause::Frozen | Cause::Queue | Cause::Dispatcher) | None => {}
     }
     remedies
+}
+
+/// Adds the driver in which threads of System used the CPUs. Its remedy replaces those for programs.
+pub(super) fn with_driver(finding: Finding, driver: DriverInSystem) -> Finding {
+    let name = Name(&driver.name).to_string();
+    let mut finding = finding
+        .because(driver.sentence())
+        .subjects([Subject::Module {
+            name: driver.name.clone(),
+        }]);
+    finding.remedies = vec![
+        format!(
+            "Update {name}, or remove the program that it belongs to: threads of this driver used the CPUs. To confirm \
+             the cause, record again without it"
+        )
+        .into(),
+    ];
+    finding.with(driver.evidence)
 }
 
 /// Adds the driver whose threaded DPCs used the CPU, and a remedy.

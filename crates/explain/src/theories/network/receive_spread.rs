@@ -5,10 +5,11 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
 use super::super::interrupts::{called, floods};
+use crate::survey::cpu_names;
 use crate::thresholds::{NETWORK_CPU_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, counted,
-    duration, listed, percent,
+    duration, percent,
 };
 
 /// Theory about the distribution of the network adapters' DPCs over CPUs.
@@ -145,17 +146,14 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
         ]);
     }
     let span_ns = case.survey.span_ns();
-    let numbers = listed(cpus.iter().take(8).map(|(cpu, ..)| cpu));
-    let more = match cpus.len() {
-        0..=8 => String::new(),
-        all => format!(" and {} more", all - 8),
-    };
+    let mut numbers: Vec<u16> = cpus.iter().map(|(cpu, ..)| *cpu).collect();
+    numbers.sort_unstable();
     let is_alone = cpus.len() == 1;
     let (first, _, first_ns) = cpus[0];
     let mut sentence = format!(
-        "{} of ndis.sys ran on {} {numbers}{more}: {} of CPU time",
+        "{} of ndis.sys ran on {}: {} of CPU time",
         counted(dpcs.unsigned_abs(), "DPC", "DPCs"),
-        if is_alone { "CPU" } else { "CPUs" },
+        cpu_names(&numbers),
         duration(all_ns),
     );
     sentence += &match is_alone {

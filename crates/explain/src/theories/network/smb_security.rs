@@ -10,6 +10,7 @@ use tables::{SamplesView, StoreError, Table};
 use super::super::interrupts::{Flood, floods};
 use super::{BITS_PER_SECOND, Moved, Traffic, rate};
 use crate::ranges::overlap;
+use crate::survey::cpu_names;
 use crate::thresholds::{SMB_COST_NS, SMB_CPU_PERCENT, SMB_DPC_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Name, Outcome, Severity, Source, Subject, Theory, Unit,
@@ -180,11 +181,10 @@ fn found(
                 .map_or(0, |both| flood.locked_ns.min(both.end - both.start)),
         });
         let delay_ns = locked.sum();
-        let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
         finding = finding.subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }));
-        let cpus = listed(cpus);
-        sentence += &format!(" It locked {noun} {cpus}: the copy waited for the CPU.");
-        let how = format!("during which the copy waited for {noun} {cpus}, which ran DPCs");
+        let cpus = cpu_names(&cpus);
+        sentence += &format!(" It locked {cpus}: the copy waited for the CPU.");
+        let how = format!("during which the copy waited for {cpus}, which ran DPCs");
         finding = finding.delay(delay_ns, how);
     }
     finding.sentence = sentence.into();

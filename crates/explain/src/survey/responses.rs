@@ -1,0 +1,123 @@
+//! Response times of threads that handle messages of windows.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use tables::CpuRunsView;
+
+use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
+
+/// Code of the wait reason `WrUserRequest`: a thread waits for messages to its windows.
+pub(crate) const MESSAGES: u8 = 13;
+
+/// Maximum number of responses that are kept for a thread.
+const KEPT: usize = 64;
+
+/// Time from when a thread got a message to when it waited for the next message. During this time, its windows did not
+/// respond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Response {
+    /// Length of the response, in nanoseconds.
+    pub ns: i64,
+    /// Time when the thread became ready because of a message, in nanoseconds since the trace's start.
+    pub start_ns: i64,
+    /// Time when the thread waited for the next message, in nanoseconds since the trace's start.
+    pub end_ns: i64,
+    /// Number of waits for something other than a message or a CPU.
+    pub waits: u32,
+    /// True if the response began before the first recorded run of the thread, so that it may have lasted longer.
+    pub began_before: bool,
+    /// True if the thread had not waited for messages again when the trace ended.
+    pub is_open: bool,
+}
+
+impl Response {
+    /// Returns the time range of the response.
+    pub fn range(&self) -> Range<i64> {
+        self.start_ns..self.end_ns
+    }
+}
+
+/// Noticeable responses of a thread, computed from its runs in order.
+#[derive(Default)]
+pub(super) struct Responses {
+    /// Start of the current response; `None` if the thread may have waited for messages unseen.
+    since: Option<i64>,
+    waits: u32,
+    began_before: bool,
+    has_run: bool,
+    /// Longest responses so far. The shortest of them is on top of the heap.
+    longest: BinaryHeap<Reverse<Response>>,
+}
+
+impl Responses {
+    /// Adds a run of the thread. If the run is doubtful, the thread may have waited for messages during it.
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, row: usize, is_doubtful: bool) {
+        let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
+        let readied_ns = runs.start_ns[row].saturating_sub(ready_ns);
+        let is_first = !std::mem::replace(&mut self.has_run, true);
+        if is_first {
+            self.begin(readied_ns, true);
+        }
+        let is_contradicted = runs.planned_thread_id.get(row).is_some();
+        if is_doubtful || is_contradicted || runs.ran_unseen.get(row) == Some(true) {
+            self.since = None;
+            return;
+        }
+        // The length of a wait is unknown if no event shows its end. It is 0 if the thread did not wait.
+        let is_wait = runs.waits_ns.get(row) != Some(0);
+        let Some(out_ns) = runs.previous_out_ns.get(row).filter(|_| is_wait) else {
+            return;
+        };
+        if runs.previous_wait_reason.get(row) != Some(MESSAGES) {
+            self.waits = self.waits.saturating_add(1);
+            return;
+        }
+        self.end(out_ns, false);
+        self.begin(readied_ns, false);
+    }
+
+    /// Returns the longest responses, the longest first. `end_ns` is the end of the recording, and `out` the time of the
+    /// last switch-out and its wait reason, if the thread waited then.
+    pub(super) fn finish(mut self, end_ns: i64, out: Option<(i64, u8)>) -> Vec<Response> {
+        match out {
+            Some((out_ns, MESSAGES)) => self.end(out_ns, false),
+            _ => self.end(end_ns, true),
+        }
+        let longest = self.longest.into_sorted_vec().into_iter();
+        longest.map(|one| one.0).collect()
+    }
+
+    fn begin(&mut self, at_ns: i64, began_before: bool) {
+        self.since = Some(at_ns);
+        self.waits = 0;
+        self.began_before = began_before;
+    }
+
+    fn end(&mut self, end_ns: i64, is_open: bool) {
+        let Some(start_ns) = self.since.take() else {
+            return;
+        };
+        let ns = end_ns.saturating_sub(start_ns);
+        // Before its first wait for messages, a thread may have had other work, such as the start of the program.
+        let at_least_ns = match self.began_before {
+            true => DISRUPTIVE_NS,
+            false => NOTICED_NS,
+        };
+        if ns < at_least_ns {
+            return;
+        }
+        self.longest.push(Reverse(Response {
+            ns,
+            start_ns,
+            end_ns,
+            waits: self.waits,
+            began_before: self.began_before,
+            is_open,
+        }));
+        if self.longest.len() > KEPT {
+            self.longest.pop();
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Code that a thread executed while its window did not respond, by samples, and the input that waited.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use selection::{Condition, Expression, Order, Selection};
+use tables::{InputView, SamplesView, StoreError, Table};
+
+use super::chain::Who;
+use crate::{Case, Evidence, Name, Unit, counted, percent};
+
+/// Maximum number of modules in the evidence.
+const SHOWN: usize = 12;
+
+/// Samples of a thread in a time range.
+pub(super) struct Computed {
+    /// Rows of the modules in `images` with their numbers of samples, the largest first.
+    modules: Vec<(Option<u32>, u64)>,
+    /// Function with most samples, and their number.
+    function: Option<(String, u64)>,
+    all: u64,
+}
+
+impl Computed {
+    /// Reads the samples of a thread. Returns `None` if there are none.
+    pub(super) fn read(
+        case: &Case<'_>,
+        who: &Who,
+        range: &Range<i64>,
+    ) -> Result<Option<Computed>, StoreError> {
+        let table = case.table(Table::Samples)?;
+        let columns = [
+            "time_ns",
+            "thread_id",
+            "image_row",
+            "address",
+            "count",
+            "in_dpc",
+            "in_isr",
+        ];
+        let mut modules: FxHashMap<Option<u32>, u64> = FxHashMap::default();
+        let mut functions: FxHashMap<String, u64> = FxHashMap::default();
+        for batch in case.batches(&table, range.clone(), &columns) {
+            let batch = batch?;
+            let view = SamplesView::new(&batch)?;
+            for row in 0..view.len() {
+                let is_inside =
+                    view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+                if is_inside
+                    || view.thread_id[row] != who.thread_id
+                    || !range.contains(&view.time_ns[row])
+                {
+                    continue;
+                }
+                let (image, count) = (view.image_row.get(row), u64::from(view.count[row]));
+                *modules.entry(image).or_default() += count;
+                let function = case.symbol(image, view.address[row]);
+                *functions.entry(function).or_default() += count;
+            }
+        }
+        let all = modules.values().sum();
+        if all == 0 {
+            return Ok(None);
+        }
+        let mut modules: Vec<(Option<u32>, u64)> = modules.into_iter().collect();
+        modules.sort_by_key(|(image, count)| (Reverse(*count), *image));
+        let functions = functions.into_iter();
+        let function = functions.max_by_key(|(name, count)| (*count, Reverse(name.clone())));
+        Ok(Some(Computed {
+            modules,
+            function,
+            all,
+        }))
+    }
+
+    /// Returns the name of the module with most samples.
+    pub(super) fn module<'c>(&self, case: &'c Case<'_>) -> Option<&'c str> {
+        case.module_label(self.modules.first()?.0)
+    }
+
+    /// Returns a sentence that says in which module and function the thread ran.
+    pub(super) fn sentence(&self, case: &Case<'_>) -> String {
+        let most = self.modules.first().map_or(0, |(_, count)| *count);
+        let module = self.module(case);
+        let place = module.map_or("outside known modules".to_owned(), |module| {
+            format!("in {}", Name(module))
+        });
+        let share = |count: u64| percent(count as i64, self.all as i64);
+        let mut sentence = format!(
+            "{} of its {} in this time are {place}",
+            share(most),
+            counted(self.all, "sample", "samples")
+        );
+        // A place without a symbol repeats the module and adds an offset, which says nothing about the whole time.
+        if let Some((function, count)) = &self.function
+            && function.contains('!')
+        {
+            sentence += &format!(
+                "; the function with most samples is {} ({})",
+                Name(function),
+                share(*count)
+            );
+        }
+        sentence + "."
+    }
+
+    pub(super) fn evidence(&self, case: &Case<'_>, who: &Who, range: &Range<i64>) -> Evidence {
+        let selection = Selection::of(Table::Samples)
+            .within("time_ns", range.clone())
+            .filter(Condition::is("thread_id", who.thread_id))
+            .filter(Condition::IsTrue("in_dpc").negated())
+            .filter(Condition::IsTrue("in_isr").negated())
+            .group_by(&["image_row"])
+            .order(&[Order::descending("samples"), Order::ascending("image_row")])
+            .limit(SHOWN);
+        let module = Expression::Module("image_row");
+        let evidence = Evidence::of("Samples of the thread in this time, by module", selection)
+            .column("module", "module", Unit::None, module)
+            .column("samples", "samples", Unit::Count, Expression::Sum("count"));
+        self.modules
+            .iter()
+            .take(SHOWN)
+            .fold(evidence, |evidence, (image, count)| {
+                evidence.row([
+                    case.module_label(*image).map(Into::into),
+                    Some((*count).into()),
+                ])
+            })
+    }
+}
+
+/// Returns a sentence with the number of keys and mouse buttons that were pressed in the range. If `has_focus` is true,
+/// the window had the focus, so it got them. Returns `None` if no input is recorded then.
+pub(super) fn input(
+    case: &Case<'_>,
+    range: &Range<i64>,
+    has_focus: bool,
+) -> Result<Option<String>, StoreError> {
+    let table = case.table(Table::Input)?;
+    let (mut keys, mut buttons) = (0, 0);
+    for batch in case.batches(&table, range.clone(), &["time_ns", "kind"]) {
+        let batch = batch?;
+        let view = InputView::new(&batch)?;
+        for row in (0..view.len()).filter(|row| range.contains(&view.time_ns[*row])) {
+            match view.kind.get(row) {
+                Some("key_down") => keys += 1,
+                Some("mouse_down") => buttons += 1,
+                _ => {}
+            }
+        }
+    }
+    let keys = (keys > 0).then(|| counted(keys, "key", "keys"));
+    let buttons = (buttons > 0).then(|| counted(buttons, "click", "clicks"));
+    let both: Vec<String> = keys.into_iter().chain(buttons).collect();
+    Ok((!both.is_empty()).then(|| {
+        let both = both.join(" and ");
+        match has_focus {
+            true => format!("In this time, {both} waited for this window."),
+            false => format!(
+                "In this time, there were {both}; the trace does not record which window got them."
+            ),
+        }
+    }))
+}
