@@ -19,6 +19,7 @@ mod measure_files;
 mod measure_net;
 #[cfg(feature = "measure")]
 mod measure_why;
+mod numbers;
 mod program;
 mod prove;
 #[cfg(feature = "measure")]

@@ -120,6 +120,13 @@ impl LogFileHeader {
         })
     }
 
+    /// Returns the number of processors; `None` if no machine can have this number, because the header is damaged.
+    pub fn cpus(&self) -> Option<u32> {
+        // The index of a processor in a buffer has 11 bits.
+        const MOST: u32 = 2048;
+        Some(self.processors).filter(|cpus| (1..=MOST).contains(cpus))
+    }
+
     /// Returns true if the fields have values that a session can write. Up to two fields may have other
     /// values, because the header may be damaged.
     pub(crate) fn is_plausible(&self) -> bool {

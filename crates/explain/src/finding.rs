@@ -10,6 +10,9 @@ use wording::{Part, Sentence};
 
 use crate::{About, Evidence, Subject};
 
+/// Maximum number of time ranges of a finding.
+const MOMENTS: usize = 64;
+
 /// Result of a theory: a problem, a warning or a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 #[ts(optional_fields)]
@@ -43,6 +46,10 @@ pub struct Finding {
     /// Time range of the finding, in nanoseconds since the trace's start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub during: Option<Range<i64>>,
+    /// Time ranges of a delay that happened several times, in order; at most 64. Empty if it happened once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional = nullable)]
+    pub moments: Vec<Range<i64>>,
     /// Rows with the numbers of the finding or verdict.
     pub evidence: Vec<Evidence>,
     /// Other possible causes that were examined, each with its answer.
@@ -159,6 +166,7 @@ impl Finding {
             attention: None,
             delay: None,
             during: None,
+            moments: Vec::new(),
             evidence: Vec::new(),
             weighed: Vec::new(),
             remedies: Vec::new(),
@@ -204,6 +212,16 @@ impl Finding {
     #[must_use]
     pub fn during(mut self, range: Range<i64>) -> Finding {
         self.during = Some(range);
+        self
+    }
+
+    /// Sets the time ranges of a delay that happened several times. They must be in order.
+    #[must_use]
+    pub fn moments(mut self, ranges: Vec<Range<i64>>) -> Finding {
+        if ranges.len() > 1 {
+            self.moments = ranges;
+            self.moments.truncate(MOMENTS);
+        }
         self
     }
 

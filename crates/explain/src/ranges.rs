@@ -31,6 +31,19 @@ pub(crate) fn overlap(one: &Range<i64>, other: &Range<i64>) -> Option<Range<i64>
     (!both.is_empty()).then_some(both)
 }
 
+/// Returns the time between the starts of ranges that come in regular intervals, in nanoseconds: all intervals differ from
+/// the median by at most a tenth. Returns `None` if there are fewer than three intervals. The ranges must be in order.
+pub(crate) fn period_ns(ranges: &[Range<i64>]) -> Option<i64> {
+    let pairs = ranges.windows(2);
+    let mut apart: Vec<i64> = pairs
+        .map(|pair| pair[1].start.saturating_sub(pair[0].start))
+        .collect();
+    apart.sort_unstable();
+    let median = *apart.get(apart.len() / 2).filter(|_| apart.len() >= 3)?;
+    let is_near = |ns: &i64| (ns - median).abs() <= median / 10;
+    (median > 0 && apart.iter().all(is_near)).then_some(median)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -61,6 +61,9 @@ thresholds! {
     ABANDONED_NS: i64 = 10_000_000_000 Duration, NIELSEN;
     /// Response of a window that is slow. A shorter response is noticeable, but ordinary.
     SLOW_RESPONSE_NS: i64 = 200_000_000 Duration, OWN;
+    /// Number of waits in a second of a response from which the thread may look for messages without waiting for them, as
+    /// the loop of a game does.
+    LOOP_WAITS: i64 = 20 Number, OWN;
     /// Base priority of ordinary programs. Delays of threads with a lower priority are less urgent.
     NORMAL_PRIORITY: i8 = 8 Number, INTERNALS;
     /// Minimum part of a second that a thread loses to short waits for a CPU and to interrupts. A smaller

@@ -189,9 +189,10 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// Returns the number of CPUs as text.
+    /// Returns the number of CPUs as text. If the headers are damaged, this is the number of CPUs that logged events.
     pub fn counted(&self) -> String {
-        match self.stated {
+        let logged = Some(self.seen.len() as u32).filter(|logged| self.known && *logged > 0);
+        match self.stated.max(logged) {
             Some(cpus) => wording::counted(cpus.into(), "CPU", "CPUs"),
             None => "an unknown number of CPUs".to_owned(),
         }
@@ -327,11 +328,9 @@ fn cpus(trace: &Trace, seen: Vec<CpuActivity>) -> Cpus {
         |h: &LogFileHeader| h.log_file_mode & mode::NO_PER_PROCESSOR_BUFFERING != 0;
     let headers = || trace.segments().iter().filter_map(|s| s.header.as_ref());
     let known = !headers().any(shares_buffers);
-    let stated = headers().map(|h| h.processors).max();
+    let stated = headers().filter_map(|h| h.cpus()).max();
     let logged: BTreeSet<u32> = seen.iter().map(|c| u32::from(c.cpu)).collect();
-    // The CPU index has 11 bits, so a header that states more CPUs is wrong.
-    const MOST_CPUS: u32 = 2048;
-    let without_events = (0..stated.unwrap_or(0).min(MOST_CPUS))
+    let without_events = (0..stated.unwrap_or(0))
         .filter(|cpu| known && !logged.contains(cpu))
         .collect();
     Cpus {

@@ -52,7 +52,10 @@ impl Recorded {
         // A truncated file may lack all buffers of a CPU. This happens if the first buffer of the CPU was
         // written after the truncated end.
         let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
-        let processors = headers.map(|header| header.processors).max().unwrap_or(0);
+        let processors = headers
+            .filter_map(|header| header.cpus())
+            .max()
+            .unwrap_or(0);
         let processors = 0..processors.min(MAX_CPUS) as u16;
         if is_cut {
             for cpu in processors.clone() {

@@ -28,10 +28,15 @@ pub fn size(bytes: u64) -> String {
     text
 }
 
+/// Longest duration that a correct recording can have, in nanoseconds: ten years. Longer durations are computed from damaged
+/// times.
+const LONGEST_NS: u64 = 10 * 366 * 86_400 * 1_000_000_000;
+
 /// Formats nanoseconds with a unit that depends on the rounded value, such as `950 ns`, `1.5 ms` or `1 h 02
-/// min`.
+/// min`. Returns `an unknown time` if no recording can last so long.
 pub fn duration(ns: i64) -> String {
     match ns.unsigned_abs() {
+        LONGEST_NS.. => "an unknown time".to_owned(),
         0..1_000 => format!("{ns} ns"),
         1_000..999_950 => format!("{:.1} µs", ns as f64 / 1e3),
         999_950..999_950_000 => format!("{:.1} ms", ns as f64 / 1e6),

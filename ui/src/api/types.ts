@@ -611,6 +611,10 @@ delay?: Delay,
  */
 during?: { start: number, end: number, },
 /**
+ * Time ranges of a delay that happened several times, in order; at most 64. Empty if it happened once.
+ */
+moments?: Array<{ start: number, end: number, }>,
+/**
  * Rows with the numbers of the finding or verdict.
  */
 evidence: Array<Evidence>,

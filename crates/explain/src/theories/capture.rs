@@ -73,6 +73,8 @@ impl Theory for Capture {
             .column("kind", "kind", Unit::None, Expression::TextOrEmpty("kind"))
             .column("places", "places", Unit::Count, Expression::Count)
             .column("lost", "number", Unit::Count, Expression::Sum("count"));
+        // Kinds with the same words are one item of the sentence.
+        let mut numbers: Vec<(&str, u64)> = Vec::new();
         for (kind, (rows, count)) in &kinds {
             let cells = [
                 Some(kind.as_str().into()),
@@ -81,8 +83,16 @@ impl Theory for Capture {
             ];
             evidence = evidence.row(cells);
             let number = count.unwrap_or(*rows);
-            told.push(format!("{} {}", grouped(number), words(kind, number)));
+            let mut known = numbers.iter_mut();
+            match known.find(|(known, _)| words(known, 2) == words(kind, 2)) {
+                Some((_, all)) => *all += number,
+                None => numbers.push((kind, number)),
+            }
         }
+        told.extend(
+            (numbers.iter())
+                .map(|(kind, number)| format!("{} {}", grouped(*number), words(kind, *number))),
+        );
         let mut finding_evidence = match kinds.is_empty() {
             true => Vec::new(),
             false => vec![evidence],

@@ -203,7 +203,8 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
                 "The period was computed from the times when the thread was woken. The trace does \
                  not contain the deadlines of its work",
             );
-        let ranges = waits.iter().map(Wait::range).collect();
+        let ranges: Vec<Range<i64>> = waits.iter().map(Wait::range).collect();
+        let finding = finding.moments(union(ranges.clone()));
         findings.push(with_cause(case, finding, &waits, ranges, false)?);
     }
     Ok(findings)

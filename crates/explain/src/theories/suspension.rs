@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tables::{StoreError, Table};
 
+use crate::ranges::period_ns;
 use crate::thresholds::{PROMPT_NS, SUSPEND_MAX_NS};
 use crate::{About, Case, Finding, Outcome, Severity, Theory, counted, duration, listed, runs};
 
@@ -125,8 +126,11 @@ fn stood_still(case: &Case<'_>, stops: &[Range<i64>]) -> Finding {
         let more = (stops.len() - NAMED) as u64;
         times.push(counted(more, "more time", "more times"));
     }
+    let every = period_ns(stops).map_or(String::new(), |ns| {
+        format!(", about every {}", duration(ns))
+    });
     let sentence = format!(
-        "The whole machine stood still {}, for {} in total: {}. No CPU logged an event, although threads ran before and \
+        "The whole machine stood still {}, for {} in total{every}: {}. No CPU logged an event, although threads ran before and \
          after.",
         counted(stops.len() as u64, "time", "times"),
         duration(all_ns),
@@ -139,6 +143,7 @@ fn stood_still(case: &Case<'_>, stops: &[Range<i64>]) -> Finding {
              (SMI) stopped all CPUs, or a debugger held the machine.",
         )
         .during(first.start..stops[stops.len() - 1].end)
+        .moments(stops.to_vec())
         .delay(all_ns, "of all programs, without the time between the stops")
         .with(case.survey.suspend_gaps.evidence(&case.survey.span))
         .remedy(

@@ -99,7 +99,10 @@ impl WholeTable for Cpus {
         } = facts;
         let mut cpus: BTreeMap<u16, Cpu> = BTreeMap::new();
         let headers = || trace.segments().iter().filter_map(|s| s.header.as_ref());
-        let count = headers().map(|header| header.processors).max().unwrap_or(0);
+        let count = headers()
+            .filter_map(|header| header.cpus())
+            .max()
+            .unwrap_or(0);
         for cpu in 0..count.min(MAX_CPUS) as u16 {
             cpus.entry(cpu).or_default();
         }

@@ -104,7 +104,7 @@ impl WholeTable for Sessions {
             rows.os_version.push(version.as_deref());
             let known = |number: Option<u32>| number.filter(|number| *number != 0);
             rows.os_build.push(known(header.map(|h| h.os_build)));
-            rows.processors.push(known(header.map(|h| h.processors)));
+            rows.processors.push(header.and_then(|h| h.cpus()));
             rows.cpu_mhz.push(known(header.map(|h| h.cpu_mhz)));
             let clock = header.map(|h| h.clock());
             rows.clock.push(clock.map(|clock| clock.kind().name()));

@@ -340,7 +340,10 @@ impl Screen {
         // The most important finding is drawn last, so that no other finding overwrites its digit.
         for (number, finding) in findings.iter().rev() {
             let digit = char::from_digit((number % 10) as u32, 10).unwrap_or('#');
-            finding.during.iter().for_each(|during| mark(during, digit));
+            match finding.moments.as_slice() {
+                [] => finding.during.iter().for_each(|during| mark(during, digit)),
+                moments => moments.iter().for_each(|moment| mark(moment, digit)),
+            }
         }
         let picture: String = picture.into_iter().collect();
         Some(format!(

@@ -119,7 +119,7 @@ impl Theory for Hangs {
             .into_iter()
             .map(|(candidate, legs)| Chain::new(case, candidate, legs, &details, &wakers))
             .filter(Chain::is_hang);
-        let groups = Group::of(chains.collect());
+        let groups = without_parts(case, Group::of(chains.collect()));
         let facts = Facts {
             details,
             wakers,
@@ -167,6 +167,27 @@ pub(super) fn longest_part(
     let parts = chain::parts(&legs, &details, &wakers, own, range);
     let known = parts.iter().find(|part| part.what != What::Unknown);
     Ok(known.map(|part| words::did(case, &wakers, part)))
+}
+
+/// Removes the waits of helpers: another group waited mainly for this thread, at the same time. The finding about that group
+/// says what the helper did. No group is removed if the user asked about threads or processes.
+fn without_parts<'c>(case: &Case<'_>, groups: Vec<Group<'c>>) -> Vec<Group<'c>> {
+    if !case.scope.has_all_threads() {
+        return groups;
+    }
+    // Of two groups that waited for each other, the first stays.
+    let is_part_of = |one: usize, whole: usize| {
+        let (of, other) = (&groups[one], &groups[whole]);
+        of.is_part_of(other) && !(one < whole && other.is_part_of(of))
+    };
+    let is_part: Vec<bool> = (0..groups.len())
+        .map(|one| (0..groups.len()).any(|whole| one != whole && is_part_of(one, whole)))
+        .collect();
+    let groups = groups.into_iter().zip(is_part);
+    groups
+        .filter(|(_, is_part)| !is_part)
+        .map(|(group, _)| group)
+        .collect()
 }
 
 /// Facts with which findings are described.
@@ -220,6 +241,24 @@ impl<'c> Group<'c> {
 
     fn worst(&self) -> &Chain<'c> {
         &self.chains[0]
+    }
+
+    /// Returns true if the other group waited mainly for the thread of this group, and the waits of this group are within
+    /// its waits.
+    fn is_part_of(&self, whole: &Group<'_>) -> bool {
+        let own = self.worst().of.thread;
+        let worst = whole.worst();
+        let is_for_own = worst.blamed().is_some_and(|part| {
+            (part.who.thread_id, part.who.thread_row) == (own.thread_id, own.thread_row)
+                && !worst.is_own(part)
+        });
+        let ranges = whole.ranges();
+        is_for_own
+            && self.threads() == 1
+            && self.ranges().iter().all(|range| {
+                let mut around = ranges.iter();
+                around.any(|whole| whole.start <= range.start && range.end <= whole.end)
+            })
     }
 
     /// Returns the time ranges of the waits, disjoint and in order.
@@ -318,6 +357,7 @@ impl<'c> Group<'c> {
         )
         .subjects(self.subjects(case))
         .during(range.clone())
+        .moments(self.ranges())
         .attention(facts.noticed.attention(wait.process_row, &range))
         .delay(delay_ns, told.cost())
         .with(match worst.of.edge {

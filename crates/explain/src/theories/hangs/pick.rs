@@ -8,12 +8,8 @@ use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::{MESSAGES, Response};
-use crate::thresholds::{BLAME_PERCENT, DISRUPTIVE_NS, NOTICED_NS, is_share};
+use crate::thresholds::{BLAME_PERCENT, DISRUPTIVE_NS, LOOP_WAITS, NOTICED_NS, is_share};
 use crate::{Case, Scope, ThreadWaits, Wait};
-
-/// Number of waits in a second of a response from which the thread may be a loop that looks for messages without waiting
-/// for them, such as the loop of a game.
-const LOOP_WAITS: i64 = 20;
 
 /// Kind of a wait for something other than a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

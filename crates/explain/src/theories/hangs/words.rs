@@ -5,6 +5,7 @@ use super::pick::{Edge, Kind};
 use super::wakers::Wakers;
 use super::{Facts, Group};
 use crate::drivers::{is_of_disks, is_of_windows};
+use crate::ranges::period_ns;
 use crate::survey::Response;
 use crate::theories::long_waits::TICK_NS;
 use crate::theories::long_waits::starved::Starved;
@@ -74,10 +75,14 @@ impl Told<'_, '_> {
                 _ => "such waits",
             };
             sentence += &format!(
-                " {} of {} have this cause, {} in total.",
+                " {} of {} have this cause, {} in total{}.",
                 counted(times as u64, "such wait", many),
                 counted(self.group.threads() as u64, "thread", "threads"),
-                duration(self.group.delay_ns(self.case))
+                duration(self.group.delay_ns(self.case)),
+                period_ns(&self.group.ranges()).map_or(String::new(), |ns| format!(
+                    ", about every {}",
+                    duration(ns)
+                ))
             );
         }
         sentence
@@ -413,7 +418,8 @@ impl Told<'_, '_> {
     pub(super) fn doubts(&self) -> Vec<String> {
         let worst = self.group.worst();
         let mut doubts = Vec::new();
-        if worst.of.may_loop() {
+        let is_loop = |part: &Part| matches!(part.what, What::Ran | What::Waited(_));
+        if worst.of.may_loop() && worst.blamed().is_some_and(is_loop) {
             doubts.push(
                 "A thread that looks for messages without waiting for them (PeekMessage) responds, but the trace \
                  does not show it"
@@ -499,7 +505,7 @@ pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
 /// Returns words for a device, by the driver whose DPC ended the wait.
 fn driver(case: &Case<'_>, image_row: u32) -> String {
     match case.module_label(Some(image_row)) {
-        Some(module) if is_of_disks(module) => format!("a disk (driver {})", Name(module)),
+        Some(module) if is_of_disks(module) => format!("a disk of the driver {}", Name(module)),
         module => format!("a device of the driver {}", Name(module.unwrap_or("?"))),
     }
 }

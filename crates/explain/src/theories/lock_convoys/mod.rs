@@ -17,7 +17,7 @@ use crate::thresholds::{
 };
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, counted,
-    duration, grouped, listed, percent,
+    duration, grouped, listed, moment, percent,
 };
 
 use super::futexes::Futexes;
@@ -136,8 +136,8 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
         convoy
             .lock
             .map_or(String::new(), |lock| format!(" (futex {lock:#x})")),
-        duration(start),
-        duration(end),
+        moment(start),
+        moment(end),
         grouped(waiters.waits.len() as u64),
         duration(total_ns)
     );

@@ -11,6 +11,7 @@ use super::Argued;
 use super::held::{self, Most, WhoRan};
 use super::holders::Holders;
 use super::weigh::{Cause, Facts};
+use crate::drivers::SYSTEM;
 use crate::finding::Attention;
 use crate::ranges::union;
 use crate::survey::{NoticedWaits, Wanted};
@@ -214,6 +215,12 @@ impl<'c> Group<'c> {
         &self.argued[0]
     }
 
+    /// Returns the time ranges of the examined waits, disjoint and in order.
+    pub(super) fn ranges(&self) -> Vec<Range<i64>> {
+        let ranges = self.argued.iter().map(|one| one.waiter.range.clone());
+        union(ranges.collect())
+    }
+
     pub(super) fn cause(&self) -> Option<Cause> {
         self.worst().weighed.cause
     }
@@ -239,11 +246,13 @@ impl<'c> Group<'c> {
             }
     }
 
-    /// Returns the process with most CPU time during the waits, if it is not the waiting process.
+    /// Returns the process with most CPU time during the waits, if it is not the waiting process. System counts also if
+    /// its threads waited: it contains the threads of all drivers.
     pub(super) fn most_of_others(&self) -> Option<&Most> {
         let waiter = &self.worst().waiter;
         let is_other = |most: &&Most| {
-            (most.process_row, most.process_id) != (waiter.process_row, waiter.process_id)
+            most.process_id == Some(SYSTEM)
+                || (most.process_row, most.process_id) != (waiter.process_row, waiter.process_id)
         };
         self.who_ran.most.as_ref().filter(is_other)
     }

@@ -383,7 +383,8 @@ fn finding(
     let mut finding = Finding::new(&ABOUT, group.severity, sentence)
         .subjects(words::subjects(case, group))
         .attention(group.attention)
-        .during(waiter.range.clone());
+        .during(waiter.range.clone())
+        .moments(group.ranges());
     if group.delay_ns > 0 {
         finding = finding.delay(group.delay_ns, words::cost(case, group));
     }
