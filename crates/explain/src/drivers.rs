@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{SamplesView, StoreError, Table};
 
+use crate::survey::is_inside_routine;
 use crate::thresholds::{DRIVER_PERCENT, is_share};
 use crate::{Evidence, Name, Reader, Unit, counted, percent};
 
@@ -142,8 +143,7 @@ impl Reader<'_> {
             let batch = batch?;
             let view = SamplesView::new(&batch)?;
             for row in 0..view.len() {
-                let is_inside =
-                    view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+                let is_inside = is_inside_routine(&view, row);
                 if !is_inside
                     && view.thread_id[row] != 0
                     && view.process_id.get(row) == Some(SYSTEM)

@@ -123,6 +123,22 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns the id and name of a thread and its process, for a sentence: `thread 8 (“window”) of mail.exe (4)`.
+    /// `thread` and `process` are pairs of a row and an id.
+    pub(crate) fn thread(
+        &self,
+        thread: (Option<u32>, u32),
+        process: (Option<u32>, Option<u32>),
+    ) -> String {
+        let (row, id) = thread;
+        let name = row.and_then(|row| self.names.thread_name(row));
+        let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
+        format!(
+            "thread {id}{name} of {}",
+            self.process(process.0, process.1)
+        )
+    }
+
     /// Returns a process as a subject of a finding. Returns `None` if neither the name nor the id of the
     /// process is known.
     pub fn process_subject(&self, row: Option<u32>, id: Option<u32>) -> Option<Subject> {

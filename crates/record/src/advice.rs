@@ -24,19 +24,13 @@ impl fmt::Display for Needs {
 /// Formats the kinds of events that several theories need, each kind once, with the options that record all
 /// of them. The text can follow the word "record".
 pub(crate) fn merged(all: &[&Needs]) -> String {
-    let mut names: Vec<String> = Vec::new();
+    let names = names(all);
     let mut remarks: Vec<&str> = Vec::new();
     let mut kinds: Vec<Kind> = Vec::new();
     for needs in all {
-        names.extend(needs.each_of.iter().map(|any| {
-            let names: Vec<&str> = any.iter().map(|kind| kind.name()).collect();
-            names.join(" or ")
-        }));
         kinds.extend(needs.kinds());
         remarks.push(needs.remark);
     }
-    let mut once = HashSet::new();
-    names.retain(|name| once.insert(name.clone()));
     let mut once = HashSet::from([""]);
     remarks.retain(|remark| once.insert(*remark));
     if names.is_empty() {
@@ -58,8 +52,8 @@ pub(crate) fn merged(all: &[&Needs]) -> String {
         .join("; ")
 }
 
-/// Formats the data that theories need, with one command that records all of it. The text can follow the word "record".
-pub(crate) fn command(all: &[&Needs]) -> String {
+/// Returns the names of the kinds that theories need, each once. Kinds of which one is enough have one name.
+fn names(all: &[&Needs]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for any in all.iter().flat_map(|needs| needs.each_of) {
         let kinds: Vec<&str> = any.iter().map(|kind| kind.name()).collect();
@@ -68,12 +62,21 @@ pub(crate) fn command(all: &[&Needs]) -> String {
             names.push(name);
         }
     }
+    names
+}
+
+/// Formats the data that theories need, with one command that records all of it. The text can follow the word "record".
+pub(crate) fn command(all: &[&Needs]) -> String {
     let kits = kits(all);
     let kit = match kits.as_slice() {
         [kit] => *kit,
         _ => Investigation::Full,
     };
-    format!("{}: laglab record --for {}", listed(&names), kit.name())
+    format!(
+        "{}: laglab record --for {}",
+        listed(&names(all)),
+        kit.name()
+    )
 }
 
 /// Returns a small set of investigations that together answer the questions of the theories.

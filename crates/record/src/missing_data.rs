@@ -48,11 +48,7 @@ impl MissingData {
     /// Formats the data that several theories lack, each kind once. The text can follow the word "record". Returns
     /// `None` if no theory lacks data.
     pub fn advice(all: &[MissingData]) -> Option<String> {
-        let events = all.iter().filter_map(|missing| match missing {
-            MissingData::Events(needs) => Some(*needs),
-            _ => None,
-        });
-        let events: Vec<&Needs> = events.collect();
+        let events = events(all);
         let others = all.iter().filter_map(|missing| match missing {
             MissingData::Events(_) => None,
             MissingData::Ranks if !events.is_empty() => Some(format!("for ranks, {missing}")),
@@ -67,16 +63,21 @@ impl MissingData {
     /// Formats the shortest way to record the data that several theories lack: one command of laglab for Windows, or
     /// the events of Linux. The text can follow the word "record". Returns `None` if no theory lacks data.
     pub fn command(all: &[MissingData]) -> Option<String> {
-        let events = all.iter().filter_map(|missing| match missing {
-            MissingData::Events(needs) => Some(*needs),
-            _ => None,
-        });
-        let events: Vec<&Needs> = events.collect();
+        let events = events(all);
         match events.is_empty() {
             true => MissingData::advice(all),
             false => Some(command(&events)),
         }
     }
+}
+
+/// Returns the needs of the theories that lack events of Windows.
+fn events(all: &[MissingData]) -> Vec<&'static Needs> {
+    let events = all.iter().filter_map(|missing| match missing {
+        MissingData::Events(needs) => Some(*needs),
+        _ => None,
+    });
+    events.collect()
 }
 
 #[cfg(test)]

@@ -100,6 +100,12 @@ pub(crate) fn blocks_thread(view: &InterruptsView<'_>, row: usize) -> bool {
     view.kind.get(row).is_some_and(is_blocking)
 }
 
+/// Returns true if a row of the table `samples` is inside a DPC or service routine. The columns must include `in_dpc` and
+/// `in_isr`.
+pub(crate) fn is_inside_routine(samples: &SamplesView<'_>, row: usize) -> bool {
+    samples.in_dpc.get(row) == Some(true) || samples.in_isr.get(row) == Some(true)
+}
+
 /// Returns the kinds of routines for which [`blocks_thread`] returns true.
 pub(crate) fn blocking_kinds() -> Vec<&'static str> {
     KINDS.into_iter().filter(|kind| is_blocking(kind)).collect()
@@ -239,8 +245,7 @@ fn sampled_locks(reader: &Reader<'_>) -> Result<Vec<SampledLock>, StoreError> {
         let batch = batch?;
         let view = SamplesView::new(&batch)?;
         for row in 0..view.len() {
-            let is_inside =
-                view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+            let is_inside = is_inside_routine(&view, row);
             let second = view.time_ns[row].div_euclid(SECOND_NS);
             let (inside, samples) = seconds.entry((view.cpu[row], second)).or_default();
             *inside += i64::from(is_inside);

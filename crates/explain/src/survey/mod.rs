@@ -27,7 +27,7 @@ pub use complete::Complete;
 pub(crate) use complete::cpu_names;
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{
-    COLUMNS as INTERRUPT_COLUMNS, Routines, blocking_kinds, blocks_thread,
+    COLUMNS as INTERRUPT_COLUMNS, Routines, blocking_kinds, blocks_thread, is_inside_routine,
 };
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, SampledLock, limit_ns};
 pub use interrupted::{Interrupted, own_runs};

@@ -7,7 +7,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{SamplesView, StoreError, Table};
 
 use crate::ranges::overlap;
-use crate::survey::{interrupted_runs, selected_runs, totals};
+use crate::survey::{interrupted_runs, is_inside_routine, selected_runs, totals};
 use crate::thresholds::IDLE_SAMPLES;
 use crate::{
     About, Case, Column, Evidence, Finding, Name, Outcome, ProcessUse, Severity, Subject, Theory,
@@ -246,8 +246,7 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
         let view = SamplesView::new(&batch)?;
         for row in 0..view.len() {
             let count = u64::from(view.count[row]);
-            let interrupts =
-                view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+            let interrupts = is_inside_routine(&view, row);
             if view.thread_id[row] == 0 && !interrupts {
                 idle += count;
                 continue;

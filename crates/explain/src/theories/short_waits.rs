@@ -355,12 +355,10 @@ fn lost(
 }
 
 fn named(case: &Case<'_>, thread: &ThreadWaits) -> String {
-    let name = thread
-        .thread_row
-        .and_then(|row| case.names.thread_name(row));
-    let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
-    let process = case.process(thread.process_row, thread.process_id);
-    format!("thread {}{name} of {process}", thread.thread_id)
+    case.thread(
+        (thread.thread_row, thread.thread_id),
+        (thread.process_row, thread.process_id),
+    )
 }
 
 fn subjects(case: &Case<'_>, thread: &ThreadWaits) -> Vec<Subject> {

@@ -9,10 +9,10 @@ use tables::StoreError;
 use super::details::{Details, FromDisk};
 use super::pick::{Candidate, Kind};
 use super::wakers::{Waker, Wakers};
+use crate::Case;
 use crate::drivers::is_of_disks;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 use crate::thresholds::HARD_FAULTS_NS;
-use crate::{Case, Name};
 
 /// Maximum number of steps that are followed back from a wait.
 const LEGS: usize = 200;
@@ -290,8 +290,8 @@ fn waited_for(leg: &Leg, details: &Details, wakers: &Wakers) -> What {
 
 /// Returns the names of a thread and its process.
 pub(super) fn named(case: &Case<'_>, who: &Who) -> String {
-    let name = who.thread_row.and_then(|row| case.names.thread_name(row));
-    let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
-    let process = case.process(who.process_row, who.process_id);
-    format!("thread {}{name} of {process}", who.thread_id)
+    case.thread(
+        (who.thread_row, who.thread_id),
+        (who.process_row, who.process_id),
+    )
 }

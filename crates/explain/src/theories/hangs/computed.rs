@@ -8,6 +8,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{InputView, SamplesView, StoreError, Table};
 
 use super::chain::Who;
+use crate::survey::is_inside_routine;
 use crate::{Case, Evidence, Name, Unit, counted, percent};
 
 /// Maximum number of modules in the evidence.
@@ -45,8 +46,7 @@ impl Computed {
             let batch = batch?;
             let view = SamplesView::new(&batch)?;
             for row in 0..view.len() {
-                let is_inside =
-                    view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+                let is_inside = is_inside_routine(&view, row);
                 if is_inside
                     || view.thread_id[row] != who.thread_id
                     || !range.contains(&view.time_ns[row])

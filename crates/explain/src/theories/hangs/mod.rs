@@ -148,8 +148,8 @@ impl Theory for Hangs {
     }
 }
 
-/// Returns a clause for what most of the time in the range led to: what a thread of the chain did, at whose end `thread` was
-/// readied. Returns `None` if the trace does not show it.
+/// Returns a clause about the longest part of the range: what a thread did on the chain of threads that led to the wake of
+/// `thread` at the end of the range. Returns `None` if the trace does not show it.
 pub(super) fn longest_part(
     case: &Case<'_>,
     thread: Thread,

@@ -34,10 +34,10 @@ impl Told<'_, '_> {
     pub(super) fn sentence(&self) -> String {
         let worst = self.group.worst();
         let (wait, range) = (worst.of.wait, worst.of.range());
-        let name = wait
-            .thread_row
-            .and_then(|row| self.case.names.thread_name(row));
-        let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
+        let who = self.case.thread(
+            (wait.thread_row, wait.thread_id),
+            (wait.process_row, wait.process_id),
+        );
         let verb = match worst.of.is_window {
             true => "did not respond",
             false => "made no progress",
@@ -62,9 +62,8 @@ impl Told<'_, '_> {
             _ => "at least ",
         };
         let mut sentence = format!(
-            "Thread {}{name} of {} {verb} for {at_least}{} ({when}): it {}.",
-            wait.thread_id,
-            self.case.process(wait.process_row, wait.process_id),
+            "{} {verb} for {at_least}{} ({when}): it {}.",
+            wording::capitalized(&who),
             duration(worst.awake_ns()),
             self.waited_for()
         );

@@ -13,6 +13,7 @@ use crate::drivers::is_of_windows;
 use crate::ranges::{overlap, union};
 use crate::survey::{
     INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread, cpu_names,
+    is_inside_routine,
 };
 use crate::thresholds::{LOCKED_PERCENT, is_share};
 use crate::{
@@ -308,8 +309,7 @@ impl Inside {
             let batch = batch?;
             let view = SamplesView::new(&batch)?;
             for row in 0..view.len() {
-                let is_inside =
-                    view.in_dpc.get(row) == Some(true) || view.in_isr.get(row) == Some(true);
+                let is_inside = is_inside_routine(&view, row);
                 if is_inside
                     && flood.cpus.contains(&view.cpu[row])
                     && flood.during.contains(&view.time_ns[row])

@@ -1,9 +1,10 @@
 //! Convoys: threads that hand a lock from one to the next.
 
 use std::collections::BTreeSet;
+use std::hash::Hash;
 use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, StoreError, Table, linux_states};
 
 use crate::theories::futexes::Futexes;
@@ -19,7 +20,10 @@ pub(in crate::theories) const LOCKS: [u8; 7] = [21, 27, 28, 29, 34, 35, 37];
 /// Code of the wait reason `UserRequest`. Waits for mutexes and other objects that processes share have this reason.
 const USER_REQUEST: u8 = 6;
 /// Codes of the wait reasons of locks that processes may share.
-const SHARED: [u8; 8] = [USER_REQUEST, 21, 27, 28, 29, 34, 35, 37];
+const SHARED: [u8; 8] = {
+    let [a, b, c, d, e, f, g] = LOCKS;
+    [USER_REQUEST, a, b, c, d, e, f, g]
+};
 
 const COLUMNS: [&str; 11] = [
     "end_ns",
@@ -111,10 +115,12 @@ pub(super) struct Convoy {
     /// Rows of the threads' processes. If there are several, the processes share the lock.
     pub(super) processes: BTreeSet<u32>,
     pub(super) lock: Option<u64>,
-    pub(super) threads: FxHashSet<u32>,
-    pub(super) times: u64,
     /// Number of handovers to or from each thread.
-    pub(super) parts: FxHashMap<u32, u64>,
+    threads: FxHashMap<u32, u64>,
+    /// Number of handovers.
+    times: u64,
+    /// Number of handovers between threads of different processes.
+    between: u64,
     /// Time range from the start of the first wait to the end of the last wait.
     pub(super) during: Range<i64>,
 }
@@ -125,9 +131,9 @@ impl Convoy {
         let mut convoy = Convoy {
             processes: BTreeSet::from([wait.by_process_row]),
             lock: wait.lock,
-            threads: FxHashSet::from_iter([wait.by_thread_id]),
+            threads: FxHashMap::default(),
             times: 0,
-            parts: FxHashMap::default(),
+            between: 0,
             during: wait.start_ns()..wait.readied_ns,
         };
         convoy.add(wait);
@@ -135,11 +141,11 @@ impl Convoy {
     }
 
     fn add(&mut self, wait: &Wait) {
-        self.threads.insert(wait.thread_id);
         self.processes.insert(wait.process_row);
         self.times += 1;
+        self.between += u64::from(wait.process_row != wait.by_process_row);
         for thread in [wait.thread_id, wait.by_thread_id] {
-            *self.parts.entry(thread).or_default() += 1;
+            *self.threads.entry(thread).or_default() += 1;
         }
         self.during.start = self.during.start.min(wait.start_ns());
         self.during.end = self.during.end.max(wait.readied_ns);
@@ -157,14 +163,14 @@ impl Convoy {
             && match self.is_shared() {
                 true => [wait.thread_id, wait.by_thread_id]
                     .iter()
-                    .all(|id| self.threads.contains(id)),
+                    .all(|id| self.threads.contains_key(id)),
                 false => wait.is_of_one_process(case) && self.processes.contains(&wait.process_row),
             }
     }
 
     /// Returns true if one thread takes part in most handovers: it gives work to the others, and no lock is handed over.
     pub(super) fn has_hub(&self) -> bool {
-        let most = self.parts.values().max().copied().unwrap_or(0);
+        let most = self.threads.values().max().copied().unwrap_or(0);
         is_share(most as i64, self.times as i64, HUB_PERCENT)
     }
 
@@ -177,6 +183,18 @@ impl Convoy {
             && (!self.is_shared() || self.times >= 2 * threads as u64)
     }
 
+    /// Returns the ids of the threads, in order.
+    pub(super) fn thread_ids(&self) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.threads.keys().copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Returns true if the thread gave or got the lock.
+    pub(super) fn has_thread(&self, id: u32) -> bool {
+        self.threads.contains_key(&id)
+    }
+
     /// Returns the threads of the convoy as subjects, in the order of their ids.
     pub(super) fn subjects(&self, waits: &[Wait]) -> Vec<Subject> {
         let rows: FxHashMap<u32, (Option<u32>, u32)> = waits
@@ -184,9 +202,7 @@ impl Convoy {
             .map(|wait| (wait.thread_id, (wait.thread_row, wait.process_row)))
             .collect();
         let only = self.processes.first().filter(|_| !self.is_shared());
-        let mut threads: Vec<u32> = self.threads.iter().copied().collect();
-        threads.sort_unstable();
-        let subjects = threads.into_iter().map(|id| Subject::Thread {
+        let subjects = self.thread_ids().into_iter().map(|id| Subject::Thread {
             id,
             row: rows.get(&id).and_then(|(row, _)| *row),
             process_row: rows.get(&id).map(|(_, row)| *row).or(only.copied()),
@@ -201,34 +217,47 @@ fn may_hold(case: &Case<'_>, got_ns: i64, released_ns: i64) -> bool {
     released_ns - got_ns - asleep_ns <= LOCK_HELD_NS
 }
 
-/// Follows locks from thread to thread of a process, in the order of time.
-pub(super) fn convoys(case: &Case<'_>, waits: &[Wait]) -> Vec<Convoy> {
+/// Follows locks from thread to thread, in the order of time. Returns the convoys with two or more handovers. `lock`
+/// returns the lock that a thread gave or got with a wait; `is_next` returns true if the second handover may follow the
+/// first.
+fn follow<'w, L: Eq + Hash>(
+    case: &Case<'_>,
+    waits: impl Iterator<Item = &'w Wait>,
+    lock: impl Fn(&Wait, u32) -> L,
+    is_next: impl Fn(&Wait, &Wait) -> bool,
+) -> Vec<Convoy> {
     let mut convoys: Vec<Convoy> = Vec::new();
-    // For each lock: the time when a thread got it, and the index of its convoy. If the trace does not show which lock
-    // it was, the id of the thread that got the lock is the key.
-    let mut got: FxHashMap<(u32, u64), (i64, usize)> = FxHashMap::default();
-    for wait in waits.iter().filter(|wait| wait.is_of_one_process(case)) {
-        let lock = |thread: u32| (wait.process_row, wait.lock.unwrap_or(thread.into()));
-        let from = got.get(&lock(wait.by_thread_id));
-        let from = from.filter(|(got_ns, _)| may_hold(case, *got_ns, wait.readied_ns));
-        let convoy = match from.map(|(_, convoy)| *convoy) {
-            Some(convoy) => {
-                convoys[convoy].add(wait);
-                convoy
-            }
-            None => {
-                convoys.push(Convoy::new(wait));
+    // For each lock: its last handover, and the index of its convoy. Most handovers have no successor, so that a convoy
+    // is made for the second one.
+    let mut got: FxHashMap<L, (&Wait, Option<usize>)> = FxHashMap::default();
+    for wait in waits {
+        let before = got.get_mut(&lock(wait, wait.by_thread_id));
+        let before = before.filter(|(before, _)| {
+            may_hold(case, before.readied_ns, wait.readied_ns) && is_next(before, wait)
+        });
+        let convoy = before.map(|(before, convoy)| {
+            let convoy = *convoy.get_or_insert_with(|| {
+                convoys.push(Convoy::new(before));
                 convoys.len() - 1
-            }
-        };
-        got.insert(lock(wait.thread_id), (wait.readied_ns, convoy));
+            });
+            convoys[convoy].add(wait);
+            convoy
+        });
+        got.insert(lock(wait, wait.thread_id), (wait, convoy));
     }
     convoys
 }
 
+/// Returns the convoys of single processes. If the trace does not show which lock a thread got, the thread stands for it.
+pub(super) fn convoys(case: &Case<'_>, waits: &[Wait]) -> Vec<Convoy> {
+    let waits = waits.iter().filter(|wait| wait.is_of_one_process(case));
+    let lock = |wait: &Wait, thread: u32| (wait.process_row, wait.lock.unwrap_or(thread.into()));
+    joined(follow(case, waits, lock, |_, _| true))
+}
+
 /// Joins convoys that overlap in time and have a thread and the lock in common: one thread held the lock for longer than
 /// `LOCK_HELD_NS`.
-pub(super) fn joined(mut convoys: Vec<Convoy>) -> Vec<Convoy> {
+fn joined(mut convoys: Vec<Convoy>) -> Vec<Convoy> {
     convoys.sort_by_key(|convoy| (convoy.processes.first().copied(), convoy.during.start));
     let mut joined: Vec<Convoy> = Vec::new();
     for convoy in convoys {
@@ -237,12 +266,14 @@ pub(super) fn joined(mut convoys: Vec<Convoy>) -> Vec<Convoy> {
                 if last.processes == convoy.processes
                     && last.lock == convoy.lock
                     && convoy.during.start < last.during.end
-                    && !last.threads.is_disjoint(&convoy.threads) =>
+                    && convoy
+                        .threads
+                        .keys()
+                        .any(|id| last.threads.contains_key(id)) =>
             {
-                last.threads.extend(convoy.threads);
                 last.times += convoy.times;
-                for (thread, times) in convoy.parts {
-                    *last.parts.entry(thread).or_default() += times;
+                for (thread, times) in convoy.threads {
+                    *last.threads.entry(thread).or_default() += times;
                 }
                 last.during.end = last.during.end.max(convoy.during.end);
             }
@@ -252,33 +283,15 @@ pub(super) fn joined(mut convoys: Vec<Convoy>) -> Vec<Convoy> {
     joined
 }
 
-/// Follows locks from thread to thread of several processes, in the order of time. The trace does not name the locks, and
-/// threads of different processes often wake each other for other reasons. So the next thread has to wait already when
-/// the thread before gets the lock, as in the queue of a lock.
+/// Returns the convoys of several processes. The trace does not name the locks, and threads of different processes often
+/// wake each other for other reasons. So the next thread has to wait already when the thread before gets the lock, as in
+/// the queue of a lock.
 pub(super) fn shared_convoys(case: &Case<'_>, waits: &[Wait]) -> Vec<Convoy> {
-    let mut convoys: Vec<(Convoy, u64)> = Vec::new();
-    let mut got: FxHashMap<u32, (i64, usize)> = FxHashMap::default();
-    for wait in waits {
-        let from = got.get(&wait.by_thread_id).filter(|(got_ns, _)| {
-            wait.start_ns() < *got_ns && may_hold(case, *got_ns, wait.readied_ns)
-        });
-        let convoy = match from.map(|(_, convoy)| *convoy) {
-            Some(convoy) => {
-                convoys[convoy].0.add(wait);
-                convoy
-            }
-            None => {
-                convoys.push((Convoy::new(wait), 0));
-                convoys.len() - 1
-            }
-        };
-        convoys[convoy].1 += u64::from(wait.process_row != wait.by_process_row);
-        got.insert(wait.thread_id, (wait.readied_ns, convoy));
-    }
+    let is_queued = |before: &Wait, next: &Wait| next.start_ns() < before.readied_ns;
+    let mut convoys = follow(case, waits.iter(), |_, thread| thread, is_queued);
     // Handovers within a process belong to the convoys of this process.
-    let convoys = convoys.into_iter();
-    let between = convoys.filter(|(convoy, between)| 2 * between >= convoy.times);
-    between.map(|(convoy, _)| convoy).collect()
+    convoys.retain(|convoy| 2 * convoy.between >= convoy.times);
+    convoys
 }
 
 /// Calls `each` for every wait for a lock whose next run ended in the range. The table is read in chunks, so `each`

@@ -25,7 +25,7 @@ use super::hangs::Noticed;
 use super::long_waits::starved::Starved;
 use super::long_waits::story::Thread;
 pub(super) use convoy::LOCKS;
-use convoy::{Convoy, Wait, convoys, each_wait, joined, shared_convoys};
+use convoy::{Convoy, Wait, convoys, each_wait, shared_convoys};
 use owner::Owner;
 use waiters::{Waiters, Waits};
 
@@ -77,7 +77,7 @@ impl Theory for LockConvoys {
         let mut waits = Vec::new();
         each_wait(case, &futexes, i64::MIN..i64::MAX, |wait| waits.push(wait))?;
         waits.sort_by_key(|wait| (wait.readied_ns, wait.thread_id));
-        let mut convoys = joined(convoys(case, &waits));
+        let mut convoys = convoys(case, &waits);
         if !case.is_linux() {
             convoys.extend(shared_convoys(case, &waits));
         }
@@ -277,7 +277,7 @@ fn pages(case: &Case<'_>, convoy: &Convoy) -> Result<(i64, Evidence), StoreError
                 sums.1 = Some(sums.1.unwrap_or(0).saturating_add(ns));
             }
             let start = view.start_ns.get(row);
-            let is_of_convoy = convoy.threads.contains(&view.thread_id[row]);
+            let is_of_convoy = convoy.has_thread(view.thread_id[row]);
             let wait = start.filter(|_| is_of_convoy).map(|start| start..at);
             waits.extend(wait.and_then(|wait| overlap(&wait, &convoy.during)));
         }

@@ -9,7 +9,7 @@ use super::convoy::Wait;
 use crate::theories::hangs::longest_part;
 use crate::theories::long_waits::story::Thread;
 use crate::thresholds::{CAUSE_PERCENT, is_share};
-use crate::{Case, Name, duration};
+use crate::{Case, duration};
 
 /// Thread that held the lock for most of a convoy's time.
 pub(super) struct Owner {
@@ -62,21 +62,16 @@ impl Owner {
     /// Returns a sentence about the longest time for which the thread held the lock.
     pub(super) fn why(&self, case: &Case<'_>) -> Result<String, StoreError> {
         let (held, next) = &self.longest;
-        let row = self.thread.row;
-        let name = row.and_then(|row| case.names.thread_name(row));
-        let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
-        let who = format!(
-            "Thread {}{name} of {}",
-            self.thread.id,
-            case.process(Some(self.process_row), None)
-        );
+        let thread = (self.thread.row, self.thread.id);
+        let who = case.thread(thread, (Some(self.process_row), None));
         let mut why = format!(
-            "{who} held the lock for {} of this time, for {} at a time.",
+            "{} held the lock for {} of this time, for {} at most.",
+            wording::capitalized(&who),
             duration(self.held_ns),
             duration(held.end - held.start)
         );
         if let Some(clause) = longest_part(case, *next, held)? {
-            why += &format!(" For most of the longest time, {clause}.");
+            why += &format!(" For most of this longest hold, {clause}.");
         }
         Ok(why)
     }

@@ -83,11 +83,10 @@ impl<'c> Waiters<'c> {
             true => ["thread_id", "readying_thread_id"],
             false => ["process_row", "readying_process_row"],
         };
-        let mut members: Vec<u32> = match is_shared {
-            true => self.convoy.threads.iter().copied().collect(),
+        let members: Vec<u32> = match is_shared {
+            true => self.convoy.thread_ids(),
             false => self.convoy.processes.iter().copied().collect(),
         };
-        members.sort_unstable();
         let selection = selection.filters([
             Condition::is_one_of(column, &members),
             Condition::is_one_of(readying, &members),

@@ -24,10 +24,10 @@ pub(super) fn sentence(
 ) -> String {
     let worst = group.worst();
     let waiter = &worst.waiter;
-    let name = waiter
-        .thread_row
-        .and_then(|row| case.names.thread_name(row));
-    let name = name.map_or(String::new(), |name| format!(" ({:#})", Name(name)));
+    let who = case.thread(
+        (waiter.thread_row, waiter.thread_id),
+        (waiter.process_row, waiter.process_id),
+    );
     let priority = match waiter.priority() {
         Some(priority) => format!(", {},", case.priority_words(priority)),
         None => String::new(),
@@ -79,9 +79,8 @@ pub(super) fn sentence(
         format!(", in the driver {}", Name(&driver.name))
     });
     let sentence = format!(
-        "Thread {}{name} of {}{priority} was ready for {at_least}{} ({until}{asleep}) and got no CPU: {}{of_driver}.",
-        waiter.thread_id,
-        case.process(waiter.process_row, waiter.process_id),
+        "{}{priority} was ready for {at_least}{} ({until}{asleep}) and got no CPU: {}{of_driver}.",
+        wording::capitalized(&who),
         duration(lost_ns),
         because(case, worst),
     );
