@@ -207,7 +207,8 @@ impl<'c> Chain<'c> {
                 What::Ready => !self.is_own(part),
                 // Another theory reports threads that waited long for pages.
                 What::Page if self.is_own(part) => part.ns < HARD_FAULTS_NS,
-                What::Ran | What::Waited(_) => !(self.is_own(part) && self.of.may_loop()),
+                What::Ran => !(self.is_own(part) && self.of.may_loop()),
+                What::Waited(_) => !self.of.may_loop(),
                 _ => true,
             }),
             _ => true,

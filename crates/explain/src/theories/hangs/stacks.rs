@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use tables::{ImageTracker, StoreError};
 
 use super::chain::{Chain, What, named};
+use super::pick::Kind;
 use crate::theories::long_waits::path::Leg;
 use crate::{Case, Name, Source};
 
@@ -172,32 +173,43 @@ pub(super) fn shown(
     chain: &Chain<'_>,
 ) -> Result<Option<Shown>, StoreError> {
     let me = chain.of.wait.thread_id;
-    let own = chain.legs.iter().find(|leg| leg.run.thread_id == me);
+    let longest_of = |thread_id: u32| {
+        let mut legs: Vec<&Leg> = chain.legs.iter().collect();
+        legs.retain(|leg| leg.run.thread_id == thread_id);
+        let longest = legs.into_iter().max_by_key(|leg| leg.parts()[0]);
+        longest.map(|leg| {
+            let run = &leg.run;
+            (run.stack_id, run.process_id, run.start_ns, thread_id == me)
+        })
+    };
+    // A response consists of several waits. The longest of them counts.
+    let wait = &chain.of.wait;
+    let own = match chain.of.kind {
+        Kind::Response => longest_of(me),
+        _ => Some((wait.stack_id, wait.process_id, wait.start_ns, true)),
+    };
     let blamed = chain.blamed().filter(|part| {
         !matches!(part.what, What::Ran | What::Ready | What::Unknown) && part.who.thread_id != me
     });
-    let blamed = blamed.and_then(|part| {
-        let of_it = chain
-            .legs
-            .iter()
-            .filter(|leg| leg.run.thread_id == part.who.thread_id);
-        of_it.max_by_key(|leg| leg.parts()[0])
-    });
-    let legs: Vec<&Leg> = own.into_iter().chain(blamed).collect();
-    let wanted: FxHashSet<u32> = legs.iter().filter_map(|leg| leg.run.stack_id).collect();
+    let blamed = blamed.and_then(|part| longest_of(part.who.thread_id));
+    let known = own.into_iter().chain(blamed);
+    let known =
+        known.filter_map(|(stack, process, at, is_own)| Some((stack?, process, at, is_own)));
+    let known: Vec<(u32, Option<u32>, i64, bool)> = known.collect();
+    let wanted: FxHashSet<u32> = known.iter().map(|(stack, ..)| *stack).collect();
     if wanted.is_empty() {
         return Ok(None);
     }
     let stacks = case.stacks(&wanted)?;
-    for leg in legs {
-        let Some(addresses) = leg.run.stack_id.and_then(|id| stacks.get(&id)) else {
+    for (stack, process_id, at, is_own) in known {
+        let Some(addresses) = stacks.get(&stack) else {
             continue;
         };
-        let process_id = leg.run.process_id.unwrap_or(0);
+        let process_id = process_id.unwrap_or(0);
         let frames: Vec<Frame> = addresses
             .iter()
             .filter_map(|address| {
-                let row = images.lookup(process_id, *address, leg.run.start_ns)?;
+                let row = images.lookup(process_id, *address, at)?;
                 let row = u32::try_from(row).ok();
                 Some(Frame {
                     module: case.module_label(row)?.to_lowercase(),
@@ -205,7 +217,7 @@ pub(super) fn shown(
                 })
             })
             .collect();
-        let who = match leg.run.thread_id == me {
+        let who = match is_own {
             true => "The stack of the waiting thread".to_owned(),
             false => {
                 let part = chain.blamed().map(|part| named(case, &part.who));
