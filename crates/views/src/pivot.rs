@@ -211,18 +211,23 @@ impl Pivot {
 }
 
 impl Group {
-    /// Returns the value of the aggregate. Returns `None` if the measure does not exist, or if it is unknown
-    /// in all rows.
+    /// Returns the value of the aggregate. Returns `None` if the measure does not exist, or if it is unknown in all rows.
+    /// A sum or maximum of 0 is also unknown if the measure is unknown in most rows: the 0 would hide them.
     pub fn aggregate(&self, aggregate: Aggregate) -> Option<Number> {
         let integer = |count: u64| Number::Integer(i64::try_from(count).unwrap_or(i64::MAX));
         let of = |measure: usize| self.measures.get(measure);
+        let is_shown = |of: &Summary, value: i64| value != 0 || of.count() * 2 >= self.rows;
+        let shown = |of: &Summary, value: Option<i64>| {
+            let value = value.filter(|value| is_shown(of, *value));
+            value.map(Number::Integer)
+        };
         match aggregate {
             Aggregate::Rows => Some(integer(self.rows)),
             Aggregate::Count(measure) => Some(integer(of(measure)?.count())),
-            Aggregate::Sum(measure) => of(measure)?.sum().map(Number::Integer),
+            Aggregate::Sum(measure) => shown(of(measure)?, of(measure)?.sum()),
             Aggregate::Mean(measure) => of(measure)?.mean().map(Number::Real),
             Aggregate::Min(measure) => of(measure)?.min().map(Number::Integer),
-            Aggregate::Max(measure) => of(measure)?.max().map(Number::Integer),
+            Aggregate::Max(measure) => shown(of(measure)?, of(measure)?.max()),
             Aggregate::Percentile(measure, share) => {
                 let percentiles = self.percentiles.get(measure)?;
                 percentiles.at(share).map(Number::Integer)

@@ -187,8 +187,12 @@ fn by_process(
         _ => " in total",
     };
     let the = if range.is_some() { "the" } else { "The" };
+    let least = match survey.doubtful.cpu_ns {
+        0 => "",
+        _ => "at least ",
+    };
     let sentence = format!(
-        "{when}{the} CPUs were busy for {}{together} ({share}){interrupted}.{most}",
+        "{when}{the} CPUs were busy for {least}{}{together} ({share}){interrupted}.{most}",
         duration(busy_ns),
     );
     let named = processes
