@@ -246,9 +246,11 @@ impl Finding {
         self
     }
 
-    /// Returns the names of the examined causes with this answer.
+    /// Returns the names of the examined causes with this answer. Leaves out causes whose events complete recordings can
+    /// lack.
     pub fn causes(&self, judgement: Judgement) -> impl Iterator<Item = &'static str> {
-        let weighed = self.weighed.iter();
+        let is_rare = |verdict: &&Verdict| verdict.record.is_some_and(MissingData::is_rare);
+        let weighed = self.weighed.iter().filter(move |verdict| !is_rare(verdict));
         let answered = weighed.filter(move |verdict| verdict.judgement == judgement);
         answered.map(|verdict| verdict.name)
     }

@@ -45,6 +45,11 @@ impl Serialize for MissingData {
 }
 
 impl MissingData {
+    /// Returns true if complete recordings can lack this data, because the events occur only if something happens.
+    pub fn is_rare(self) -> bool {
+        matches!(self, MissingData::Events(needs) if needs.only_if_any)
+    }
+
     /// Formats the data that several theories lack, each kind once. The text can follow the word "record". Returns
     /// `None` if no theory lacks data.
     pub fn advice(all: &[MissingData]) -> Option<String> {
