@@ -16,8 +16,8 @@ use crate::ranges::overlap;
 use crate::theories::{THEORIES, capture, tables};
 use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, is_share};
 use crate::{
-    Case, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms, Theory,
-    Verdict, duration, listed,
+    Case, Damage, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms,
+    Theory, Verdict, duration, listed,
 };
 
 /// Answer to the question why a traced machine lagged.
@@ -320,14 +320,40 @@ fn lower_background(findings: &mut [Finding]) {
     }
 }
 
-/// Sorts findings, the most important first.
-fn rank(findings: &mut [Finding]) {
+/// Theories that depend on exact times and on complete events. Missing events can look like their findings.
+const OF_EXACT_TIMES: [&str; 2] = ["clocks", "short-waits"];
+
+/// Adds a sentence to the findings of damaged traces that depend on exact times. If the file is broken, such a finding is
+/// no problem, because the damage is its probable cause.
+fn distrust(findings: &mut [Finding], damage: Damage) {
+    let because = match damage {
+        Damage { is_any: false, .. } => return,
+        Damage {
+            is_broken: true, ..
+        } => "The file is broken, and this finding may be an effect of that.",
+        _ => "Events are missing, and this finding may be an effect of that.",
+    };
+    let exact = |finding: &&mut Finding| OF_EXACT_TIMES.contains(&finding.theory);
+    for finding in findings.iter_mut().filter(exact) {
+        if damage.is_broken {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
+        finding.why.insert(0, because.into());
+    }
+}
+
+/// Sorts findings, the most important first. If the file is broken, findings that depend on exact times come after the
+/// finding about the damage.
+fn rank(findings: &mut [Finding], damage: Damage) {
+    distrust(findings, damage);
     fold(findings);
     lower_background(findings);
     findings.sort_by_key(|finding| {
+        let is_doubtful = damage.is_broken && OF_EXACT_TIMES.contains(&finding.theory);
         Reverse((
             !finding.off_topic,
             finding.severity,
+            !is_doubtful,
             !is_short_in_background(finding),
             finding.delay_ns(),
         ))
@@ -417,7 +443,7 @@ pub fn explain(
             }
         }
     }
-    rank(&mut findings);
+    rank(&mut findings, case.survey.damage);
     Ok(Explanation {
         span: case.survey.span.clone(),
         findings,
@@ -439,7 +465,7 @@ mod tests {
     }
 
     fn ranked(mut findings: Vec<Finding>) -> Vec<(Severity, i64)> {
-        rank(&mut findings);
+        rank(&mut findings, Damage::default());
         let of = |finding: &Finding| (finding.severity, finding.delay_ns() / 1_000_000);
         findings.iter().map(of).collect()
     }

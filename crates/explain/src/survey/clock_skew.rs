@@ -38,6 +38,9 @@ pub struct ClockSkew {
     /// Largest offset that any other processor shows, in nanoseconds. It can be too large, because the clock
     /// of that processor may be wrong, too.
     pub most_ns: i64,
+    /// True if most pairs show the offset. If the trace is damaged, other offsets do not count: around missing and wrong
+    /// events, some events of one run seem to belong to another run.
+    pub is_shown_by_most: bool,
     /// Pairs of an event and a run that show the offset, the pair with the largest offset first.
     pub pairs: Vec<Pair>,
 }
@@ -99,7 +102,7 @@ fn skews(threads: &[Wakes]) -> Vec<ClockSkew> {
 /// other clocks; otherwise, that it is behind them. Returns `None` if there are too few pairs. Only clocks that always
 /// agree are used for the comparison, because the moment at which another clock jumped is not known.
 fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Option<ClockSkew> {
-    let mut pairs = Vec::new();
+    let (mut pairs, mut compared) = (Vec::new(), 0);
     for wakes in threads {
         let led_to = offsets.pairs(wakes);
         let before = offsets.runs_before(wakes, &led_to);
@@ -123,9 +126,9 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
                 true => (end, event),
                 false => (event, end),
             };
-            let is_shown = its.cpu == cpu && offsets.is_never_off(other.cpu);
-            if is_shown && pair.ahead_ns() > CLOCKS_AGREE_NS {
-                pairs.push(pair);
+            if its.cpu == cpu && offsets.is_never_off(other.cpu) {
+                compared += 1;
+                pairs.extend((pair.ahead_ns() > CLOCKS_AGREE_NS).then_some(pair));
             }
         }
     }
@@ -136,6 +139,7 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
     let most_ns = pairs.first()?.ahead_ns();
     let by_ns = offset_for_most(cpu, &pairs);
     let is_shown = pairs.len() >= CLOCK_PAIRS;
+    let is_shown_by_most = pairs.len() * 2 > compared;
     pairs.retain(|pair| pair.ahead_ns() <= by_ns);
     pairs.truncate(KEPT);
     is_shown.then_some(ClockSkew {
@@ -143,6 +147,7 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
         is_ahead,
         by_ns,
         most_ns,
+        is_shown_by_most,
         pairs,
     })
 }
@@ -337,6 +342,13 @@ mod tests {
         };
         let told = [(2, true, 30 * MS - AFTER_NS), (5, false, MS - AFTER_NS)];
         assert_eq!(found(&machine(8, jumps)), told);
+    }
+
+    #[test]
+    fn a_clock_that_is_always_wrong_is_shown_by_most_pairs() {
+        let from = |from| move |cpu, at| 10 * MS * i64::from(cpu == 2 && at >= from);
+        let by_most = |from_ns| skews(&machine(4, from(from_ns)))[0].is_shown_by_most;
+        assert!(by_most(0) && !by_most(9 * S));
     }
 
     /// Removes events and runs. The first event after missing events seems to be late, although no

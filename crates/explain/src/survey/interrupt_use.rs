@@ -20,7 +20,7 @@ pub struct InterruptUse {
     /// Time ranges in which a CPU was locked: for a second or longer, the CPU ran almost only DPCs and
     /// service routines.
     pub locked: Vec<Locked>,
-    /// Time ranges in which a CPU was probably locked, by samples. Empty if DPCs and service routines are recorded.
+    /// Time ranges in which a CPU was probably locked, by samples. Empty if DPCs are recorded.
     pub sampled: Vec<SampledLock>,
 }
 
@@ -83,6 +83,14 @@ const KINDS: [&str; 7] = [
     "msi",
     "passive_isr",
 ];
+
+/// Returns the plural name of the routines of a kind: `DPCs` or `ISRs`.
+pub(crate) fn kind_name(kind: &str) -> &'static str {
+    match kind {
+        "isr" | "msi" | "passive_isr" => "ISRs",
+        _ => "DPCs",
+    }
+}
 
 /// Returns the CPU time in nanoseconds that Microsoft's guidance allows for one run of a routine.
 /// Returns `None` for routines that run in threads and block no other thread.
@@ -214,15 +222,27 @@ impl InterruptUse {
             .collect();
         locked.sort_by_key(|locked| (locked.during.start, locked.cpu));
         let routines = routines.finish();
-        let sampled = match routines.is_empty() {
-            true => sampled_locks(reader)?,
-            false => Vec::new(),
-        };
-        Ok(InterruptUse {
+        let mut found = InterruptUse {
             routines,
             locked,
-            sampled,
-        })
+            sampled: Vec::new(),
+        };
+        if found.missing().is_some_and(|missing| missing != "ISRs") {
+            found.sampled = sampled_locks(reader)?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the names of the routines that the trace does not record, such as `DPCs and ISRs`. Returns `None` if it
+    /// records both kinds.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        let has = |plural| (self.routines.iter()).any(|used| kind_name(used.kind) == plural);
+        match (has("DPCs"), has("ISRs")) {
+            (true, true) => None,
+            (false, true) => Some("DPCs"),
+            (true, false) => Some("ISRs"),
+            (false, false) => Some("DPCs and ISRs"),
+        }
     }
 
     /// Returns true if samples show that the CPU was probably locked for at least half of the range.

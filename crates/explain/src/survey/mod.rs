@@ -3,6 +3,7 @@
 mod clock_offsets;
 mod clock_skew;
 mod complete;
+mod damage;
 mod doubtful;
 mod interrupt_use;
 mod interrupted;
@@ -25,9 +26,12 @@ use crate::{Reader, Scope, SuspendGaps};
 pub use clock_skew::{ClockSkew, Pair};
 pub use complete::Complete;
 pub(crate) use complete::cpu_names;
+pub use damage::Damage;
+pub(crate) use damage::{LOST, NO_FAULT};
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{
     COLUMNS as INTERRUPT_COLUMNS, Routines, blocking_kinds, blocks_thread, is_inside_routine,
+    kind_name,
 };
 pub use interrupt_use::{InterruptUse, Locked, RoutineUse, SampledLock, limit_ns};
 pub use interrupted::{Interrupted, own_runs};
@@ -85,6 +89,8 @@ pub struct Survey {
     pub interrupts: InterruptUse,
     /// Time during which all CPUs are recorded.
     pub complete: Complete,
+    /// Damage of the file.
+    pub damage: Damage,
     /// Processors whose clocks disagree with others.
     pub clock_skews: Vec<ClockSkew>,
     /// True if the trace records when threads were readied. Without these events only the waits of
@@ -140,24 +146,32 @@ impl Survey {
         Table::Samples,
         InterruptUse::TABLE,
         Complete::TABLE,
-        Table::Damages,
+        Damage::TABLE,
     ];
 
     pub(crate) fn read(reader: &Reader<'_>, scope: &Scope) -> Result<Survey, StoreError> {
         let complete = Complete::read(reader)?;
+        let damage = Damage::read(reader)?;
         let ((interrupts, clock_skews), survey) = rayon::join(
             || {
                 let clock_skews = || clock_skew::read(reader, &complete);
                 rayon::join(|| InterruptUse::read(reader), clock_skews)
             },
-            || Survey::of_runs(reader, scope, &complete),
+            || Survey::of_runs(reader, scope, &complete, damage),
         );
         let survey = survey?;
+        let damage = Damage {
+            is_any: damage.is_any || survey.contradictions > 0,
+            ..damage
+        };
+        let mut clock_skews = clock_skews?;
+        clock_skews.retain(|skew| skew.is_shown_by_most || !damage.is_any);
         Ok(Survey {
             interrupts: interrupts?,
-            clock_skews: clock_skews?,
+            clock_skews,
             suspend_gaps: SuspendGaps::read(reader, &survey.load.gaps, survey.all_cpus_ns())?,
             complete,
+            damage,
             ..survey
         })
     }
@@ -167,6 +181,7 @@ impl Survey {
         reader: &Reader<'_>,
         scope: &Scope,
         complete: &Complete,
+        damage: Damage,
     ) -> Result<Survey, StoreError> {
         let runs = reader.table(Table::CpuRuns)?;
         let mut survey = Survey {
@@ -179,7 +194,7 @@ impl Survey {
         let mut load = Load::new(ends.map_or(0..0, |(first, last)| first.first.min(0)..last.last));
         let mut uses = UseOfCpus::new(reader.names.process_rows());
         let mut ranks = Ranks::default();
-        let wanted = Wanted::new(&reader.names, scope, complete);
+        let wanted = Wanted::new(&reader.names, scope, complete, damage);
         let (mut longest, mut noticed) =
             (LongestWaits::default(), noticed_waits::ByProcess::default());
         let mut threads = thread_waits::ByThread::new(reader, scope);
@@ -231,7 +246,7 @@ impl Survey {
         survey.longest_waits = longest.finish();
         survey.noticed_waits = noticed.finish();
         let recorded_until_ns = complete.until(survey.span.end);
-        survey.threads = threads.finish(recorded_until_ns);
+        survey.threads = threads.finish(recorded_until_ns, damage);
         Ok(survey)
     }
 

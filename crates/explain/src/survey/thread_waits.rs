@@ -7,6 +7,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::CpuRunsView;
 
+use super::Damage;
 use super::longest_waits::Wait;
 use super::responses::{MESSAGES, Response, Responses};
 use crate::ranges::overlap;
@@ -260,8 +261,9 @@ impl ByThread {
         }
     }
 
-    /// Returns the waits of each thread, sorted by id and row of the thread. `end_ns` is the end of the recording.
-    pub(super) fn finish(self, end_ns: i64) -> Vec<ThreadWaits> {
+    /// Returns the waits of each thread, sorted by id and row of the thread. `end_ns` is the end of the recording. If the
+    /// file is broken and most threads are known, the others are left out: their ids are probably wrong.
+    pub(super) fn finish(self, end_ns: i64, damage: Damage) -> Vec<ThreadWaits> {
         let threads = self.threads.into_values().map(|mut kept| {
             kept.end_second();
             let blocks = kept.blocks.into_sorted_vec().into_iter();
@@ -280,6 +282,10 @@ impl ByThread {
             }
         });
         let mut threads: Vec<ThreadWaits> = threads.collect();
+        let known = threads.iter().filter(|waits| waits.thread_row.is_some());
+        if damage.is_broken && known.count() * 2 > threads.len() {
+            threads.retain(|waits| waits.thread_row.is_some());
+        }
         threads.sort_unstable_by_key(|waits| (waits.thread_id, waits.thread_row));
         threads
     }

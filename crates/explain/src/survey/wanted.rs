@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use tables::{CpuRunsView, Identities};
 
-use super::Complete;
+use super::{Complete, Damage};
 use crate::Scope;
 
 /// Filter that selects the waits of ready threads in scope.
@@ -18,16 +18,25 @@ pub(crate) struct Wanted<'c> {
     /// Time during which all CPUs are recorded. If the scope names no threads and no processes,
     /// only waits in this time count.
     complete: &'c Complete,
+    /// True if the file is broken. Then a contradicted run of an unknown thread does not count, because the id of the
+    /// thread is probably wrong.
+    is_broken: bool,
 }
 
 impl<'c> Wanted<'c> {
-    pub(crate) fn new(names: &Identities, scope: &Scope, complete: &'c Complete) -> Wanted<'c> {
+    pub(crate) fn new(
+        names: &Identities,
+        scope: &Scope,
+        complete: &'c Complete,
+        damage: Damage,
+    ) -> Wanted<'c> {
         Wanted {
             threads: scope.threads.iter().copied().collect(),
             processes: scope.process_rows(names).collect(),
             is_of_all: scope.has_all_threads(),
             during: scope.during.clone(),
             complete,
+            is_broken: damage.is_broken,
         }
     }
 
@@ -37,7 +46,10 @@ impl<'c> Wanted<'c> {
         let (thread_id, start_ns) = (runs.thread_id[row], runs.start_ns[row]);
         let since_ns = start_ns.saturating_sub(ready_ns);
         let is_within = |during: &Range<i64>| start_ns > during.start && since_ns < during.end;
+        let is_wrong =
+            || runs.thread_row.get(row).is_none() && runs.planned_thread_id.get(row).is_some();
         thread_id != 0
+            && !(self.is_broken && is_wrong())
             && self.during.as_ref().is_none_or(is_within)
             && (self.is_of_all && self.complete.holds(since_ns, start_ns)
                 || self.threads.contains(&thread_id)
@@ -53,6 +65,9 @@ impl<'c> Wanted<'c> {
             (None, None) => "process_row IS NULL AND process_id IS NULL".to_owned(),
         };
         condition += " AND thread_id <> 0";
+        if self.is_broken {
+            condition += " AND (thread_row IS NOT NULL OR planned_thread_id IS NULL)";
+        }
         if let Some(Range { start, end }) = &self.during {
             condition += &format!(" AND start_ns > {start} AND start_ns - ready_ns < {end}");
         }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, SessionsView, StoreError, Table};
 
+use crate::survey::{LOST, NO_FAULT};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, grouped,
     moment,
@@ -284,24 +285,6 @@ fn words(kind: &str, number: u64) -> String {
     }
     .to_owned()
 }
-
-/// Kinds of damage that are losses reported by a session or its buffers.
-const LOST: [&str; 5] = [
-    "events_lost",
-    "buffers_lost",
-    "buffer_marks_lost_events",
-    "buffer_marks_lost_buffers",
-    "loss_events",
-];
-
-/// Kinds of damage that do not mean that the file is broken.
-const NO_FAULT: [&str; 5] = [
-    "missing_sequence_numbers",
-    "unfinished",
-    "clock_inversion",
-    "out_of_order",
-    "implausible_time",
-];
 
 /// Returns remedies for these kinds of damage. If `kinds` is empty, returns a remedy for
 /// contradicting context switches.

@@ -88,10 +88,16 @@ impl Theory for ShortWaits {
             let because = "no real-time thread with a period was late often".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        if found.is_empty() && case.survey.interrupts.routines.is_empty() {
-            let why =
-                "the trace has no DPCs and ISRs, so the time that threads lost to them is unknown";
-            return Ok(Outcome::NotRecorded(why.to_owned()));
+        if let Some(missing) = case
+            .survey
+            .interrupts
+            .missing()
+            .filter(|_| found.is_empty())
+        {
+            let why = format!(
+                "the trace has no {missing}, so the time that threads lost to them is unknown"
+            );
+            return Ok(Outcome::NotRecorded(why));
         }
         if found.is_empty() {
             let who = if !case.scope.has_all_threads() {

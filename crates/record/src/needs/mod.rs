@@ -39,7 +39,7 @@ const NOTHING: Needs = Needs {
 
 const SWITCHES: &[&[Kind]] = &[&[ContextSwitches]];
 const SWITCHES_AND_READY: &[&[Kind]] = &[&[ContextSwitches], &[ReadyThreads]];
-const INTERRUPTS: &[&[Kind]] = &[&[Dpcs, ServiceRoutines]];
+const INTERRUPTS: &[&[Kind]] = &[&[Dpcs], &[ServiceRoutines]];
 const LARGER_BUFFERS: &str = "again, with more and larger buffers (xperf -BufferSize 1024 \
                               -MinBuffers 256; WPR: a profile with larger Buffers), to a quick disk \
                               or to memory (circular)";
@@ -68,9 +68,8 @@ pub static THEORIES: [Needs; 24] = [
     },
     Needs {
         theory: "hangs",
-        each_of: SWITCHES_AND_READY,
+        each_of: &[&[ContextSwitches], &[ReadyThreads], &[Processes]],
         better_with: &[
-            Processes,
             Images,
             Focus,
             DiskRequests,
@@ -91,9 +90,10 @@ pub static THEORIES: [Needs; 24] = [
         each_of: &[
             &[ContextSwitches],
             &[ReadyThreads],
-            &[Dpcs, ServiceRoutines],
+            &[Dpcs],
+            &[ServiceRoutines],
         ],
-        better_with: &[Dpcs, ServiceRoutines, Processes, Images, Priorities, Focus],
+        better_with: &[Processes, Images, Priorities, Focus],
         ..NOTHING
     },
     Needs {
@@ -114,8 +114,6 @@ pub static THEORIES: [Needs; 24] = [
         theory: "locked-cpus",
         each_of: INTERRUPTS,
         better_with: &[
-            Dpcs,
-            ServiceRoutines,
             Processes,
             Images,
             ContextSwitches,
@@ -128,7 +126,7 @@ pub static THEORIES: [Needs; 24] = [
     Needs {
         theory: "long-interrupts",
         each_of: INTERRUPTS,
-        better_with: &[Dpcs, ServiceRoutines, Images],
+        better_with: &[Images],
         ..NOTHING
     },
     Needs {

@@ -134,6 +134,12 @@ impl Theory for Hangs {
         found.extend(rate_controlled(case));
         found.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
         found.truncate(FINDINGS);
+        let threads = &case.survey.threads;
+        let known = threads.iter().filter(|thread| thread.process_row.is_some());
+        if found.is_empty() && case.scope.has_all_threads() && known.count() * 2 < threads.len() {
+            let what = "the trace does not record the processes of its threads";
+            return Ok(Outcome::NotRecorded(what.to_owned()));
+        }
         if found.is_empty() {
             let whose = match facts.noticed.knows_focus() {
                 true => "of a program with the focus",

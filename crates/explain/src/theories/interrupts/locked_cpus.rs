@@ -8,12 +8,12 @@ use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
 use super::super::network::smb_security;
 use super::victims::Victims;
-use super::{LIMITS, by_routine, called, mean_ns, name, sampled};
+use super::{LIMITS, by_routine, mean_ns, name, sampled};
 use crate::drivers::is_of_windows;
 use crate::ranges::{overlap, union};
 use crate::survey::{
     INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread, cpu_names,
-    is_inside_routine,
+    is_inside_routine, kind_name,
 };
 use crate::thresholds::{LOCKED_PERCENT, is_share};
 use crate::{
@@ -103,10 +103,15 @@ impl Theory for LockedCpus {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let used = &case.survey.interrupts.routines;
-        if used.is_empty() {
-            return sampled::judge(case);
-        }
         let mut floods = floods(case);
+        if let Some(missing) = case
+            .survey
+            .interrupts
+            .missing()
+            .filter(|_| floods.is_empty())
+        {
+            return sampled::judge(case, missing);
+        }
         if floods.is_empty() {
             let because = "no CPU spent 80 % of a second in DPCs and ISRs";
             let evidence = by_routine(case, "DPCs and ISRs", None, used);
@@ -184,7 +189,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         sentence += &format!(
             " {} {} of {} took {} of CPU time, {} each on average.",
             grouped(first.times.unsigned_abs()),
-            called(first.kind),
+            kind_name(first.kind),
             name(case, first),
             duration(first.exclusive_ns.unwrap_or(0)),
             mean_ns(first).map_or("an unknown time".to_owned(), |ns| duration(ns as i64)),

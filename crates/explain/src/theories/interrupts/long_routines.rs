@@ -3,8 +3,8 @@
 use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
 
-use super::{FUNCTION, LIMITS, by_routine, called, name};
-use crate::survey::{RoutineUse, limit_ns};
+use super::{FUNCTION, LIMITS, by_routine, name};
+use crate::survey::{RoutineUse, kind_name, limit_ns};
 use crate::thresholds::{
     FAR_OVER_RUNS, FAR_OVER_TIMES, LONG_RUN_TIMES, USUALLY_LONG_RUNS, WATCHDOG_NS,
 };
@@ -39,16 +39,15 @@ impl Theory for LongRoutines {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let routines = &case.survey.interrupts.routines;
-        if routines.is_empty() {
-            let missing = "the trace has no DPCs and ISRs";
-            return Ok(Outcome::NotRecorded(missing.to_owned()));
-        }
+        let used = &case.survey.interrupts.routines;
         // Threaded DPCs and passive ISRs run in threads, and no guidance limits them.
-        let limited = || routines.iter().filter(|used| limit_ns(used.kind).is_some());
+        let limited = || used.iter().filter(|used| limit_ns(used.kind).is_some());
         let runs: i64 = limited().map(|used| used.times).sum();
-        let over: i64 = routines.iter().map(|used| used.over_limit).sum();
-        let all = by_routine(case, "DPCs and ISRs", None, routines);
+        let over: i64 = used.iter().map(|used| used.over_limit).sum();
+        let all = by_routine(case, "DPCs and ISRs", None, used);
+        if let Some(missing) = case.survey.interrupts.missing().filter(|_| over == 0) {
+            return Ok(Outcome::NotRecorded(format!("the trace has no {missing}")));
+        }
         if over == 0 {
             let because = format!(
                 "none of {} runs exceeded its limit, 100 µs for a DPC and 25 µs for an ISR\
@@ -58,7 +57,7 @@ impl Theory for LongRoutines {
             );
             return Ok(Outcome::Against(because, vec![all]));
         }
-        let worst = routines.iter().filter(|used| used.over_limit > 0);
+        let worst = used.iter().filter(|used| used.over_limit > 0);
         let found = worst.take(5).map(|used| found(case, used));
         Ok(Outcome::For(found.collect()))
     }
@@ -75,7 +74,7 @@ fn longest(case: &Case<'_>, first: Option<&RoutineUse>) -> String {
     format!(
         "; the largest part was {} {} of {}: {} in total, {} on average, {} at most",
         grouped(first.times.unsigned_abs()),
-        called(first.kind),
+        kind_name(first.kind),
         name(case, first),
         duration(total_ns),
         duration(total_ns / first.times.max(1)),
@@ -98,7 +97,7 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
          longest, on CPU {}, took {} and ended at {}.",
         grouped(used.over_limit.unsigned_abs()),
         grouped(used.times.unsigned_abs()),
-        called(used.kind),
+        kind_name(used.kind),
         name(case, used),
         percent(used.over_limit, used.times),
         duration(limit_ns),

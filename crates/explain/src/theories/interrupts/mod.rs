@@ -23,14 +23,6 @@ const LIMITS: Source = Source {
     ),
 };
 
-/// Returns the plural name of the routines of a kind.
-pub(super) fn called(kind: &str) -> &'static str {
-    match kind {
-        "isr" | "msi" | "passive_isr" => "ISRs",
-        _ => "DPCs",
-    }
-}
-
 /// Expression for the function of a routine in the table `interrupts`.
 const FUNCTION: Expression = Expression::Function {
     image_row: "image_row",

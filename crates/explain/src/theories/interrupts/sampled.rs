@@ -17,12 +17,11 @@ use crate::{
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 20;
 
-/// Reports that DPCs and service routines are not recorded, or that samples show locked CPUs.
-pub(super) fn judge(case: &Case<'_>) -> Result<Outcome, StoreError> {
+/// Reports that these routines are not recorded, or that samples show locked CPUs.
+pub(super) fn judge(case: &Case<'_>, missing: &str) -> Result<Outcome, StoreError> {
     let locks = &case.survey.interrupts.sampled;
-    let missing = "the trace has no DPCs and ISRs";
     let Some(first) = locks.iter().map(|lock| lock.during.start).min() else {
-        return Ok(Outcome::NotRecorded(missing.to_owned()));
+        return Ok(Outcome::NotRecorded(format!("the trace has no {missing}")));
     };
     let last = locks
         .iter()
@@ -37,7 +36,7 @@ pub(super) fn judge(case: &Case<'_>) -> Result<Outcome, StoreError> {
         during: first..last,
         cpus,
     };
-    Ok(Outcome::For(vec![found(case, &flood)?]))
+    Ok(Outcome::For(vec![found(case, &flood, missing)?]))
 }
 
 /// Returns the time during which at least one CPU was locked, in nanoseconds.
@@ -47,7 +46,7 @@ fn locked_ns(locks: &[SampledLock]) -> i64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
+fn found(case: &Case<'_>, flood: &Flood, missing: &str) -> Result<Finding, StoreError> {
     let locks = &case.survey.interrupts.sampled;
     let inside: i64 = locks.iter().map(|lock| lock.inside).sum();
     let samples: i64 = locks.iter().map(|lock| lock.samples).sum();
@@ -73,10 +72,10 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         .subjects(flood.cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
         .subjects(victims.subjects(case))
         .with(evidence(locks))
-        .doubt(
-            "DPCs and ISRs are not recorded: only samples show them. Record again with xperf -on DPC+INTERRUPT, or with \
-             the WPR keywords DPC and Interrupt",
-        );
+        .doubt(format!(
+            "{missing} are not recorded: only samples show them. Record again with xperf -on DPC+INTERRUPT, or with the \
+             WPR keywords DPC and Interrupt"
+        ));
     finding.evidence.extend(modules.evidence(flood));
     finding.evidence.extend(victims.evidence(case, flood));
     Ok(match modules.remedy() {

@@ -321,7 +321,8 @@ fn slept_ns(case: &Case<'_>, noticed: &NoticedWaits) -> i64 {
 /// Returns the SQL query of the sums. The query can subtract whole suspend gaps: no event is logged in a gap, so no
 /// wait begins or ends in it.
 fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
-    let wanted = Wanted::new(&case.names, &case.scope, &case.survey.complete);
+    let (complete, damage) = (&case.survey.complete, case.survey.damage);
+    let wanted = Wanted::new(&case.names, &case.scope, complete, damage);
     let conditions: Vec<String> = all
         .iter()
         .map(|noticed| {

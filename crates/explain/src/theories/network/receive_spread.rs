@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::super::interrupts::{called, floods};
-use crate::survey::cpu_names;
+use super::super::interrupts::floods;
+use crate::survey::{cpu_names, kind_name};
 use crate::thresholds::{NETWORK_CPU_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, counted,
@@ -41,7 +41,7 @@ impl Theory for ReceiveSpread {
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let used = &case.survey.interrupts.routines;
-        if used.iter().all(|used| called(used.kind) != "DPCs") {
+        if used.iter().all(|used| kind_name(used.kind) != "DPCs") {
             let missing = "the trace has no DPCs".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
