@@ -320,8 +320,10 @@ fn lower_background(findings: &mut [Finding]) {
     }
 }
 
-/// Theories that depend on exact times and on complete events. Missing events can look like their findings.
-const OF_EXACT_TIMES: [&str; 2] = ["clocks", "short-waits"];
+/// Returns true if the finding depends on exact times and on complete events. Missing events can look like such a finding.
+fn needs_exact_times(finding: &Finding) -> bool {
+    ["clocks", "short-waits"].contains(&finding.theory)
+}
 
 /// Adds a sentence to the findings of damaged traces that depend on exact times. If the file is broken, such a finding is
 /// no problem, because the damage is its probable cause.
@@ -333,8 +335,7 @@ fn distrust(findings: &mut [Finding], damage: Damage) {
         } => "The file is broken, and this finding may be an effect of that.",
         _ => "Events are missing, and this finding may be an effect of that.",
     };
-    let exact = |finding: &&mut Finding| OF_EXACT_TIMES.contains(&finding.theory);
-    for finding in findings.iter_mut().filter(exact) {
+    for finding in findings.iter_mut().filter(|of| needs_exact_times(of)) {
         if damage.is_broken {
             finding.severity = finding.severity.min(Severity::Warning);
         }
@@ -349,7 +350,7 @@ fn rank(findings: &mut [Finding], damage: Damage) {
     fold(findings);
     lower_background(findings);
     findings.sort_by_key(|finding| {
-        let is_doubtful = damage.is_broken && OF_EXACT_TIMES.contains(&finding.theory);
+        let is_doubtful = damage.is_broken && needs_exact_times(finding);
         Reverse((
             !finding.off_topic,
             finding.severity,

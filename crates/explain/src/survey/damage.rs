@@ -4,29 +4,62 @@ use tables::{DamagesView, StoreError, Table};
 
 use crate::Reader;
 
-/// Kinds of damage that are losses reported by a session or its buffers.
-pub(crate) const LOST: [&str; 5] = [
-    "events_lost",
-    "buffers_lost",
-    "buffer_marks_lost_events",
-    "buffer_marks_lost_buffers",
-    "loss_events",
+/// Effect of a kind of damage on the events of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// All recorded events are correct and complete.
+    Harmless,
+    /// Some times are wrong.
+    WrongTimes,
+    /// Buffers are missing. Either they were lost, or the session kept only its latest buffers.
+    MissingBuffers,
+    /// The recorder lost events.
+    Lost,
+    /// The end of a file is missing. The events before it are correct, except perhaps the last one.
+    CutOff,
+    /// Events are missing or wrong, because the file was changed after it was recorded.
+    Wrong,
+}
+
+/// Kinds of damage other than [`Effect::Wrong`].
+const EFFECTS: [(&str, Effect); 12] = [
+    ("unfinished", Effect::Harmless),
+    ("clock_inversion", Effect::Harmless),
+    ("out_of_order", Effect::Harmless),
+    ("implausible_time", Effect::WrongTimes),
+    ("missing_sequence_numbers", Effect::MissingBuffers),
+    ("events_lost", Effect::Lost),
+    ("buffers_lost", Effect::Lost),
+    ("buffer_marks_lost_events", Effect::Lost),
+    ("buffer_marks_lost_buffers", Effect::Lost),
+    ("loss_events", Effect::Lost),
+    ("truncated", Effect::CutOff),
+    ("ends_early", Effect::CutOff),
 ];
 
-/// Kinds of damage that do not mean that the file is broken.
-pub(crate) const NO_FAULT: [&str; 5] = [
-    "missing_sequence_numbers",
-    "unfinished",
-    "clock_inversion",
-    "out_of_order",
-    "implausible_time",
-];
+impl Effect {
+    /// Returns the effect of a kind of damage. `kind` is a value of the column `kind` of `damage`.
+    pub(crate) fn of(kind: &str) -> Effect {
+        let known = EFFECTS.iter().find(|(name, _)| *name == kind);
+        known.map_or(Effect::Wrong, |(_, effect)| *effect)
+    }
 
-/// Kinds of damage after which all other events are correct and complete.
-const HARMLESS: [&str; 3] = ["unfinished", "clock_inversion", "out_of_order"];
+    /// Returns true if the damage means that the file was changed or cut off after it was recorded.
+    pub(crate) fn is_fault_of_file(self) -> bool {
+        matches!(self, Effect::CutOff | Effect::Wrong)
+    }
 
-/// Kinds of damage that occur if the end of a file is missing. The events before it are correct.
-const SHORT: [&str; 2] = ["truncated", "ends_early"];
+    /// Returns true if events may be missing.
+    pub(crate) fn lacks_events(self) -> bool {
+        !matches!(self, Effect::Harmless | Effect::WrongTimes)
+    }
+
+    /// Returns the kinds of damage for which `is` returns true, except kinds of [`Effect::Wrong`].
+    pub(crate) fn kinds(is: impl Fn(Effect) -> bool) -> Vec<String> {
+        let kinds = EFFECTS.iter().filter(|(_, effect)| is(*effect));
+        kinds.map(|(kind, _)| (*kind).to_owned()).collect()
+    }
+}
 
 /// Damage of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,23 +75,20 @@ impl Damage {
     pub(super) const TABLE: Table = Table::Damages;
 
     pub(super) fn read(reader: &Reader<'_>) -> Result<Damage, StoreError> {
-        let (mut is_any, mut wrong, mut short) = (false, 0_u64, 0_u64);
+        let (mut is_any, mut wrong, mut cut_off) = (false, 0_u64, 0_u64);
         let table = reader.table(Self::TABLE)?;
         for batch in reader.batches(&table, i64::MIN..i64::MAX, &["kind"]) {
             let batch = batch?;
             let view = DamagesView::new(&batch)?;
             for row in 0..view.len() {
-                let kind = view.kind.get(row).unwrap_or_default();
-                is_any |= !HARMLESS.contains(&kind);
-                match kind {
-                    kind if SHORT.contains(&kind) => short += 1,
-                    kind if LOST.contains(&kind) || NO_FAULT.contains(&kind) => {}
-                    _ => wrong += 1,
-                }
+                let effect = Effect::of(view.kind.get(row).unwrap_or_default());
+                is_any |= effect != Effect::Harmless;
+                wrong += u64::from(effect == Effect::Wrong);
+                cut_off += u64::from(effect == Effect::CutOff);
             }
         }
         // The last event of a file whose end is missing is wrong, too.
-        let is_broken = wrong > short;
+        let is_broken = wrong > cut_off;
         Ok(Damage { is_any, is_broken })
     }
 }

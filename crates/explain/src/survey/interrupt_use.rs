@@ -227,17 +227,21 @@ impl InterruptUse {
             locked,
             sampled: Vec::new(),
         };
-        if found.missing().is_some_and(|missing| missing != "ISRs") {
+        if !found.has("DPCs") {
             found.sampled = sampled_locks(reader)?;
         }
         Ok(found)
     }
 
+    /// Returns true if the trace records routines of this kind, a name from [`kind_name`].
+    fn has(&self, kind: &str) -> bool {
+        (self.routines.iter()).any(|used| kind_name(used.kind) == kind)
+    }
+
     /// Returns the names of the routines that the trace does not record, such as `DPCs and ISRs`. Returns `None` if it
     /// records both kinds.
     pub(crate) fn missing(&self) -> Option<&'static str> {
-        let has = |plural| (self.routines.iter()).any(|used| kind_name(used.kind) == plural);
-        match (has("DPCs"), has("ISRs")) {
+        match (self.has("DPCs"), self.has("ISRs")) {
             (true, true) => None,
             (false, true) => Some("DPCs"),
             (true, false) => Some("ISRs"),

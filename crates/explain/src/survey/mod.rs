@@ -27,7 +27,7 @@ pub use clock_skew::{ClockSkew, Pair};
 pub use complete::Complete;
 pub(crate) use complete::cpu_names;
 pub use damage::Damage;
-pub(crate) use damage::{LOST, NO_FAULT};
+pub(crate) use damage::Effect;
 pub use doubtful::Doubtful;
 pub(crate) use interrupt_use::{
     COLUMNS as INTERRUPT_COLUMNS, Routines, blocking_kinds, blocks_thread, is_inside_routine,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, SessionsView, StoreError, Table};
 
-use crate::survey::{LOST, NO_FAULT};
+use crate::survey::Effect;
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, grouped,
     moment,
@@ -184,8 +184,13 @@ impl Gap {
             kind: damages.kind.get(row).unwrap_or_default().to_owned(),
         };
         let is_then = gap.start_ns < asked.end && asked.start < gap.end_ns;
-        (is_then && !NO_FAULT.contains(&gap.kind.as_str())).then_some(gap)
+        (is_then && is_gap(Effect::of(&gap.kind))).then_some(gap)
     }
+}
+
+/// Returns true if damage with this effect can be located in time, so that events are missing then.
+fn is_gap(effect: Effect) -> bool {
+    effect == Effect::Lost || effect.is_fault_of_file()
 }
 
 /// Adds a sentence and evidence about events that may be missing in the time range in scope.
@@ -197,7 +202,7 @@ fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) ->
         .filter(Condition::AtLeast("end_ns", asked.start.saturating_add(1)))
         .filter(Condition::IsNotText(
             "kind",
-            NO_FAULT.map(str::to_owned).to_vec(),
+            Effect::kinds(|effect| !is_gap(effect)),
         ))
         .order(&[
             Order::ascending("start_ns"),
@@ -291,9 +296,7 @@ fn words(kind: &str, number: u64) -> String {
 fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
     let mut remedies = Vec::new();
     let has = |kind: &str| kinds.contains(&kind);
-    let is_broken = kinds
-        .iter()
-        .any(|kind| !LOST.contains(kind) && !NO_FAULT.contains(kind));
+    let is_broken = kinds.iter().any(|kind| Effect::of(kind).is_fault_of_file());
     if is_broken {
         remedies.push(
             "Copy the file again from the machine that recorded it and compare the sizes: it was \
@@ -307,7 +310,7 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let is_lost = kinds.iter().any(|kind| LOST.contains(kind));
+    let is_lost = kinds.iter().any(|kind| Effect::of(kind) == Effect::Lost);
     if is_lost || has("missing_sequence_numbers") && !is_broken {
         remedies.extend(record::needs::for_theory(ABOUT.id).map(|needs| format!("Record {needs}")));
     }

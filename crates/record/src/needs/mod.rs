@@ -18,7 +18,8 @@ use Kind::{
 pub struct Needs {
     /// Id of the theory.
     pub theory: &'static str,
-    /// Groups of kinds. The theory needs at least one kind of each group. Otherwise, its verdict is *not recorded*.
+    /// Groups of kinds. The theory needs at least one kind of each group to answer no. Without them, its verdict is *not
+    /// recorded*, unless the events that are there show a finding.
     pub each_of: &'static [&'static [Kind]],
     /// Kinds that make the answer more precise: names, source positions, stacks.
     pub better_with: &'static [Kind],

@@ -6,7 +6,7 @@ use tables::StoreError;
 
 use super::path::{Runs, Thread};
 use super::story::Doing;
-use super::weigh::{Damage, Facts};
+use super::weigh::{DamageRow, Facts};
 use crate::survey::Wait;
 use crate::{Case, listed};
 
@@ -87,7 +87,7 @@ pub(super) fn within(case: &Case<'_>, range: &Range<i64>) -> Result<Vec<String>,
         doubts.push(skew.to_owned());
     }
     let facts = Facts::read(case)?;
-    let is_lost = |damage: &Damage| damage.is_loss() && damage.may_lie_in(range);
+    let is_lost = |damage: &DamageRow| damage.is_loss() && damage.may_lie_in(range);
     if facts.damage.iter().any(is_lost) {
         let lost =
             "events of this time are lost or damaged, so runs and waits of it may be missing";

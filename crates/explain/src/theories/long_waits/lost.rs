@@ -6,7 +6,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::Table;
 
 use super::waiter::Waiter;
-use super::weigh::{Damage, Facts, LOST, Scales};
+use super::weigh::{DamageRow, Facts, LOST, Scales};
 use crate::{Evidence, Unit, Value, Verdict, grouped};
 
 /// Maximum number of rows of evidence.
@@ -20,7 +20,7 @@ pub(super) fn judge(
     scales: &Scales<'_>,
 ) -> Verdict {
     let Range { start, end } = &waiter.range;
-    let mut damage: Vec<&Damage> = facts
+    let mut damage: Vec<&DamageRow> = facts
         .damage
         .iter()
         .filter(|damage| damage.may_lie_in(&waiter.range))

@@ -9,6 +9,7 @@ use super::held::{self, By, Held, Most, WhoRan};
 use super::holders::Holders;
 use super::lost;
 use super::waiter::Waiter;
+use crate::survey::{Effect, cpu_names};
 use crate::thresholds::{
     BLAME_PERCENT, CAUSE_PERCENT, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share,
 };
@@ -131,7 +132,7 @@ pub(super) static LOST: About = about(
 /// Facts about the trace that the examination of every wait needs.
 pub(super) struct Facts {
     freezes: Vec<Freeze>,
-    pub(super) damage: Vec<Damage>,
+    pub(super) damage: Vec<DamageRow>,
     has_interrupts: bool,
     /// Maximum difference between two clocks, in nanoseconds; 0 if all clocks agree.
     clocks_apart_ns: i64,
@@ -142,7 +143,8 @@ struct Freeze {
     process_id: u32,
 }
 
-pub(super) struct Damage {
+/// Row of the table `damage`.
+pub(super) struct DamageRow {
     pub(super) start_ns: i64,
     pub(super) end_ns: Option<i64>,
     pub(super) kind: Option<String>,
@@ -169,7 +171,7 @@ impl Facts {
         for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
             let batch = batch?;
             let view = DamagesView::new(&batch)?;
-            damage.extend((0..view.len()).map(|row| Damage {
+            damage.extend((0..view.len()).map(|row| DamageRow {
                 start_ns: view.start_ns[row],
                 end_ns: view.end_ns.get(row),
                 kind: view.kind.get(row).map(str::to_owned),
@@ -186,31 +188,16 @@ impl Facts {
     }
 }
 
-impl Damage {
+impl DamageRow {
     pub(super) fn is_loss(&self) -> bool {
         let kind = self.kind.as_deref();
-        kind.is_some_and(|kind| LOSSES.contains(&kind))
+        kind.is_some_and(|kind| Effect::of(kind).lacks_events())
     }
 
     pub(super) fn may_lie_in(&self, range: &Range<i64>) -> bool {
         self.start_ns < range.end && self.end_ns.is_none_or(|ns| ns > range.start)
     }
 }
-
-/// Kinds of damage that mean lost events.
-const LOSSES: [&str; 11] = [
-    "events_lost",
-    "buffers_lost",
-    "buffer_marks_lost_events",
-    "buffer_marks_lost_buffers",
-    "loss_events",
-    "missing_sequence_numbers",
-    "truncated",
-    "not_a_buffer",
-    "decompress",
-    "unknown_record",
-    "record_too_large",
-];
 
 impl Facts {
     /// Returns true if waits may be wrong because events are lost or clocks disagree.
@@ -220,7 +207,7 @@ impl Facts {
 
     /// Returns true if events are lost or damaged.
     pub(super) fn lacks_events(&self) -> bool {
-        self.damage.iter().any(Damage::is_loss)
+        self.damage.iter().any(DamageRow::is_loss)
     }
 
     pub(super) fn clocks_disagree(&self) -> bool {
@@ -651,12 +638,11 @@ fn affinity(
         };
         return (verdict, None);
     };
-    let list: Vec<String> = cpus.iter().map(u16::to_string).collect();
     let of_all = format!(
         "It may run on {} of {} CPUs: {}",
         cpus.len(),
         case.survey.cpus.len(),
-        list.join(", ")
+        cpu_names(cpus)
     );
     let title = "Idle time of CPUs that it may not use";
     match held::idle_beyond(case, waiter, (cpus, title), holders) {
