@@ -98,7 +98,8 @@ impl Theory for Hangs {
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let noticed = Noticed::read(case)?;
-        let mut candidates = noticed.candidates(case);
+        let images = ImageTracker::new(&case.names.images);
+        let mut candidates = noticed.candidates(case, &images)?;
         let freezes = freezes::read(case)?;
         // Waits of frozen processes are left out, because another theory reports the freezes.
         candidates.retain(|of| !is_frozen(&freezes, of));
@@ -123,7 +124,7 @@ impl Theory for Hangs {
         let facts = Facts {
             details,
             wakers,
-            images: (!groups.is_empty()).then(|| ImageTracker::new(&case.names.images)),
+            images,
             noticed,
             lacks_freezes: case.table(Table::ProcessFreezes)?.rows() == 0,
         };
@@ -200,8 +201,7 @@ fn without_parts<'c>(case: &Case<'_>, groups: Vec<Group<'c>>) -> Vec<Group<'c>> 
 struct Facts {
     details: Details,
     wakers: Wakers,
-    /// Images by address; `None` if there is no finding.
-    images: Option<ImageTracker>,
+    images: ImageTracker,
     noticed: Noticed,
     /// True if the trace has no events of freezes.
     lacks_freezes: bool,
@@ -417,9 +417,7 @@ impl<'c> Group<'c> {
         }
         finding.remedies = told.remedies().into_iter().map(Into::into).collect();
         finding.doubts = told.doubts().into_iter().map(Into::into).collect();
-        if let Some(images) = &facts.images
-            && let Some(shown) = stacks::shown(case, images, worst)?
-        {
+        if let Some(shown) = stacks::shown(case, &facts.images, worst)? {
             finding.why.push(shown.sentence.into());
             finding.remedies.insert(0, shown.remedy.into());
             finding.sources.push(shown.source);

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
+use tables::{ImageTracker, ProcessesView, ReadyThreadsView, StoreError, Table};
 
+use super::stacks;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::{MESSAGES, Response};
@@ -32,6 +33,8 @@ pub(super) enum Kind {
     Suspended,
     /// A reason that is not recorded.
     Unknown,
+    /// The answer to a message that the thread sent to a window of another thread (SendMessage).
+    SentMessage,
     /// Several waits and runs between two waits for messages of windows.
     Response,
 }
@@ -209,12 +212,17 @@ impl Noticed {
     }
 
     /// Returns the waits that may be hangs.
-    pub(super) fn candidates<'c>(&self, case: &'c Case<'_>) -> Vec<Candidate<'c>> {
+    pub(super) fn candidates<'c>(
+        &self,
+        case: &'c Case<'_>,
+        images: &ImageTracker,
+    ) -> Result<Vec<Candidate<'c>>, StoreError> {
+        let sent = stacks::of_sent_messages(case, images)?;
         let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let threads = case.survey.threads.iter();
         let threads = threads.filter(|thread| is_asked(&case.scope, &asked, thread));
         let mut all: Vec<Candidate<'c>> = threads
-            .flat_map(|thread| self.of_thread(case, thread))
+            .flat_map(|thread| self.of_thread(case, thread, &sent))
             .collect();
         for one in &mut all {
             let row = one.thread.process_row;
@@ -222,7 +230,7 @@ impl Noticed {
                 && row.is_some_and(|row| self.with_windows.contains(&row))
                 && !has_late_window(case, row, &one.range());
         }
-        all
+        Ok(all)
     }
 
     /// Returns the first wait of a thread if the wait began before the recording. Such a wait is returned
@@ -294,7 +302,14 @@ impl Noticed {
         }
     }
 
-    fn of_thread<'c>(&self, case: &'c Case<'_>, thread: &'c ThreadWaits) -> Vec<Candidate<'c>> {
+    /// Returns the waits of a thread that may be hangs. `sent` contains the stacks of waits for the answers to sent
+    /// messages.
+    fn of_thread<'c>(
+        &self,
+        case: &'c Case<'_>,
+        thread: &'c ThreadWaits,
+        sent: &FxHashSet<u32>,
+    ) -> Vec<Candidate<'c>> {
         let is_window = Noticed::has_window(thread);
         let is_of_user = thread
             .process_row
@@ -309,7 +324,12 @@ impl Noticed {
             let Some(reason) = wait.previous_wait_reason else {
                 continue;
             };
-            let Some(kind) = Kind::of(reason) else {
+            let has_sent = wait.stack_id.is_some_and(|stack| sent.contains(&stack));
+            let kind = match reason == MESSAGES && has_sent {
+                true => Some(Kind::SentMessage),
+                false => Kind::of(reason),
+            };
+            let Some(kind) = kind else {
                 continue;
             };
             let candidate = Candidate {
@@ -320,7 +340,7 @@ impl Noticed {
                 is_window,
                 is_asked_open: edge == Edge::Start
                     && case.scope.threads.contains(&thread.thread_id),
-                is_usual: thread.is_usual(reason),
+                is_usual: kind != Kind::SentMessage && thread.is_usual(reason),
                 response: None,
                 windows_responded: false,
             };
@@ -439,9 +459,12 @@ impl Candidate<'_> {
         let by_thread = self.wait.readied_by_dpc == Some(false);
         match self.kind {
             _ if self.is_asked_open => true,
-            Kind::RateControl | Kind::Memory | Kind::Device | Kind::Unknown | Kind::Response => {
-                true
-            }
+            Kind::RateControl
+            | Kind::Memory
+            | Kind::Device
+            | Kind::Unknown
+            | Kind::SentMessage
+            | Kind::Response => true,
             Kind::Lock | Kind::Object => by_thread || self.is_window && !self.is_usual,
             Kind::Call => self.is_window || !self.is_usual,
             // Programs usually intend a sleep. Only a long sleep of a window's thread may be a hang, if this thread

@@ -116,6 +116,12 @@ impl Told<'_, '_> {
                 format!("waited for the answer of {by} to a call ({reason})")
             }
             (Kind::Call, None, _) => format!("waited for the answer to a call ({reason})"),
+            (Kind::SentMessage, Some(by), _) => {
+                format!("waited until {by} had handled a message that it had sent ({reason})")
+            }
+            (Kind::SentMessage, None, _) => {
+                format!("waited for the answer to a message that it had sent ({reason})")
+            }
             (Kind::Lock, Some(by), _) => {
                 format!("waited, probably for a lock ({reason}) that {by} released")
             }
