@@ -13,8 +13,8 @@ use ts_rs::TS;
 
 use crate::finding::Attention;
 use crate::ranges::overlap;
-use crate::theories::{THEORIES, capture, tables};
-use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, is_share};
+use crate::theories::{Noticed, ProcessKind, THEORIES, capture, tables};
+use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, SAME_DELAY_PERCENT, is_share};
 use crate::{
     Case, Damage, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms,
     Theory, Verdict, duration, listed,
@@ -27,8 +27,8 @@ pub struct Explanation {
     /// since the trace's start.
     pub span: Range<i64>,
     /// Findings, the most important first. Findings in scope come before all others. Then findings are sorted by
-    /// severity. Among findings of the same severity, the longest delay comes first, but short delays of programs in
-    /// the background come last.
+    /// severity. Among findings of the same severity, the longest delay comes first, but programs with windows come
+    /// before other programs with about the same delay, and short delays of programs in the background come last.
     pub findings: Vec<Finding>,
     /// Answers of all theories about the whole trace.
     pub theories: Vec<Verdict>,
@@ -216,6 +216,10 @@ const SYMPTOMS: [(&str, &str); 9] = [
     ("locked-cpus", "smb-security"),
 ];
 
+/// Pairs of theories: the theory of a finding that is a part of another one, and the theory of the other one. The other
+/// finding says what users notice, and contains the same cause.
+const PARTS: [(&str, &str); 2] = [("long-waits", "hangs"), ("long-interrupts", "short-waits")];
+
 /// Theories of the main kinds of delays, each with the delays that it finds.
 const MAIN: [(&str, &str); 3] = [
     ("long-waits", "waits for a CPU"),
@@ -266,32 +270,70 @@ fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
     own.is_empty() || others.is_empty() || own.iter().any(|routine| others.contains(routine))
 }
 
-/// Sets the severity of symptoms to information, so that one delay is not reported twice. The
-/// finding about the cause lists its symptoms.
-fn fold(findings: &mut [Finding]) {
-    let causes: Vec<Option<usize>> = (0..findings.len())
-        .map(|place| {
-            let of = &findings[place];
-            let mut pairs = SYMPTOMS.iter().filter(|(theory, _)| *theory == of.theory);
-            pairs.find_map(|(_, cause)| {
-                let mut all = findings.iter();
-                all.position(|other| other.theory == *cause && is_symptom(of, other))
-            })
+/// Returns true if the finding `of` is a part of the finding `whole`. [`PARTS`] must contain the pair of their theories. A
+/// wait for a CPU is a part of a hang if the hung thread waited for this thread. A long routine is a part if it delayed the
+/// thread of the other finding.
+fn is_part(of: &Finding, whole: &Finding) -> bool {
+    let is_within = of.during.as_ref().zip(whole.during.as_ref());
+    let is_within = is_within.is_some_and(|(part, whole)| {
+        overlap(part, whole).is_some_and(|both| {
+            is_share(both.end - both.start, part.end - part.start, CAUSE_PERCENT)
         })
+    });
+    let is_routine = |subject: &&Subject| matches!(subject, Subject::Routine { .. });
+    let mut routines = of.subjects.iter().filter(is_routine);
+    PARTS.contains(&(of.theory, whole.theory))
+        && of.severity <= whole.severity
+        && of.delay_ns() / 2 <= whole.delay_ns()
+        && match (of.subjects.first(), whole.subjects.split_first()) {
+            (Some(thread @ Subject::Thread { .. }), Some((hung, others))) => {
+                is_within && thread != hung && others.contains(thread)
+            }
+            _ => routines.any(|routine| whole.subjects.contains(routine)),
+        }
+}
+
+/// Relation of a finding to another one that also reports its delay.
+#[derive(Clone, Copy)]
+enum Relation {
+    Symptom,
+    Part,
+}
+
+/// Returns the finding that also reports the delay of the finding at `place`.
+fn covering(findings: &[Finding], place: usize) -> Option<(usize, Relation)> {
+    let of = &findings[place];
+    let find = |pairs: &[(&str, &str)], is: fn(&Finding, &Finding) -> bool| {
+        let mut pairs = pairs.iter().filter(|(theory, _)| *theory == of.theory);
+        pairs.find_map(|(_, theory)| {
+            let mut all = findings.iter();
+            all.position(|other| other.theory == *theory && is(of, other))
+        })
+    };
+    let symptom = find(&SYMPTOMS, is_symptom).map(|of| (of, Relation::Symptom));
+    symptom.or_else(|| find(&PARTS, is_part).map(|of| (of, Relation::Part)))
+}
+
+/// Sets the severity of symptoms and parts of other findings to information, so that one delay is not reported twice. The
+/// other finding lists them.
+fn fold(findings: &mut [Finding]) {
+    let covering: Vec<_> = (0..findings.len())
+        .map(|place| covering(findings, place))
         .collect();
-    for (place, cause) in causes.into_iter().enumerate() {
-        let Some(cause) = cause else {
+    for (place, covering) in covering.into_iter().enumerate() {
+        let Some((other, relation)) = covering else {
             continue;
         };
-        let because = format!(
-            "This is a symptom of another finding: {:#}",
-            findings[cause].sentence
-        );
-        let symptom = &mut findings[place];
-        symptom.severity = Severity::Information;
-        symptom.why.insert(0, because.into());
-        let shows = format!("This finding has a symptom: {:#}", symptom.sentence);
-        findings[cause].why.push(shows.into());
+        let (is, has) = match relation {
+            Relation::Symptom => ("This is a symptom of", "This finding has a symptom"),
+            Relation::Part => ("This is a part of", "This finding has a part"),
+        };
+        let because = format!("{is} another finding: {:#}", findings[other].sentence);
+        let covered = &mut findings[place];
+        covered.severity = Severity::Information;
+        covered.why.insert(0, because.into());
+        let shows = format!("{has}: {:#}", covered.sentence);
+        findings[other].why.push(shows.into());
     }
 }
 
@@ -344,19 +386,33 @@ fn distrust(findings: &mut [Finding], damage: Damage) {
 }
 
 /// Sorts findings, the most important first. If the file is broken, findings that depend on exact times come after the
-/// finding about the damage.
-fn rank(findings: &mut [Finding], damage: Damage) {
+/// finding about the damage. Of findings with about the longest delay, those about programs with windows come first, then
+/// those about other programs of users. `kind` returns the kind of the delayed process, if it is known.
+fn rank(findings: &mut [Finding], damage: Damage, kind: impl Fn(&Finding) -> Option<ProcessKind>) {
     distrust(findings, damage);
     fold(findings);
     lower_background(findings);
-    findings.sort_by_key(|finding| {
+    let longest_ns = |severity: Severity| {
+        let of_severity = findings.iter().filter(|of| of.severity == severity);
+        of_severity.map(Finding::delay_ns).max().unwrap_or(0)
+    };
+    let longest_ns = [Severity::Information, Severity::Warning, Severity::Problem]
+        .map(|severity| (severity, longest_ns(severity)));
+    findings.sort_by_cached_key(|finding| {
         let is_doubtful = damage.is_broken && needs_exact_times(finding);
+        let delay_ns = finding.delay_ns();
+        let is_among_longest = longest_ns.iter().any(|(severity, longest_ns)| {
+            *severity == finding.severity
+                && delay_ns > 0
+                && is_share(delay_ns, *longest_ns, SAME_DELAY_PERCENT)
+        });
         Reverse((
             !finding.off_topic,
             finding.severity,
             !is_doubtful,
             !is_short_in_background(finding),
-            finding.delay_ns(),
+            is_among_longest.then(|| (finding.attention, kind(finding))),
+            delay_ns,
         ))
     });
 }
@@ -444,7 +500,13 @@ pub fn explain(
             }
         }
     }
-    rank(&mut findings, case.survey.damage);
+    let noticed = Noticed::read(&case)?;
+    rank(&mut findings, case.survey.damage, |finding| {
+        match finding.subjects.first() {
+            Some(Subject::Thread { process_row, .. }) => Some(noticed.kind(*process_row)),
+            _ => None,
+        }
+    });
     Ok(Explanation {
         span: case.survey.span.clone(),
         findings,
@@ -466,7 +528,7 @@ mod tests {
     }
 
     fn ranked(mut findings: Vec<Finding>) -> Vec<(Severity, i64)> {
-        rank(&mut findings, Damage::default());
+        rank(&mut findings, Damage::default(), |_| None);
         let of = |finding: &Finding| (finding.severity, finding.delay_ns() / 1_000_000);
         findings.iter().map(of).collect()
     }

@@ -29,6 +29,7 @@ mod timers;
 use tables::{Identities, Table};
 
 use crate::{Survey, Theory};
+pub(crate) use hangs::{Noticed, ProcessKind};
 pub use hangs::{PathPart, PathTime, divided};
 pub use long_waits::{late, story};
 pub use timers::TIMERS_PER_PROCESS_FROM;

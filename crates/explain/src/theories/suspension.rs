@@ -6,7 +6,9 @@ use tables::{StoreError, Table};
 
 use crate::ranges::period_ns;
 use crate::thresholds::{PROMPT_NS, SUSPEND_MAX_NS};
-use crate::{About, Case, Finding, Outcome, Severity, Theory, counted, duration, listed, runs};
+use crate::{
+    About, Case, Finding, Outcome, Severity, Theory, counted, duration, grouped, listed, runs,
+};
 
 /// Theory about suspend gaps, during which no CPU logged an event.
 pub(crate) struct Suspension;
@@ -45,9 +47,10 @@ impl Theory for Suspension {
         }
         let silences = &case.survey.suspend_gaps;
         let stops = stops(case)?;
-        let others = silences.ranges.iter().filter(|gap| !stops.contains(gap));
+        let others = silences.ranges.iter();
+        let others = others.filter(|gap| !stops.gaps.contains(gap));
         let mut found: Vec<Finding> = Vec::new();
-        if !stops.is_empty() {
+        if !stops.gaps.is_empty() {
             found.push(stood_still(case, &stops));
         }
         let all_ns: i64 = others.clone().map(|gap| gap.end - gap.start).sum();
@@ -76,9 +79,18 @@ impl Theory for Suspension {
     }
 }
 
-/// Returns the gaps in which the machine stood still although it had work: the gap is shorter than a suspension, and a
-/// thread ran or was ready from before its start until after its end.
-fn stops(case: &Case<'_>) -> Result<Vec<Range<i64>>, StoreError> {
+/// Gaps in which the machine stood still. They are shorter than a suspension.
+#[derive(Default)]
+struct Stops {
+    gaps: Vec<Range<i64>>,
+    /// Number of the gaps in which the machine had work: a thread ran or was ready from before the start of the gap until
+    /// after its end. If the machine stands still several times, it has no work in some of the gaps.
+    busy: usize,
+}
+
+/// Returns the gaps in which the machine stood still. Returns none if it had work in none of them: then it was probably
+/// suspended.
+fn stops(case: &Case<'_>) -> Result<Stops, StoreError> {
     const COLUMNS: [&str; 7] = [
         "start_ns",
         "end_ns",
@@ -89,7 +101,7 @@ fn stops(case: &Case<'_>) -> Result<Vec<Range<i64>>, StoreError> {
         "ready_ns",
     ];
     let survey = &case.survey;
-    let mut stops = Vec::new();
+    let mut stops = Stops::default();
     // Lost events leave gaps, too.
     if survey.contradictions > 0 || survey.lacks_switches() {
         return Ok(stops);
@@ -105,14 +117,17 @@ fn stops(case: &Case<'_>) -> Result<Vec<Range<i64>>, StoreError> {
             let since = view.start_ns[row].saturating_sub(ready_ns);
             is_busy |= since <= gap.start && gap.end < view.end_ns[row];
         })?;
-        if is_busy {
-            stops.push(gap.clone());
-        }
+        stops.gaps.push(gap.clone());
+        stops.busy += usize::from(is_busy);
     }
-    Ok(stops)
+    Ok(match stops.busy {
+        0 => Stops::default(),
+        _ => stops,
+    })
 }
 
-fn stood_still(case: &Case<'_>, stops: &[Range<i64>]) -> Finding {
+fn stood_still(case: &Case<'_>, stops: &Stops) -> Finding {
+    let Stops { gaps: stops, busy } = stops;
     let all_ns: i64 = stops.iter().map(|gap| gap.end - gap.start).sum();
     let one = |gap: &Range<i64>| {
         format!(
@@ -129,13 +144,21 @@ fn stood_still(case: &Case<'_>, stops: &[Range<i64>]) -> Finding {
     let every = period_ns(stops).map_or(String::new(), |ns| {
         format!(", about every {}", duration(ns))
     });
-    let sentence = format!(
-        "The whole machine stood still {}, for {} in total{every}: {}. No CPU logged an event, although threads ran before and \
-         after.",
-        counted(stops.len() as u64, "time", "times"),
-        duration(all_ns),
-        listed(times)
-    );
+    let still = match &times[..] {
+        [once] if stops.len() == 1 => format!("once, for {once}"),
+        _ => format!(
+            "{} times, for {} in total{every}: {}",
+            grouped(stops.len() as u64),
+            duration(all_ns),
+            listed(times)
+        ),
+    };
+    let had_work = match *busy == stops.len() {
+        true => "although threads ran before and after".to_owned(),
+        false => format!("although threads ran before and after {busy} of these times"),
+    };
+    let sentence =
+        format!("The whole machine stood still {still}. No CPU logged an event, {had_work}.");
     let first = &stops[0];
     Finding::new(&ABOUT, Severity::Warning, sentence)
         .because(

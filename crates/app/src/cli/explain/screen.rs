@@ -345,6 +345,11 @@ impl Screen {
                 moments => moments.iter().for_each(|moment| mark(moment, digit)),
             }
         }
+        let legend = if picture.contains(&ASLEEP) {
+            legend
+        } else {
+            ""
+        };
         let picture: String = picture.into_iter().collect();
         Some(format!(
             "{:<INDENT$}{from} |{picture}| {to}{legend}",

@@ -9,10 +9,11 @@ use tables::StoreError;
 use super::details::{Details, FromDisk};
 use super::pick::{Candidate, Kind};
 use super::wakers::{Waker, Wakers};
-use crate::Case;
 use crate::drivers::is_of_disks;
+use crate::ranges::overlap;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 use crate::thresholds::HARD_FAULTS_NS;
+use crate::{Case, Wait};
 
 /// Maximum number of steps that are followed back from a wait.
 const LEGS: usize = 200;
@@ -77,7 +78,7 @@ pub(super) enum Disks {
     Unknown,
 }
 
-fn who(run: &Run) -> Who {
+pub(super) fn who(run: &Run) -> Who {
     Who {
         process_row: run.process_row,
         process_id: run.process_id,
@@ -260,6 +261,26 @@ impl<'c> Chain<'c> {
             id,
             row: wait.readying_thread_row,
         })
+    }
+
+    /// Returns the other thread of the chain that was ready without a CPU for the longest time.
+    pub(super) fn starved(&self) -> Option<&Part> {
+        let mut parts = self.parts.iter();
+        parts.find(|part| part.what == What::Ready && !self.is_own(part))
+    }
+
+    /// Returns the longest noticeable wait for a CPU of the thread from [`Chain::starved`] during this wait.
+    pub(super) fn starved_wait<'s>(&self, case: &'s Case<'_>) -> Option<&'s Wait> {
+        let who = self.starved()?.who;
+        let range = self.of.range();
+        let waits = case.survey.noticed_waits.iter();
+        let waits = waits
+            .flat_map(|noticed| &noticed.longest)
+            .filter(|wait| (wait.thread_id, wait.thread_row) == (who.thread_id, who.thread_row));
+        let within =
+            |wait: &Wait| overlap(&wait.range(), &range).map_or(0, |both| both.end - both.start);
+        let longest = waits.max_by_key(|wait| within(wait))?;
+        (within(longest) > 0).then_some(longest)
     }
 
     /// Returns the time for which other threads of the chain were ready without a CPU, in nanoseconds.

@@ -18,6 +18,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{ImageTracker, StoreError, Table};
 
 use super::freezes::{self, Freeze};
+use super::long_waits;
 use super::long_waits::path::{self, Leg, Runs, Thread};
 use super::long_waits::starved::Starved;
 use crate::finding::Attention;
@@ -34,8 +35,9 @@ use chain::{Chain, What, Who};
 use computed::Computed;
 use details::Details;
 pub use latency::{PathPart, PathTime, divided};
+pub(super) use pick::is_asked;
 use pick::{Candidate, Edge, Kind};
-pub(super) use pick::{Noticed, is_asked};
+pub(crate) use pick::{Noticed, ProcessKind};
 use wakers::Wakers;
 
 /// Theory about waits for something other than a CPU.
@@ -120,7 +122,9 @@ impl Theory for Hangs {
             .into_iter()
             .map(|(candidate, legs)| Chain::new(case, candidate, legs, &details, &wakers))
             .filter(Chain::is_hang);
-        let groups = without_parts(case, Group::of(chains.collect()));
+        let mut groups = without_parts(case, Group::of(chains.collect()));
+        let rate_controlled = rate_controlled(case);
+        groups.retain(|group| !group.is_rate_controlled_like(&rate_controlled));
         let facts = Facts {
             details,
             wakers,
@@ -132,7 +136,7 @@ impl Theory for Hangs {
         for group in groups {
             found.extend(group.finding(case, &facts)?);
         }
-        found.extend(rate_controlled(case));
+        found.extend(rate_controlled);
         found.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
         found.truncate(FINDINGS);
         let threads = &case.survey.threads;
@@ -350,11 +354,16 @@ impl<'c> Group<'c> {
             }
             false => None,
         };
+        let starved_wait = starved.as_ref().and_then(|_| worst.starved_wait(case));
         let told = words::Told {
             case,
             group: self,
             facts,
             starved: starved.as_ref(),
+            starved_wait: match starved_wait {
+                Some(wait) => Some((wait, long_waits::explained(case, wait)?)),
+                None => None,
+            },
         };
         let mut finding = Finding::new(
             &ABOUT,
@@ -447,6 +456,9 @@ impl<'c> Group<'c> {
         if let Some(part) = worst.blamed() {
             subjects.push(thread(&part.who));
             subjects.extend(case.process_subject(part.who.process_row, part.who.process_id));
+            if let What::Disk(number) = part.what {
+                subjects.push(Subject::Disk { number });
+            }
         }
         let others = self.chains.iter().map(|chain| chain.of.thread);
         subjects.extend(others.map(|thread| Subject::Thread {
@@ -455,6 +467,20 @@ impl<'c> Group<'c> {
             process_row: thread.process_row,
         }));
         subjects
+    }
+
+    /// Returns true if CPU rate control stopped the threads of this group, and one of the findings is about all stops of
+    /// their process.
+    fn is_rate_controlled_like(&self, findings: &[Finding]) -> bool {
+        let row = self.worst().of.thread.process_row;
+        let is_about = |subject: &Subject| match subject {
+            Subject::Process { row: of, .. } => *of == row,
+            _ => false,
+        };
+        let mut findings = findings.iter();
+        self.worst().of.kind == Kind::RateControl
+            && row.is_some()
+            && findings.any(|finding| finding.subjects.iter().any(is_about))
     }
 
     /// Returns the number of threads that waited.

@@ -109,7 +109,7 @@ impl Candidate<'_> {
 
 /// Kind of a process by its closeness to the user, the closest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::theories) enum ProcessKind {
+pub(crate) enum ProcessKind {
     /// Process of no user: a service, or a part of the system.
     Service,
     OfUser,
@@ -118,7 +118,7 @@ pub(in crate::theories) enum ProcessKind {
 }
 
 /// Facts that show whether users notice the waits of a thread.
-pub(in crate::theories) struct Noticed {
+pub(crate) struct Noticed {
     /// Time ranges in which processes had the focus, by row of the process.
     focus: Vec<(u32, Range<i64>)>,
     /// Rows of the processes of users. They are used if the focus is unknown.
@@ -129,7 +129,7 @@ pub(in crate::theories) struct Noticed {
 }
 
 impl Noticed {
-    pub(in crate::theories) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
+    pub(crate) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
         let focus = case.focus()?.into_iter();
         let focus = focus.filter_map(|focus| Some((focus.process_row?, focus.during)));
         let threads = case.survey.threads.iter();
@@ -166,7 +166,7 @@ impl Noticed {
     }
 
     /// Returns the kind of a process by its closeness to the user.
-    pub(in crate::theories) fn kind(&self, process_row: Option<u32>) -> ProcessKind {
+    pub(crate) fn kind(&self, process_row: Option<u32>) -> ProcessKind {
         match process_row {
             Some(row) if self.with_windows.contains(&row) => ProcessKind::Window,
             Some(row) if self.of_users.contains(&row) => ProcessKind::OfUser,

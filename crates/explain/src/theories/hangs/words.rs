@@ -1,21 +1,22 @@
 //! Sentences, remedies and doubts about hangs.
 
-use super::chain::{Disks, Part, What, named};
+use super::chain::{self, Disks, Part, What, Who, named};
 use super::pick::{Edge, Kind};
 use super::wakers::Wakers;
 use super::{Facts, Group};
 use crate::drivers::{is_of_disks, is_of_windows};
 use crate::ranges::period_ns;
 use crate::survey::Response;
-use crate::theories::long_waits::TICK_NS;
 use crate::theories::long_waits::starved::Starved;
-use crate::thresholds::BLAME_PERCENT;
-use crate::thresholds::is_share;
-use crate::{Case, Name, counted, duration, labels, moment, percent};
+use crate::theories::long_waits::{Reason, TICK_NS};
+use crate::thresholds::{BLAME_PERCENT, NOTICED_NS, is_share};
+use crate::{Case, Name, Wait, counted, duration, labels, listed, moment, percent};
 
 /// Advice to record requests to disks.
 const RECORD_DISKS: &str = "Record requests to disks as well (xperf -on DISK_IO+DISK_IO_INIT, WPR keywords DiskIO and \
     DiskIOInit): they show which disk was slow, and whose requests filled its queue";
+/// Number of requests in the queue of a disk from which on the process that made them is the cause, not the disk.
+const QUEUE_FILLED: u64 = 8;
 /// Maximum number of parts that a sentence names.
 const NAMED: usize = 4;
 
@@ -27,6 +28,8 @@ pub(super) struct Told<'t, 'c> {
     /// Threads of the chain that were ready without a CPU. It is `None` if they were ready for only a small part of the
     /// wait.
     pub(super) starved: Option<&'t Starved>,
+    /// Longest wait for a CPU of such a thread, with its cause.
+    pub(super) starved_wait: Option<(&'t Wait, Reason)>,
 }
 
 impl Told<'_, '_> {
@@ -193,11 +196,15 @@ impl Told<'_, '_> {
         if let Some(starved) = self.starved {
             why.push(self.inversion(starved));
         }
-        let mut first = format!(
-            "For {} of the time, {}.",
-            percent(blamed.ns, all_ns),
-            self.did(blamed)
-        );
+        let mut first = match is_share(blamed.ns, all_ns, 99) {
+            true => format!("Nearly all of this time, {}.", self.did(blamed)),
+            false => format!(
+                "For {} of the time, {}.",
+                percent(blamed.ns, all_ns),
+                self.did(blamed)
+            ),
+        };
+        first += &self.between();
         if let What::Disk(disk) = blamed.what {
             first += &self.queue(blamed.who.thread_id, disk);
         }
@@ -225,23 +232,49 @@ impl Told<'_, '_> {
         why
     }
 
+    /// Returns a sentence with the threads between the waiting thread and the blamed one, in the order in which they
+    /// waited for each other. Returns an empty text if there are none.
+    fn between(&self) -> String {
+        let worst = self.group.worst();
+        let Some(blamed) = worst.blamed().filter(|part| !worst.is_own(part)) else {
+            return String::new();
+        };
+        let ends = [worst.of.wait.thread_id, blamed.who.thread_id];
+        // A thread is part of the chain if it waited until the next one readied it.
+        let mut between: Vec<Who> = Vec::new();
+        let legs = worst.legs.iter();
+        for leg in legs.take_while(|leg| leg.run.thread_id != blamed.who.thread_id) {
+            let who = chain::who(&leg.run);
+            if !ends.contains(&who.thread_id) && !between.contains(&who) {
+                between.push(who);
+            }
+        }
+        match between.len() {
+            0 => String::new(),
+            1..=NAMED => {
+                let between = between.iter().map(|who| named(self.case, who));
+                let between: Vec<String> = between.collect();
+                format!(" Between them, {} waited.", listed(between))
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Returns a sentence about a thread of the chain that was ready and got no CPU. The waiting thread
     /// waited for this thread.
     fn inversion(&self, starved: &Starved) -> String {
         let worst = self.group.worst();
         let own = worst.of.wait.priority;
-        let holder = worst
-            .parts
-            .iter()
-            .find(|part| part.what == What::Ready && part.who.thread_id != worst.of.wait.thread_id);
+        let holder = worst.starved();
         let who = holder.map_or(String::new(), |part| named(self.case, &part.who));
         let run = holder.and_then(|part| {
             let mut legs = worst.legs.iter();
             legs.find(|leg| leg.run.thread_id == part.who.thread_id)
         });
         let theirs = run.and_then(|leg| leg.run.priority);
+        let is_priority = (self.starved_wait.as_ref()).is_none_or(|(_, reason)| reason.is_priority);
         let priorities = match own.zip(theirs) {
-            Some((own, theirs)) if theirs < own => {
+            Some((own, theirs)) if theirs < own && is_priority => {
                 format!(
                     " Its priority was {theirs}, and the priority of the waiting thread was {own}: \
                      priority inversion."
@@ -249,13 +282,16 @@ impl Told<'_, '_> {
             }
             _ => String::new(),
         };
+        let who = wording::capitalized(&who);
+        if let Some((wait, reason)) = &self.starved_wait {
+            let ready = duration(wait.ready_ns);
+            let because = &reason.because;
+            return format!("{who} was ready for {ready} and got no CPU: {because}.{priorities}");
+        }
         let ran = starved.who_ran(self.case).map_or(String::new(), |process| {
             format!(", while {process} used most CPU time")
         });
-        format!(
-            "{} was ready and got no CPU{ran}.{priorities}",
-            wording::capitalized(&who)
-        )
+        format!("{who} was ready and got no CPU{ran}.{priorities}")
     }
 
     /// Returns a clause that says what a thread of the chain did.
@@ -331,6 +367,33 @@ impl Told<'_, '_> {
         )
     }
 
+    /// Returns the remedy for waits of a process for a disk.
+    fn check_disk(&self, who: &Who, disk: u32) -> String {
+        let range = self.group.worst().of.range();
+        let details = &self.facts.details;
+        let (count, total_ns, queue_ns) = details.queued(who.thread_id, disk, &range);
+        let is_queue = total_ns > 0 && is_share(queue_ns, total_ns, 50);
+        let filled = details.who_filled(disk, &range).filter(|_| is_queue);
+        let mean_ns = total_ns.checked_div(count as i64);
+        match (filled, mean_ns) {
+            (Some((row, count)), _) if count >= QUEUE_FILLED => format!(
+                "Let {} read and write less on disk {disk} at that time, or run it when no user waits: its {} filled \
+                 the queue of the disk",
+                self.case.process(row, None),
+                counted(count, "request", "requests")
+            ),
+            (_, Some(..NOTICED_NS)) => format!(
+                "Let {} make fewer requests to disk {disk} while a user waits (`laglab diskio` lists the files), or move \
+                 these files to a faster disk",
+                self.case.process(who.process_row, who.process_id)
+            ),
+            _ => format!(
+                "Check disk {disk}, its cable and its controller: single requests took long. Look at the health data \
+                 of the disk (SMART), and at the disk's errors and resets in the event log System"
+            ),
+        }
+    }
+
     /// Returns a text for the delay. It names the delayed process and states how the delay was computed.
     pub(super) fn cost(&self) -> String {
         let of = self.group.worst().of.thread;
@@ -368,11 +431,13 @@ impl Told<'_, '_> {
                     .to_owned(),
             ];
         }
+        if let Some((_, reason)) = self.starved_wait.as_ref()
+            && blamed.what == What::Ready
+        {
+            return reason.remedies.clone();
+        }
         let remedy = match blamed.what {
-            What::Disk(disk) => format!(
-                "Reduce reads and writes on disk {disk} at that time. If single requests took \
-                 long, check the disk"
-            ),
+            What::Disk(disk) => self.check_disk(&blamed.who, disk),
             What::Page => "Find the files that were read (`laglab hardfault`): reads of the page \
                 file mean that memory is short"
                 .to_owned(),

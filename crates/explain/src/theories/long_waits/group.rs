@@ -225,25 +225,31 @@ impl<'c> Group<'c> {
         self.worst().weighed.cause
     }
 
-    /// Returns true if two groups are reported as one finding. The waits of both must be completely recorded and have
-    /// the same cause. If the cause is threads of higher or equal priority, the same other process must have used
-    /// most CPU time. Groups with a cause that concerns only one process, such as its affinity, are reported
-    /// separately.
+    /// Returns true if two groups are reported as one finding. If threads of higher or equal priority caused the waits
+    /// of both groups, the same other process must have used most CPU time. For causes of the whole machine, the waits
+    /// must have the same cause and be completely recorded. Groups with a cause that concerns only one process, such as
+    /// its affinity, are reported separately.
     fn is_like(&self, other: &Group<'_>) -> bool {
         let are_whole = [self, other].map(|group| group.worst().waiter.is_whole());
         let who = |group: &Group<'_>| {
             let most = group.most_of_others();
             most.map(|most| (most.process_row, most.process_id))
         };
-        are_whole == [true, true]
-            && self.cause() == other.cause()
-            && match self.cause() {
-                Some(Cause::HigherPriority | Cause::EqualPriority) => {
-                    who(self).is_some() && who(self) == who(other)
-                }
-                Some(Cause::Interrupts | Cause::LostEvents | Cause::Suspended) => true,
-                _ => false,
+        match [self.cause(), other.cause()] {
+            [
+                Some(Cause::HigherPriority | Cause::EqualPriority),
+                Some(Cause::HigherPriority | Cause::EqualPriority),
+            ] => who(self).is_some() && who(self) == who(other),
+            [Some(one), Some(two)] => {
+                one == two
+                    && are_whole == [true, true]
+                    && matches!(
+                        one,
+                        Cause::Interrupts | Cause::LostEvents | Cause::Suspended
+                    )
             }
+            _ => false,
+        }
     }
 
     /// Returns the process with most CPU time during the waits, if it is not the waiting process. System counts also if

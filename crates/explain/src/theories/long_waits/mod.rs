@@ -340,6 +340,30 @@ pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
     Ok(examined.collect())
 }
 
+/// Cause of a wait for a CPU, in words.
+pub(super) struct Reason {
+    /// Clause that names the cause.
+    pub(super) because: String,
+    pub(super) remedies: Vec<String>,
+    /// True if threads of higher or equal priority used the CPUs.
+    pub(super) is_priority: bool,
+}
+
+/// Explains one wait for a CPU.
+pub(super) fn explained(case: &Case<'_>, wait: &Wait) -> Result<Reason, StoreError> {
+    let facts = Facts::read(case)?;
+    let (argued, holders) = argue(case, &facts, vec![Waiter::of(wait)], vec![None])?;
+    let group = Group::of_these(case, argued, &holders);
+    Ok(Reason {
+        because: words::because(case, group.worst()),
+        remedies: words::remedies(case, &group),
+        is_priority: matches!(
+            group.cause(),
+            Some(Cause::HigherPriority | Cause::EqualPriority)
+        ),
+    })
+}
+
 fn found(
     case: &Case<'_>,
     waiters: Vec<Waiter>,
@@ -389,23 +413,27 @@ fn finding(
         finding = finding.delay(group.delay_ns, words::cost(case, group));
     }
     let process = case.process(waiter.process_row, waiter.process_id);
-    let waits: Vec<Wait> = (group.argued.iter())
-        .filter_map(|one| one.waiter.wait)
-        .collect();
-    let in_part = group.argued.iter().filter_map(|one| one.in_part.as_ref());
-    let title = match waiter.wait {
-        Some(_) => "First runs of threads that were ready before the recording began",
-        None => "Threads that were still ready when the trace ended",
-    };
-    if let Some(still) = still_waiting::together(title, in_part) {
-        finding = finding.with(still);
-    } else {
+    let whole = group.argued.iter().filter(|one| one.in_part.is_none());
+    let whole = whole.filter_map(|one| one.waiter.wait).take(WAITS_SHOWN);
+    let whole: Vec<Wait> = whole.collect();
+    if !whole.is_empty() {
         let title = format!("Waits of {process} for a CPU");
-        finding = finding.with(table_of(
-            case,
-            &title,
-            &waits[..waits.len().min(WAITS_SHOWN)],
-        ));
+        finding = finding.with(table_of(case, &title, &whole));
+    }
+    for (title, is_at_end) in [
+        (
+            "First runs of threads that were ready before the recording began",
+            false,
+        ),
+        ("Threads that were still ready when the trace ended", true),
+    ] {
+        let groups = std::iter::once(group).chain(&group.others);
+        let waits = groups.flat_map(|group| &group.argued);
+        let in_part = waits.filter(|one| one.waiter.wait.is_none() == is_at_end);
+        let in_part = in_part.filter_map(|one| one.in_part.as_ref());
+        finding
+            .evidence
+            .extend(still_waiting::together(title, in_part));
     }
     finding.evidence.extend(group.evidence(case));
     finding.evidence.extend(waiter.certain.clone());

@@ -171,29 +171,51 @@ fn is_about_who_ran(cause: Option<Cause>) -> bool {
     )
 }
 
-/// Returns a sentence about the other processes that waited because of the same cause.
+/// Returns sentences about the other waits that have the same cause: of the same process, if they are recorded only in
+/// part, and of other processes.
 fn others(case: &Case<'_>, group: &Group<'_>) -> String {
-    if group.others.is_empty() {
-        return String::new();
-    }
-    let mut named: Vec<String> = (group.others.iter().take(NAMED))
+    let process = |group: &Group<'_>| {
+        let waiter = &group.worst().waiter;
+        (waiter.process_row, waiter.process_id)
+    };
+    let length = |group: &Group<'_>| match group.worst().waiter.is_whole() {
+        true => duration(group.delay_ns),
+        false => format!("at least {}", duration(group.delay_ns)),
+    };
+    let is_own = |other: &&Group<'_>| process(other) == process(group);
+    let (own, others): (Vec<&Group<'_>>, Vec<&Group<'_>>) = group.others.iter().partition(is_own);
+    let own = own.into_iter().map(|own| {
+        let waiter = &own.worst().waiter;
+        let when = match waiter.wait.is_some() {
+            true if waiter.ticks_before.is_some() => "when the recording began",
+            true => "at other times",
+            false => "when the trace ended",
+        };
+        format!(" It also waited {when}, for {}.", length(own))
+    });
+    let mut text: String = own.collect();
+    let mut named: Vec<String> = (others.iter().take(NAMED))
         .map(|other| {
-            let waiter = &other.worst().waiter;
-            let process = case.processes(waiter.process_row, waiter.process_id);
+            let (row, id) = process(other);
+            let process = case.processes(row, id);
             match other.delay_ns {
                 0 => process,
-                delay_ns => format!("{process} ({})", duration(delay_ns)),
+                _ => format!("{process} ({})", length(other)),
             }
         })
         .collect();
-    let rest = group.others.len().saturating_sub(NAMED);
+    let rest = others.len().saturating_sub(NAMED);
     if rest > 0 {
         named.push(counted(rest as u64, "more process", "more processes"));
     }
-    format!(
-        " Other processes waited for the same reason: {}.",
-        listed(named)
-    )
+    if !named.is_empty() {
+        let why = match others.iter().all(|other| other.cause() == group.cause()) {
+            true => "for the same reason",
+            false => "for the same CPU time",
+        };
+        text += &format!(" Other processes waited {why}: {}.", listed(named));
+    }
+    text
 }
 
 /// Returns the cause of a wait as a clause of a sentence.
