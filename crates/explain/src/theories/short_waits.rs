@@ -9,6 +9,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
 use super::hangs::Noticed;
+use super::interrupts::routine_name;
 use super::long_waits::{Examined, SPREAD, examine};
 use crate::ranges::union;
 use crate::survey::{blocking_kinds, blocks_thread, cpu_names};
@@ -556,7 +557,9 @@ impl Routines {
                 Subject::Module {
                     name: module.unwrap_or("an unknown module").to_owned(),
                 },
-                Subject::Routine { name },
+                Subject::Routine {
+                    name: routine_name(case, *image, *routine),
+                },
             ])
             .subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
             .with(self.evidence(case))

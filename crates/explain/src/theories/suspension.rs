@@ -68,6 +68,11 @@ impl Theory for Suspension {
                     .with(silences.evidence(&case.survey.span)),
             );
         }
+        let has_samples = case.table(Table::Samples)?.rows() > 0;
+        if found.is_empty() && !has_samples && !case.is_linux() {
+            let why = "the trace has no samples, so short stops look like times without work";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
         if found.is_empty() {
             let because = format!(
                 "at no time were all CPUs silent for {} or longer",

@@ -212,8 +212,8 @@ pub static THEORIES: [Needs; 24] = [
     },
     Needs {
         theory: "suspended",
-        each_of: SWITCHES,
-        better_with: &[Samples, PowerStates, TimerRequests],
+        each_of: &[&[ContextSwitches], &[Samples]],
+        better_with: &[PowerStates, TimerRequests],
         ..NOTHING
     },
     Needs {

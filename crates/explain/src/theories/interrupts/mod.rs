@@ -102,10 +102,15 @@ fn mean_ns(used: &RoutineUse) -> Option<f64> {
 
 /// Returns the name of a routine: its module and, if symbols are known, its function.
 fn name(case: &Case<'_>, used: &RoutineUse) -> String {
-    let Some(module) = case.module_label(used.image_row) else {
+    routine_name(case, used.image_row, used.routine)
+}
+
+/// Returns the name of the routine at an address of an image: its module, and its function if symbols name it.
+pub(super) fn routine_name(case: &Case<'_>, image_row: Option<u32>, address: u64) -> String {
+    let Some(module) = case.module_label(image_row) else {
         return "an unknown module".to_owned();
     };
-    let function = case.symbol(used.image_row, used.routine);
+    let function = case.symbol(image_row, address);
     match function.split_once('!') {
         Some((_, function)) => format!("{} ({})", Name(module), Name(function)),
         None => Name(module).to_string(),
