@@ -563,4 +563,44 @@ mod tests {
         let expected = [(Problem, 5_000), (Problem, 1_500)];
         assert_eq!(ranked(vec![window, unknown]), expected);
     }
+
+    #[test]
+    fn windows_come_before_services_with_about_the_same_delay() {
+        let kind = |of: &Finding| match of.delay_ns() {
+            3_000_000_000 => Some(ProcessKind::Window),
+            _ => Some(ProcessKind::Service),
+        };
+        for (service_ms, expected_ms) in [(3_200, [3_000, 3_200]), (9_000, [9_000, 3_000])] {
+            let mut findings = [service_ms, 3_000].map(|ms| finding(Severity::Problem, None, ms));
+            rank(&mut findings, Damage::default(), kind);
+            let delays_ms = findings.map(|of| of.delay_ns() / 1_000_000);
+            assert_eq!(delays_ms, expected_ms);
+        }
+    }
+
+    #[test]
+    fn a_wait_for_a_cpu_is_part_of_a_hang_that_waited_for_this_thread() {
+        let thread = |id| Subject::Thread {
+            id,
+            row: None,
+            process_row: None,
+        };
+        let about = |id: &str, subjects: &[Subject], during: Range<i64>| {
+            let delay_ns = during.end - during.start;
+            let mut theories = THEORIES.iter().map(|theory| theory.about());
+            let theory = theories.find(|about| about.id == id).unwrap();
+            Finding::new(theory, Severity::Problem, "")
+                .subjects(subjects.to_vec())
+                .during(during)
+                .delay(delay_ns, "")
+        };
+        let hang = about("hangs", &[thread(1), thread(2)], 1_000..3_000);
+        let wait = |id, during| about("long-waits", &[thread(id)], during);
+        assert!(is_part(&wait(2, 1_100..2_900), &hang));
+        // The window itself, another thread, another time, and a wait that is mostly outside the hang.
+        assert!(!is_part(&wait(1, 1_100..2_900), &hang));
+        assert!(!is_part(&wait(3, 1_100..2_900), &hang));
+        assert!(!is_part(&wait(2, 5_000..6_000), &hang));
+        assert!(!is_part(&wait(2, 2_000..8_000), &hang));
+    }
 }
