@@ -271,8 +271,8 @@ fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
 }
 
 /// Returns true if the finding `of` is a part of the finding `whole`. [`PARTS`] must contain the pair of their theories. A
-/// wait for a CPU is a part of a hang if the hung thread waited for this thread. A long routine is a part if it delayed the
-/// thread of the other finding.
+/// wait for a CPU is a part of a hang if the hung thread waited for this thread, and the finding is about no other thread. A
+/// long routine is a part if it delayed the thread of the other finding.
 fn is_part(of: &Finding, whole: &Finding) -> bool {
     let is_within = of.during.as_ref().zip(whole.during.as_ref());
     let is_within = is_within.is_some_and(|(part, whole)| {
@@ -280,14 +280,16 @@ fn is_part(of: &Finding, whole: &Finding) -> bool {
             is_share(both.end - both.start, part.end - part.start, CAUSE_PERCENT)
         })
     });
+    let is_thread = |subject: &&Subject| matches!(subject, Subject::Thread { .. });
+    let mut threads = of.subjects.iter().filter(is_thread);
     let is_routine = |subject: &&Subject| matches!(subject, Subject::Routine { .. });
     let mut routines = of.subjects.iter().filter(is_routine);
     PARTS.contains(&(of.theory, whole.theory))
         && of.severity <= whole.severity
         && of.delay_ns() / 2 <= whole.delay_ns()
         && match (of.subjects.first(), whole.subjects.split_first()) {
-            (Some(thread @ Subject::Thread { .. }), Some((hung, others))) => {
-                is_within && thread != hung && others.contains(thread)
+            (Some(Subject::Thread { .. }), Some((hung, others))) => {
+                is_within && threads.all(|thread| thread != hung && others.contains(thread))
             }
             _ => routines.any(|routine| whole.subjects.contains(routine)),
         }
@@ -344,7 +346,8 @@ fn is_short_in_background(finding: &Finding) -> bool {
 }
 
 /// Lowers problems of programs in the background to warnings, if a program that the user looked at was also delayed.
-/// The user probably recorded the trace because of the visible delay.
+/// The user probably recorded the trace because of the visible delay. If a program with the focus was delayed, windows
+/// without the focus count as background.
 fn lower_background(findings: &mut [Finding]) {
     let is_seen = |finding: &Finding| {
         finding.severity > Severity::Information
@@ -354,9 +357,14 @@ fn lower_background(findings: &mut [Finding]) {
     if !findings.iter().any(is_seen) {
         return;
     }
+    let is_focus = |of: &Finding| is_seen(of) && of.attention == Some(Attention::Focus);
+    let has_focus = findings.iter().any(is_focus);
+    let is_unseen_window = |of: &Finding| {
+        has_focus && of.attention == Some(Attention::Window) && of.delay_ns() < ABANDONED_NS
+    };
     for finding in findings
         .iter_mut()
-        .filter(|finding| is_short_in_background(finding))
+        .filter(|finding| is_short_in_background(finding) || is_unseen_window(finding))
     {
         finding.severity = finding.severity.min(Severity::Warning);
     }

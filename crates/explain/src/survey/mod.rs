@@ -268,6 +268,13 @@ impl Survey {
         self.doubtful.cpu_ns > self.kept_ns()
     }
 
+    /// Returns a reason for the answer “not recorded” if the processes of most threads are unknown.
+    pub(crate) fn lacks_processes(&self) -> Option<&'static str> {
+        let known = self.threads.iter().filter(|of| of.process_row.is_some());
+        let lacks = known.count() * 2 < self.threads.len();
+        lacks.then_some("the trace does not record the processes of its threads")
+    }
+
     /// Returns the length of the trace's time span in nanoseconds.
     pub fn span_ns(&self) -> i64 {
         self.span.end.saturating_sub(self.span.start)

@@ -26,6 +26,8 @@ pub struct Response {
     pub end_ns: i64,
     /// Number of waits for something other than a message or a CPU.
     pub waits: u32,
+    /// Time in DPCs and service routines that interrupted the thread, in nanoseconds.
+    pub inside_ns: i64,
     /// True if the response began before the first recorded run of the thread, so that it may have lasted longer.
     pub began_before: bool,
     /// True if the thread had not waited for messages again when the trace ended.
@@ -45,6 +47,7 @@ pub(super) struct Responses {
     /// Start of the current response; `None` if the thread may have waited for messages unseen.
     since: Option<i64>,
     waits: u32,
+    inside_ns: i64,
     began_before: bool,
     has_run: bool,
     /// Longest responses so far. The shortest of them is on top of the heap.
@@ -52,8 +55,21 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    /// Adds a run of the thread. If the run is doubtful, the thread may have waited for messages during it.
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, row: usize, is_doubtful: bool) {
+    /// Adds a run of the thread, in which DPCs and service routines took `inside_ns`. If the run is doubtful, the thread may
+    /// have waited for messages during it.
+    pub(super) fn add(
+        &mut self,
+        runs: &CpuRunsView<'_>,
+        row: usize,
+        is_doubtful: bool,
+        inside_ns: i64,
+    ) {
+        self.move_on(runs, row, is_doubtful);
+        self.inside_ns = self.inside_ns.saturating_add(inside_ns);
+    }
+
+    /// Ends the current response and begins the next one, if the thread waited for messages before the run.
+    fn move_on(&mut self, runs: &CpuRunsView<'_>, row: usize, is_doubtful: bool) {
         let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
         let readied_ns = runs.start_ns[row].saturating_sub(ready_ns);
         let is_first = !std::mem::replace(&mut self.has_run, true);
@@ -92,6 +108,7 @@ impl Responses {
     fn begin(&mut self, at_ns: i64, began_before: bool) {
         self.since = Some(at_ns);
         self.waits = 0;
+        self.inside_ns = 0;
         self.began_before = began_before;
     }
 
@@ -113,6 +130,7 @@ impl Responses {
             start_ns,
             end_ns,
             waits: self.waits,
+            inside_ns: self.inside_ns,
             began_before: self.began_before,
             is_open,
         }));

@@ -211,7 +211,7 @@ impl ByThread {
             responses: Responses::default(),
             now: LostSecond::default(),
         });
-        kept.responses.add(runs, row, is_doubtful);
+        kept.responses.add(runs, row, is_doubtful, inside_ns);
         kept.waits.process_id = runs.process_id.get(row);
         kept.waits.process_row = runs.process_row.get(row);
         let waits_out = runs.state_out.get(row) == Some(WAITING);

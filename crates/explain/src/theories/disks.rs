@@ -37,10 +37,16 @@ struct Requests {
     count: u64,
     known: u64,
     bytes: u64,
+    /// Sum and maximum of the times in the table, in nanoseconds.
+    stored: (i64, i64),
+    /// Sum of the times without suspend gaps, in nanoseconds.
     total_ns: i64,
+    /// Longest time without suspend gaps, in nanoseconds.
     longest_ns: i64,
     queue_ns: Option<i64>,
-    /// Requests that took `SLOW_REQUEST_NS` or longer.
+    /// Requests that took `SLOW_REQUEST_NS` or longer in the table.
+    stored_slow: Slow,
+    /// Requests that took `SLOW_REQUEST_NS` or longer without suspend gaps.
     slow: Slow,
 }
 
@@ -97,10 +103,18 @@ impl Theory for Disks {
                 disk.count += 1;
                 disk.bytes += u64::from(view.size_bytes.get(row).unwrap_or(0));
                 if let Some(ns) = view.duration_ns.get(row) {
+                    let queue_ns = view.queue_ns.get(row);
+                    let end = view.time_ns[row];
+                    let gaps = &case.survey.suspend_gaps;
+                    let awake_ns = ns - gaps.asleep_ns(&(end.saturating_sub(ns)..end));
                     disk.known += 1;
-                    disk.total_ns = disk.total_ns.saturating_add(ns);
-                    disk.longest_ns = disk.longest_ns.max(ns);
-                    disk.slow.add(ns, view.queue_ns.get(row));
+                    disk.stored.0 = disk.stored.0.saturating_add(ns);
+                    disk.stored.1 = disk.stored.1.max(ns);
+                    disk.total_ns = disk.total_ns.saturating_add(awake_ns);
+                    disk.longest_ns = disk.longest_ns.max(awake_ns);
+                    disk.stored_slow.add(ns, queue_ns);
+                    disk.slow
+                        .add(awake_ns, queue_ns.map(|queue_ns| queue_ns.min(awake_ns)));
                 }
                 if let Some(ns) = view.queue_ns.get(row) {
                     disk.queue_ns = Some(disk.queue_ns.unwrap_or(0).saturating_add(ns));
@@ -112,7 +126,7 @@ impl Theory for Disks {
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let mut disks: Vec<(u32, Requests)> = disks.into_iter().collect();
-        disks.sort_by_key(|(disk, requests)| (requests.known == 0, -requests.total_ns, *disk));
+        disks.sort_by_key(|(disk, requests)| (requests.known == 0, -requests.stored.0, *disk));
         let selection = Selection::of(Table::DiskIo)
             .group_by(&["disk"])
             .order(&[Order::descending("total_ns"), Order::ascending("disk")])
@@ -131,8 +145,8 @@ impl Theory for Disks {
                 Some((*disk).into()),
                 Some(requests.count.into()),
                 Some(requests.bytes.into()),
-                known(requests.total_ns),
-                known(requests.longest_ns),
+                known(requests.stored.0),
+                known(requests.stored.1),
                 requests.queue_ns.map(Into::into),
             ]);
         }
@@ -162,8 +176,8 @@ impl Theory for Disks {
             return Ok(Outcome::Against(because, vec![evidence]));
         };
         let sentence = format!(
-            "{} was slow: its {} requests took {} on average, {} at most{}.",
-            wording::capitalized(&case.disk(*disk)),
+            "Requests to {} took long: {} requests took {} on average, {} at most{}.",
+            case.disk(*disk),
             grouped(requests.known),
             duration(requests.mean_ns()),
             duration(requests.longest_ns),
@@ -256,10 +270,10 @@ fn slow_requests(
         .column("longest_ns", "longest", Unit::Duration, longest)
         .column("queue_ns", "in the queue", Unit::Duration, sum("queue_ns"))
         .row([
-            Some(slow.count.into()),
-            Some(slow.total_ns.into()),
-            Some(requests.longest_ns.into()),
-            slow.queue_ns.map(Into::into),
+            Some(requests.stored_slow.count.into()),
+            Some(requests.stored_slow.total_ns.into()),
+            Some(requests.stored.1.into()),
+            requests.stored_slow.queue_ns.map(Into::into),
         ]);
     let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence);
     finding.why.extend(because.map(Into::into));

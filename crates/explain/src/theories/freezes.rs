@@ -317,7 +317,8 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
                     readied_ns: view.readied_ns.get(row),
                     start_ns: view.start_ns[row],
                     end_ns: view.end_ns[row],
-                    by_dpc: view.readied_by_dpc.get(row) == Some(true),
+                    // Without ready events, it is unknown what woke the thread. Then it counts as a timer.
+                    by_dpc: view.readied_by_dpc.get(row) != Some(false),
                 });
             }
         }

@@ -19,7 +19,7 @@ use crate::thresholds::{
 };
 use crate::{
     About, Case, Evidence, Finding, LostSecond, Name, Outcome, Severity, Subject, Theory,
-    ThreadWaits, Unit, Value, Wait, counted, duration, moment, percent,
+    ThreadWaits, Unit, Value, Wait, counted, duration, listed, moment, percent,
 };
 
 /// Theory about many short waits for a CPU and about missed periods.
@@ -99,6 +99,11 @@ impl Theory for ShortWaits {
                 "the trace has no {missing}, so the time that threads lost to them is unknown"
             );
             return Ok(Outcome::NotRecorded(why));
+        }
+        if found.is_empty()
+            && let Some(why) = case.survey.lacks_processes()
+        {
+            return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         if found.is_empty() {
             let who = if !case.scope.has_all_threads() {
@@ -210,8 +215,10 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
                 "The period was computed from the times when the thread was woken. The trace does \
                  not contain the deadlines of its work",
             );
-        let ranges: Vec<Range<i64>> = waits.iter().map(Wait::range).collect();
-        let finding = finding.moments(union(ranges.clone()));
+        let ranges = missed.late.iter();
+        let ranges = ranges.map(|(at, ready_ns)| *at..at.saturating_add(*ready_ns));
+        let ranges = union(ranges.collect());
+        let finding = finding.moments(ranges.clone());
         findings.push(with_cause(case, finding, &waits, ranges, false)?);
     }
     Ok(findings)
@@ -432,6 +439,34 @@ struct Routines {
     names: FxHashMap<u64, String>,
 }
 
+/// Routine with much CPU time, over all CPUs.
+struct WorstRoutine {
+    image_row: Option<u32>,
+    address: u64,
+    times: u64,
+    /// CPU time, in nanoseconds.
+    ns: i64,
+    /// CPUs, each with the CPU time of the routine in nanoseconds.
+    cpus: Vec<(u16, i64)>,
+}
+
+impl WorstRoutine {
+    /// Returns the CPUs with a notable part of the routine's time, in order.
+    fn main_cpus(&self) -> Vec<u16> {
+        let cpus = self.cpus.iter().filter(|(_, ns)| is_share(*ns, self.ns, 5));
+        let mut cpus: Vec<u16> = cpus.map(|(cpu, _)| *cpu).collect();
+        cpus.sort_unstable();
+        cpus
+    }
+}
+
+fn module_name(case: &Case<'_>, image_row: Option<u32>) -> String {
+    let module = case.module_label(image_row);
+    module.map_or("an unknown module".to_owned(), |name| {
+        Name(name).to_string()
+    })
+}
+
 impl Routines {
     fn read(case: &Case<'_>, ranges: Vec<Range<i64>>) -> Result<Routines, StoreError> {
         let mut sums: FxHashMap<(u16, Option<u32>, u64), (u64, i64)> = FxHashMap::default();
@@ -496,77 +531,118 @@ impl Routines {
         name.unwrap_or_else(|| case.symbol(image_row, routine))
     }
 
-    /// Returns the CPU time of the routine with most CPU time, in nanoseconds.
+    /// Returns the CPU time of the routine with most CPU time on a CPU, in nanoseconds.
     fn most_ns(&self) -> i64 {
         self.rows.first().map_or(0, |row| row.4)
     }
 
-    /// Adds the routine with most CPU time to the finding as the cause.
+    /// Returns the two routines with most CPU time. The second one is left out if it has less than half of the time of the
+    /// first.
+    fn worst(&self) -> Vec<WorstRoutine> {
+        let mut routines: Vec<WorstRoutine> = Vec::new();
+        for (cpu, image_row, address, times, ns) in &self.rows {
+            let is_it =
+                |of: &&mut WorstRoutine| (of.image_row, of.address) == (*image_row, *address);
+            let routine = match routines.iter_mut().find(is_it) {
+                Some(routine) => routine,
+                None => {
+                    routines.push(WorstRoutine {
+                        image_row: *image_row,
+                        address: *address,
+                        times: 0,
+                        ns: 0,
+                        cpus: Vec::new(),
+                    });
+                    let last = routines.len() - 1;
+                    &mut routines[last]
+                }
+            };
+            routine.times += times;
+            routine.ns += ns;
+            routine.cpus.push((*cpu, *ns));
+        }
+        // The sort is stable, and `rows` has an order without ties.
+        routines.sort_by_key(|routine| Reverse(routine.ns));
+        let most_ns = routines.first().map_or(0, |routine| routine.ns);
+        routines.retain(|routine| is_share(routine.ns, most_ns, CAUSE_PERCENT));
+        routines.truncate(2);
+        routines
+    }
+
+    /// Adds the routines with most CPU time to the finding as the cause.
     fn blamed(&self, case: &Case<'_>, finding: Finding) -> Finding {
-        let Some((_, image, routine, ..)) = self.rows.first() else {
+        let worst = self.worst();
+        let Some(first) = worst.first() else {
             return finding;
         };
-        let of_routine: Vec<&Routine> = (self.rows.iter())
-            .filter(|row| (row.1, row.2) == (*image, *routine))
-            .collect();
-        let (times, ns) = (of_routine.iter()).fold((0, 0), |(n, ns), row| (n + row.3, ns + row.4));
-        let mut cpus: Vec<u16> = of_routine
-            .iter()
-            .filter(|row| is_share(row.4, ns, 5))
-            .map(|row| row.0)
-            .collect();
-        cpus.sort_unstable();
-        let of_cpus = cpu_names(&cpus);
-        let name = self.name(case, *image, *routine);
-        if case.is_linux() {
-            let because = format!(
-                "Softirqs and interrupts kept the CPU: most CPU time went to {}, {} in {} on {of_cpus}.",
+        let linux = case.is_linux();
+        let what = |routine: &WorstRoutine| {
+            let name = self.name(case, routine.image_row, routine.address);
+            let module = match linux {
+                true => String::new(),
+                false => format!(" ({})", module_name(case, routine.image_row)),
+            };
+            format!(
+                "{}{module}, {} in {} on {}",
                 Name(&name),
-                duration(ns),
-                counted(times, "run", "runs")
-            );
-            return finding
-                .because(because)
-                .subjects([Subject::Routine { name }])
-                .subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
-                .with(self.evidence(case))
-                .remedy(SPREAD);
-        }
-        let module = case.module_label(*image);
-        let module_name = module.map_or("an unknown module".to_owned(), |name| {
-            Name(name).to_string()
-        });
-        let because = format!(
-            "DPCs and ISRs kept the CPU: most CPU time went to {} ({module_name}), {} in {} on \
-             {of_cpus}.",
-            Name(&name),
-            duration(ns),
-            counted(times, "run", "runs")
-        );
-        let first = match module {
-            Some(module) if crate::drivers::is_of_windows(module) => format!(
-                "{module_name} is a part of Windows: find the drivers and filters that run in its DPCs \
-                 and ISRs (CPU samples by module show them), and update them"
-            ),
-            Some(_) => format!("Update the driver {module_name}"),
-            None => "Find the driver of these DPCs and ISRs, and update it".to_owned(),
+                duration(routine.ns),
+                counted(routine.times, "run", "runs"),
+                cpu_names(&routine.main_cpus())
+            )
         };
+        let most: Vec<String> = worst.iter().map(what).collect();
+        let (kept, remedy) = match linux {
+            true => ("Softirqs and interrupts", SPREAD.to_owned()),
+            false => ("DPCs and ISRs", self.update(case, &worst)),
+        };
+        let because = format!(
+            "{kept} kept the CPU: most CPU time went to {}.",
+            most.join("; then to ")
+        );
+        let mut finding = finding.because(because);
+        for routine in &worst {
+            let module = case.module_label(routine.image_row).filter(|_| !linux);
+            let name = match linux {
+                true => self.name(case, routine.image_row, routine.address),
+                false => routine_name(case, routine.image_row, routine.address),
+            };
+            finding = finding
+                .subjects(module.map(|name| Subject::Module {
+                    name: name.to_owned(),
+                }))
+                .subjects([Subject::Routine { name }]);
+        }
         finding
-            .because(because)
-            .subjects([
-                Subject::Module {
-                    name: module.unwrap_or("an unknown module").to_owned(),
-                },
-                Subject::Routine {
-                    name: routine_name(case, *image, *routine),
-                },
-            ])
-            .subjects(cpus.iter().map(|cpu| Subject::Cpu { number: *cpu }))
+            .subjects((first.main_cpus().into_iter()).map(|number| Subject::Cpu { number }))
             .with(self.evidence(case))
-            .remedy(format!(
-                "{first}. Or spread the interrupts over more CPUs: while a CPU runs DPCs and ISRs, it \
-                 runs no threads"
-            ))
+            .remedy(remedy)
+    }
+
+    /// Returns the remedy for routines of drivers of Windows.
+    fn update(&self, case: &Case<'_>, worst: &[WorstRoutine]) -> String {
+        let mut modules: Vec<&str> = Vec::new();
+        for routine in worst {
+            let module = case.module_label(routine.image_row);
+            modules.extend(module.filter(|module| !modules.contains(module)));
+        }
+        let of_windows = |module: &&str| crate::drivers::is_of_windows(module);
+        let (of_windows, drivers): (Vec<&str>, Vec<&str>) =
+            modules.into_iter().partition(of_windows);
+        let names =
+            |modules: Vec<&str>| listed(modules.into_iter().map(|name| Name(name).to_string()));
+        let first = match (drivers.len(), of_windows.len()) {
+            (0, 0) => "Find the driver of these DPCs and ISRs, and update it".to_owned(),
+            (0, _) => format!(
+                "{} is a part of Windows: find the drivers and filters that run in its DPCs and ISRs (CPU samples by \
+                 module show them), and update them",
+                names(of_windows)
+            ),
+            (1, _) => format!("Update the driver {}", names(drivers)),
+            _ => format!("Update the drivers {}", names(drivers)),
+        };
+        format!(
+            "{first}. Or spread the interrupts over more CPUs: while a CPU runs DPCs and ISRs, it runs no threads"
+        )
     }
 
     fn evidence(&self, case: &Case<'_>) -> Evidence {

@@ -49,11 +49,10 @@ const LARGER_BUFFERS: &str = "again, with more and larger buffers (xperf -Buffer
 pub static THEORIES: [Needs; 24] = [
     Needs {
         theory: "long-waits",
-        each_of: SWITCHES,
+        each_of: SWITCHES_AND_READY,
         better_with: &[
             Processes,
             Images,
-            ReadyThreads,
             Priorities,
             Dpcs,
             ServiceRoutines,
@@ -93,8 +92,9 @@ pub static THEORIES: [Needs; 24] = [
             &[ReadyThreads],
             &[Dpcs],
             &[ServiceRoutines],
+            &[Processes],
         ],
-        better_with: &[Processes, Images, Priorities, Focus],
+        better_with: &[Images, Priorities, Focus],
         ..NOTHING
     },
     Needs {
@@ -146,8 +146,8 @@ pub static THEORIES: [Needs; 24] = [
     },
     Needs {
         theory: "lock-convoy",
-        each_of: SWITCHES_AND_READY,
-        better_with: &[Processes, Images, HardFaults, SwitchStacks, ReadyStacks],
+        each_of: &[&[ContextSwitches], &[ReadyThreads], &[Processes]],
+        better_with: &[Images, HardFaults, SwitchStacks, ReadyStacks],
         ..NOTHING
     },
     Needs {

@@ -7,10 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tables::StoreError;
 
 use super::details::{Details, FromDisk};
-use super::pick::{Candidate, Kind};
+use super::pick::{Candidate, Kind, Noticed};
 use super::wakers::{Waker, Wakers};
 use crate::drivers::is_of_disks;
 use crate::ranges::overlap;
+use crate::survey::MESSAGES;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 use crate::thresholds::HARD_FAULTS_NS;
 use crate::{Case, Wait};
@@ -123,7 +124,13 @@ pub(super) fn parts(
 
 impl<'c> Chain<'c> {
     /// Follows a wait back. Returns the steps of the chain, the latest first.
-    pub(super) fn follow(runs: &mut Runs<'_>, of: &Candidate<'_>) -> Result<Vec<Leg>, StoreError> {
+    /// `sent` contains the stacks of waits for the answers to sent messages.
+    pub(super) fn follow(
+        case: &Case<'_>,
+        runs: &mut Runs<'_>,
+        of: &Candidate<'_>,
+        sent: &FxHashSet<u32>,
+    ) -> Result<Vec<Leg>, StoreError> {
         let thread = Thread {
             id: of.wait.thread_id,
             row: of.wait.thread_row,
@@ -132,7 +139,11 @@ impl<'c> Chain<'c> {
             Kind::Response => RESPONSE_LEGS,
             _ => LEGS,
         };
-        path::path(runs, thread, &of.range(), legs)
+        let mut legs = path::path(runs, thread, &of.range(), legs)?;
+        if of.kind == Kind::SentMessage {
+            end_at_messages(case, of, sent, &mut legs);
+        }
+        Ok(legs)
     }
 
     /// Divides a chain into parts.
@@ -190,7 +201,10 @@ impl<'c> Chain<'c> {
     }
 
     /// Returns true if the wait is a hang.
-    pub(super) fn is_hang(&self) -> bool {
+    pub(super) fn is_hang(&self, case: &Case<'_>) -> bool {
+        if self.is_given_by_window(case) {
+            return false;
+        }
         let first = self.blamed();
         let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page))
             || self.disks == Disks::EndedWait;
@@ -224,6 +238,34 @@ impl<'c> Chain<'c> {
             && !self.of.is_usual
             && !self.of.is_window
             && !self.is_handed()
+    }
+
+    /// Returns true if a response consists mainly of waits for devices that may be disks, because requests to disks are not
+    /// recorded.
+    pub(super) fn may_be_of_disks(&self) -> bool {
+        let first = self.blamed().filter(|part| self.is_own(part));
+        let is_device = first.is_some_and(|part| match part.what {
+            What::Waited(reason) => Kind::of(reason) == Some(Kind::Device),
+            _ => false,
+        });
+        self.of.kind == Kind::Response && self.disks == Disks::Unknown && is_device
+    }
+
+    /// Returns true if a thread without a window waited until a window of its program gave it work.
+    fn is_given_by_window(&self, case: &Case<'_>) -> bool {
+        let of = &self.of;
+        let Some(by) = self
+            .ended_by()
+            .filter(|_| !of.is_window && !of.is_asked_open)
+        else {
+            return false;
+        };
+        case.scope.has_all_threads()
+            && case.survey.threads.iter().any(|thread| {
+                (thread.thread_id, thread.thread_row) == (by.id, by.row)
+                    && thread.process_row == of.thread.process_row
+                    && Noticed::has_window(thread)
+            })
     }
 
     /// Returns true if a part is a part of the waiting thread.
@@ -289,6 +331,26 @@ impl<'c> Chain<'c> {
             part.what == What::Ready && part.who.thread_id != self.of.wait.thread_id
         });
         ready.map(|part| part.ns).sum()
+    }
+}
+
+/// Ends the path at the thread that waited for messages while it handled the sent message, for example in a menu. The thread
+/// that gave it a message is not the cause.
+fn end_at_messages(
+    case: &Case<'_>,
+    of: &Candidate<'_>,
+    sent: &FxHashSet<u32>,
+    legs: &mut Vec<Leg>,
+) {
+    let is_of_receiver = |leg: &Leg| {
+        let has_sent = leg.run.stack_id.is_some_and(|stack| sent.contains(&stack));
+        leg.run.thread_id != of.wait.thread_id
+            && leg.run.previous_wait_reason == Some(MESSAGES)
+            && !has_sent
+    };
+    if let Some(at) = legs.iter().position(is_of_receiver) {
+        legs.truncate(at + 1);
+        legs[at].begin_at(case, of.range().start);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Disk requests and hard faults during hangs.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -7,6 +8,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{DiskIoView, HardFaultsView, StoreError, Table};
 
 use crate::ranges::{overlap, union};
+use crate::thresholds::{CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Unit};
 
 /// Maximum number of rows of evidence.
@@ -152,16 +154,46 @@ impl Details {
         })
     }
 
-    /// Returns the process with most requests to the disk within the range, and the number of these requests.
-    pub(super) fn who_filled(&self, disk: u32, range: &Range<i64>) -> Option<(Option<u32>, u64)> {
-        let mut counts: FxHashMap<Option<u32>, u64> = FxHashMap::default();
-        for request in &self.requests {
-            if request.disk == disk && overlap(&request.range, range).is_some() {
-                *counts.entry(request.process_row).or_default() += 1;
+    /// Returns the processes whose requests kept the disk busy within the range, except for the thread's own requests: the
+    /// one with most time of the disk, and the next one if it has at least half of this time.
+    pub(super) fn fillers(&self, thread_id: u32, disk: u32, range: &Range<i64>) -> Vec<Filler> {
+        let own = self.by_thread.get(&thread_id);
+        let is_own = |at: &usize| own.is_some_and(|own| own.contains(at));
+        let mut fillers: FxHashMap<Option<u32>, Filler> = FxHashMap::default();
+        for (at, request) in self.requests.iter().enumerate() {
+            // The disk works on a request after the time in the queue.
+            let queued_until = request.range.start.saturating_add(request.queue_ns);
+            let served = queued_until.min(request.range.end)..request.range.end;
+            if request.disk == disk
+                && !is_own(&at)
+                && let Some(served) = overlap(&served, range)
+            {
+                let filler = fillers.entry(request.process_row).or_insert(Filler {
+                    process_row: request.process_row,
+                    requests: 0,
+                    served_ns: 0,
+                });
+                filler.requests += 1;
+                filler.served_ns += served.end - served.start;
             }
         }
-        counts.into_iter().max_by_key(|(row, count)| (*count, *row))
+        let mut fillers: Vec<Filler> = fillers.into_values().collect();
+        fillers.sort_unstable_by_key(|filler| (Reverse(filler.served_ns), filler.process_row));
+        let most_ns = fillers.first().map_or(0, |filler| filler.served_ns);
+        let is_large = |filler: &Filler| is_share(filler.served_ns, most_ns, CAUSE_PERCENT);
+        fillers.retain(is_large);
+        fillers.truncate(2);
+        fillers
     }
+}
+
+/// Requests of a process that kept a disk busy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filler {
+    pub(super) process_row: Option<u32>,
+    pub(super) requests: u64,
+    /// Time for which the disk worked on the requests, in nanoseconds.
+    pub(super) served_ns: i64,
 }
 
 /// Returns evidence with the requests to a disk that were completed in the range, by process.

@@ -101,7 +101,8 @@ impl Theory for Hangs {
         }
         let noticed = Noticed::read(case)?;
         let images = ImageTracker::new(&case.names.images);
-        let mut candidates = noticed.candidates(case, &images)?;
+        let sent = stacks::of_sent_messages(case, &images)?;
+        let mut candidates = noticed.candidates(case, &sent);
         let freezes = freezes::read(case)?;
         // Waits of frozen processes are left out, because another theory reports the freezes.
         candidates.retain(|of| !is_frozen(&freezes, of));
@@ -112,7 +113,7 @@ impl Theory for Hangs {
         let details = Details::read(case, ranges)?;
         let mut runs = Runs::new(case)?;
         let followed = candidates.into_iter().map(|candidate| {
-            let legs = Chain::follow(&mut runs, &candidate)?;
+            let legs = Chain::follow(case, &mut runs, &candidate, &sent)?;
             Ok((candidate, legs))
         });
         let followed: Vec<(Candidate<'_>, Vec<Leg>)> =
@@ -120,11 +121,17 @@ impl Theory for Hangs {
         let wakers = Wakers::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
         let chains = followed
             .into_iter()
-            .map(|(candidate, legs)| Chain::new(case, candidate, legs, &details, &wakers))
-            .filter(Chain::is_hang);
-        let mut groups = without_parts(case, Group::of(chains.collect()));
-        let rate_controlled = rate_controlled(case);
+            .map(|(candidate, legs)| Chain::new(case, candidate, legs, &details, &wakers));
+        let (hangs, others): (Vec<Chain<'_>>, Vec<Chain<'_>>) =
+            chains.partition(|chain| chain.is_hang(case));
+        let may_be_of_disks = others.iter().any(Chain::may_be_of_disks);
+        let is_of_all = case.scope.has_all_threads();
+        let mut groups = without_parts(case, Group::of(hangs));
+        let rate_controlled = rate_controlled(case, &noticed);
         groups.retain(|group| !group.is_rate_controlled_like(&rate_controlled));
+        let limited = groups.iter().filter_map(|group| group.worst().blamed());
+        let limited = limited.filter(|part| part.what == What::Waited(RATE_CONTROL));
+        let limited: Vec<Option<u32>> = limited.map(|part| part.who.process_row).collect();
         let facts = Facts {
             details,
             wakers,
@@ -136,14 +143,23 @@ impl Theory for Hangs {
         for group in groups {
             found.extend(group.finding(case, &facts)?);
         }
-        found.extend(rate_controlled);
+        for mut finding in rate_controlled {
+            // A hang that ends at CPU rate control says so itself.
+            if limited.iter().any(|row| is_about(&finding, *row)) {
+                finding.severity = Severity::Information;
+            }
+            found.push(finding);
+        }
         found.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
         found.truncate(FINDINGS);
-        let threads = &case.survey.threads;
-        let known = threads.iter().filter(|thread| thread.process_row.is_some());
-        if found.is_empty() && case.scope.has_all_threads() && known.count() * 2 < threads.len() {
-            let what = "the trace does not record the processes of its threads";
-            return Ok(Outcome::NotRecorded(what.to_owned()));
+        if found.is_empty()
+            && let Some(why) = case.survey.lacks_processes().filter(|_| is_of_all)
+        {
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
+        if found.is_empty() && may_be_of_disks {
+            let why = "requests to disks are not recorded, and a window waited often for devices";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         if found.is_empty() {
             let whose = match facts.noticed.knows_focus() {
@@ -428,7 +444,9 @@ impl<'c> Group<'c> {
         finding.doubts = told.doubts().into_iter().map(Into::into).collect();
         if let Some(shown) = stacks::shown(case, &facts.images, worst)? {
             finding.why.push(shown.sentence.into());
-            finding.remedies.insert(0, shown.remedy.into());
+            if let Some(remedy) = shown.remedy {
+                finding.remedies.insert(0, remedy.into());
+            }
             finding.sources.push(shown.source);
         }
         if let Some(starved) = starved {
@@ -473,14 +491,8 @@ impl<'c> Group<'c> {
     /// their process.
     fn is_rate_controlled_like(&self, findings: &[Finding]) -> bool {
         let row = self.worst().of.thread.process_row;
-        let is_about = |subject: &Subject| match subject {
-            Subject::Process { row: of, .. } => *of == row,
-            _ => false,
-        };
         let mut findings = findings.iter();
-        self.worst().of.kind == Kind::RateControl
-            && row.is_some()
-            && findings.any(|finding| finding.subjects.iter().any(is_about))
+        self.worst().of.kind == Kind::RateControl && findings.any(|finding| is_about(finding, row))
     }
 
     /// Returns the number of threads that waited.
@@ -592,7 +604,7 @@ impl<'c> Group<'c> {
 
 /// Returns findings about processes whose threads CPU rate control stopped. Each wait is short, so
 /// the waits of a process are added up.
-fn rate_controlled(case: &Case<'_>) -> Vec<Finding> {
+fn rate_controlled(case: &Case<'_>, noticed: &Noticed) -> Vec<Finding> {
     let mut processes: Vec<(Option<u32>, Option<u32>)> = Vec::new();
     let stopped = (case.survey.threads.iter()).filter(|thread| thread.rate_controlled.0 > 0);
     let stopped: Vec<&ThreadWaits> = stopped.collect();
@@ -660,6 +672,7 @@ fn rate_controlled(case: &Case<'_>) -> Vec<Finding> {
                 process_row: row,
             }])
             .subjects(case.process_subject(row, id))
+            .attention(noticed.attention(row, &case.survey.span))
             .during(case.survey.span.clone())
             .delay(delay_ns, format!("of thread {}, which CPU rate control stopped", most.thread_id))
             .with(evidence)
@@ -671,6 +684,14 @@ fn rate_controlled(case: &Case<'_>) -> Vec<Finding> {
         Some(finding)
     });
     found.collect()
+}
+
+/// Returns true if the process in this row is a subject of the finding.
+fn is_about(finding: &Finding, process_row: Option<u32>) -> bool {
+    (finding.subjects.iter()).any(|subject| match subject {
+        Subject::Process { row, .. } => row.is_some() && *row == process_row,
+        _ => false,
+    })
 }
 
 /// Returns true if the thread was suspended because Windows froze its process.

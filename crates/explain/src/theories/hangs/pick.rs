@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tables::{ImageTracker, ProcessesView, ReadyThreadsView, StoreError, Table};
+use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
 
-use super::stacks;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::{MESSAGES, Response};
-use crate::thresholds::{BLAME_PERCENT, DISRUPTIVE_NS, LOOP_WAITS, NOTICED_NS, is_share};
+use crate::thresholds::{
+    BLAME_PERCENT, CAUSE_PERCENT, DISRUPTIVE_NS, LOOP_WAITS, NOTICED_NS, is_share,
+};
 use crate::{Case, Scope, ThreadWaits, Wait};
 
 /// Kind of a wait for something other than a CPU.
@@ -211,18 +212,17 @@ impl Noticed {
         parts.iter().map(|part| part.end - part.start).sum()
     }
 
-    /// Returns the waits that may be hangs.
+    /// Returns the waits that may be hangs. `sent` contains the stacks of waits for the answers to sent messages.
     pub(super) fn candidates<'c>(
         &self,
         case: &'c Case<'_>,
-        images: &ImageTracker,
-    ) -> Result<Vec<Candidate<'c>>, StoreError> {
-        let sent = stacks::of_sent_messages(case, images)?;
+        sent: &FxHashSet<u32>,
+    ) -> Vec<Candidate<'c>> {
         let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let threads = case.survey.threads.iter();
         let threads = threads.filter(|thread| is_asked(&case.scope, &asked, thread));
         let mut all: Vec<Candidate<'c>> = threads
-            .flat_map(|thread| self.of_thread(case, thread, &sent))
+            .flat_map(|thread| self.of_thread(case, thread, sent))
             .collect();
         for one in &mut all {
             let row = one.thread.process_row;
@@ -230,7 +230,7 @@ impl Noticed {
                 && row.is_some_and(|row| self.with_windows.contains(&row))
                 && !has_late_window(case, row, &one.range());
         }
-        Ok(all)
+        all
     }
 
     /// Returns the first wait of a thread if the wait began before the recording. Such a wait is returned
@@ -289,6 +289,10 @@ impl Noticed {
             };
             let mut waits = found.iter().map(|(_, one)| within(one));
             if waits.any(|ns| is_share(ns, response.ns, BLAME_PERCENT)) {
+                continue;
+            }
+            // Other theories report interrupts that kept the thread from running.
+            if is_share(response.inside_ns, response.ns, CAUSE_PERCENT) {
                 continue;
             }
             let asleep_ns = case.survey.suspend_gaps.asleep_ns(&range);

@@ -13,7 +13,8 @@ use crate::{Case, Name, Source, Wait};
 pub(super) struct Shown {
     /// Sentence about the cause.
     pub(super) sentence: String,
-    pub(super) remedy: String,
+    /// Remedy. It is `None` if the chain of threads names a better one.
+    pub(super) remedy: Option<String>,
     pub(super) source: Source,
 }
 
@@ -32,6 +33,11 @@ struct Known {
 const FILTERS: Source = Source {
     title: "Microsoft: Filter Manager Concepts (minifilter drivers, fltmgr.sys)",
     url: Some("https://learn.microsoft.com/windows-hardware/drivers/ifs/filter-manager-concepts"),
+};
+
+const SENT_MESSAGES: Source = Source {
+    title: "Microsoft: About Messages and Message Queues (sent messages)",
+    url: Some("https://learn.microsoft.com/windows/win32/winmsg/about-messages-and-message-queues"),
 };
 
 /// Known causes in the order in which they are searched. The first cause that a stack shows is reported.
@@ -134,13 +140,8 @@ const KNOWN: [Known; 8] = [
         modules: &WIN32K,
         functions: &[SEND_MESSAGE, "xxxSendMessage"],
         waited: "for another window, to which it had sent a message (SendMessage)",
-        remedy: "Find the thread of the other window in the chain above: it did not handle its messages",
-        source: Source {
-            title: "Microsoft: About Messages and Message Queues (sent messages)",
-            url: Some(
-                "https://learn.microsoft.com/windows/win32/winmsg/about-messages-and-message-queues",
-            ),
-        },
+        remedy: "Find the window that did not respond at this time: the trace does not show which thread got the message",
+        source: SENT_MESSAGES,
     },
 ];
 
@@ -234,7 +235,12 @@ pub(super) fn shown(
                 format!("The stack of {}", part.unwrap_or_default())
             }
         };
-        if let Some(shown) = of_frames(&who, &frames) {
+        if let Some(mut shown) = of_frames(&who, &frames) {
+            // The chain names the thread that got the message.
+            let is_of_other = chain.blamed().is_some_and(|part| !chain.is_own(part));
+            if is_of_other && shown.source.title == SENT_MESSAGES.title {
+                shown.remedy = None;
+            }
             return Ok(Some(shown));
         }
     }
@@ -295,11 +301,11 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
                  fltmgr.sys had called this driver for a request to a file.",
                 Name(&filter)
             ),
-            remedy: format!(
+            remedy: Some(format!(
                 "Update or remove the program that {} belongs to, or exclude these files in its settings. To confirm \
                  the cause, record again without this program",
                 Name(&filter)
-            ),
+            )),
             source: FILTERS,
         });
     }
@@ -320,7 +326,7 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
                 known.waited,
                 Name(&frame.symbol)
             ),
-            remedy: known.remedy.to_owned(),
+            remedy: Some(known.remedy.to_owned()),
             source: known.source,
         })
     })

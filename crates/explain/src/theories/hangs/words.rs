@@ -4,18 +4,18 @@ use super::chain::{self, Disks, Part, What, Who, named};
 use super::pick::{Edge, Kind};
 use super::wakers::Wakers;
 use super::{Facts, Group};
-use crate::drivers::{is_of_disks, is_of_windows};
+use crate::drivers::{SYSTEM, is_of_disks, is_of_windows};
 use crate::ranges::period_ns;
-use crate::survey::Response;
+use crate::survey::{MESSAGES, Response};
 use crate::theories::long_waits::starved::Starved;
 use crate::theories::long_waits::{Reason, TICK_NS};
-use crate::thresholds::{BLAME_PERCENT, NOTICED_NS, is_share};
+use crate::thresholds::{BLAME_PERCENT, NOTICED_NS, SLOW_DISK_NS, is_share};
 use crate::{Case, Name, Wait, counted, duration, labels, listed, moment, percent};
 
 /// Advice to record requests to disks.
 const RECORD_DISKS: &str = "Record requests to disks as well (xperf -on DISK_IO+DISK_IO_INIT, WPR keywords DiskIO and \
     DiskIOInit): they show which disk was slow, and whose requests filled its queue";
-/// Number of requests in the queue of a disk from which on the process that made them is the cause, not the disk.
+/// Number of requests of a process from which on the process is the cause of a full queue, not the disk.
 const QUEUE_FILLED: u64 = 8;
 /// Maximum number of parts that a sentence names.
 const NAMED: usize = 4;
@@ -346,20 +346,29 @@ impl Told<'_, '_> {
         }
         let requests = counted(count, "request", "requests");
         if !is_share(queue_ns, total_ns.max(1), 50) {
+            let was = match total_ns.checked_div(count as i64) {
+                Some(SLOW_DISK_NS..) => "the disk itself was slow",
+                _ => "each of them was fast, but there were many",
+            };
             return format!(
-                " Its {requests} took {}, and the disk worked for {} of this time: the disk itself was slow.",
+                " Its {requests} took {}, and the disk worked for {} of this time: {was}.",
                 duration(total_ns),
                 percent(total_ns - queue_ns, total_ns)
             );
         }
-        let who = self.facts.details.who_filled(disk, &range);
-        let who = who.map_or(String::new(), |(row, count)| {
+        let fillers = self.facts.details.fillers(thread_id, disk, &range);
+        let who = fillers.iter().map(|filler| {
             format!(
-                ", which {} filled with {}",
-                self.case.process(row, None),
-                counted(count, "request", "requests")
+                "{} of {}, which took {} of the disk's time",
+                counted(filler.requests, "request", "requests"),
+                self.case.process(filler.process_row, None),
+                duration(filler.served_ns)
             )
         });
+        let who = match fillers.is_empty() {
+            true => String::new(),
+            false => format!(" behind {}", listed(who.collect::<Vec<_>>())),
+        };
         format!(
             " Its {requests} took {}, {} of it in the disk's queue{who}.",
             duration(total_ns),
@@ -373,19 +382,34 @@ impl Told<'_, '_> {
         let details = &self.facts.details;
         let (count, total_ns, queue_ns) = details.queued(who.thread_id, disk, &range);
         let is_queue = total_ns > 0 && is_share(queue_ns, total_ns, 50);
-        let filled = details.who_filled(disk, &range).filter(|_| is_queue);
-        let mean_ns = total_ns.checked_div(count as i64);
-        match (filled, mean_ns) {
-            (Some((row, count)), _) if count >= QUEUE_FILLED => format!(
-                "Let {} read and write less on disk {disk} at that time, or run it when no user waits: its {} filled \
-                 the queue of the disk",
-                self.case.process(row, None),
-                counted(count, "request", "requests")
-            ),
-            (_, Some(..NOTICED_NS)) => format!(
-                "Let {} make fewer requests to disk {disk} while a user waits (`laglab diskio` lists the files), or move \
-                 these files to a faster disk",
-                self.case.process(who.process_row, who.process_id)
+        let mut fillers = details.fillers(who.thread_id, disk, &range);
+        fillers.retain(|filler| is_queue && filler.requests >= QUEUE_FILLED);
+        let own = self.case.process(who.process_row, who.process_id);
+        if let Some(filler) = fillers.first() {
+            let process = self.case.names.process(filler.process_row, None);
+            if filler.process_row == who.process_row {
+                return format!(
+                    "Let {own} make fewer requests to disk {disk} at the same time: its other requests filled the queue"
+                );
+            }
+            if process.id == Some(SYSTEM) {
+                return format!(
+                    "Find the files that System (4) read and wrote on disk {disk} (`laglab diskio`): it writes files for \
+                     programs, after they have closed them"
+                );
+            }
+            let names = fillers.iter();
+            let names = names.map(|filler| self.case.process(filler.process_row, None));
+            return format!(
+                "Let {} read and write less on disk {disk} at that time, or run when no user waits: the requests \
+                 filled the queue of the disk",
+                listed(names.collect::<Vec<_>>())
+            );
+        }
+        match total_ns.checked_div(count as i64) {
+            Some(..NOTICED_NS) => format!(
+                "Let {own} make fewer requests to disk {disk} while a user waits (`laglab diskio` lists the files), or \
+                 move these files to a faster disk"
             ),
             _ => format!(
                 "Check disk {disk}, its cable and its controller: single requests took long. Look at the health data \
@@ -477,6 +501,10 @@ impl Told<'_, '_> {
             What::Waited(_) if is_own => format!(
                 "Change or update {process}: the thread of a window must not wait this long"
             ),
+            What::Waited(MESSAGES) => format!(
+                "Change or update {process}: it showed a menu or a dialog while another window waited for its answer. \
+                 The sender need not wait (SendNotifyMessage, PostMessage)"
+            ),
             What::Waited(_) => {
                 format!("Find out what {process} waited for: the chain of threads ends there")
             }
@@ -565,6 +593,9 @@ pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
                 Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
                 Some(Kind::Suspended) => format!("{who} was suspended ({name})"),
                 Some(Kind::Device) => format!("{who} waited for a device ({name})"),
+                _ if reason == MESSAGES => {
+                    format!("{who} waited for messages, probably in a menu or a dialog ({name})")
+                }
                 _ if reason == u8::MAX => format!("{who} waited"),
                 _ => format!("{who} waited ({name})"),
             }

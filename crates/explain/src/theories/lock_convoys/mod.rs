@@ -83,6 +83,11 @@ impl Theory for LockConvoys {
         }
         drop(waits);
         convoys.retain(|convoy| convoy.is_long() && !convoy.has_hub());
+        if convoys.is_empty()
+            && let Some(why) = case.survey.lacks_processes()
+        {
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
         if convoys.is_empty() {
             let because = format!(
                 "no {CONVOY_THREADS} or more threads handed a lock to each other \

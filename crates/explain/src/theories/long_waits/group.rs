@@ -134,9 +134,8 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
             None => causes.push((0, vec![one])),
         }
     }
-    for (ns, of_cause) in &mut causes {
-        *ns = lost_in_these(of_cause);
-    }
+    let causes = causes.into_iter().flat_map(|(_, of)| by_culprit(of));
+    let mut causes: Vec<(i64, Vec<Argued>)> = causes.collect();
     // The sort is stable. If two causes cost the same time, the cause of the worst wait comes first.
     causes.sort_by_key(|(ns, _)| Reverse(*ns));
     let mut causes = causes.into_iter();
@@ -146,6 +145,37 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
     let first = first.map(|first| (first, smaller.collect()));
     let own = own.into_iter().map(|(_, of_cause)| (of_cause, Vec::new()));
     first.into_iter().chain(own).collect()
+}
+
+/// Divides waits with the same cause by the process that used most CPU time, if several processes each cost a disruptive
+/// time. Each part has its cost in nanoseconds.
+fn by_culprit(argued: Vec<Argued>) -> Vec<(i64, Vec<Argued>)> {
+    let by_others = [Some(Cause::HigherPriority), Some(Cause::EqualPriority)];
+    let who = |one: &Argued| {
+        let most = one.weighed.most.as_ref();
+        let most = most.filter(|_| by_others.contains(&one.weighed.cause));
+        most.map(|most| (most.process_row, most.process_id))
+    };
+    let mut culprits: Vec<Vec<Argued>> = Vec::new();
+    for one in argued {
+        match culprits.iter_mut().find(|of| who(&of[0]) == who(&one)) {
+            Some(of) => of.push(one),
+            None => culprits.push(vec![one]),
+        }
+    }
+    let mut parts: Vec<(i64, Vec<Argued>)> = Vec::new();
+    for of in culprits {
+        let ns = lost_in_these(&of);
+        match parts.first_mut() {
+            Some((_, first)) if ns < DISRUPTIVE_NS => first.extend(of),
+            _ => parts.push((ns, of)),
+        }
+    }
+    for (ns, of) in &mut parts {
+        of.sort_by_key(|one| Reverse((one.delay_ns(), one.waiter.ready_ns())));
+        *ns = lost_in_these(of);
+    }
+    parts
 }
 
 /// Returns the sums of all noticeable waits of a process. Returns `None` if some of these waits may be wrong; then only

@@ -160,6 +160,11 @@ impl Theory for LongWaits {
                     "no events of {missing} are recorded, and threads may have run there unseen"
                 )));
             }
+            if !survey.has_ready_events {
+                let why = "no thread that lost its CPU waited long, but waits of threads that were readied are not \
+                           recorded";
+                return Ok(Outcome::NotRecorded(why.to_owned()));
+            }
             return Ok(none(case, is_asked));
         }
         Ok(
@@ -216,22 +221,15 @@ fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
 
 /// Returns the answer if no thread waited for long.
 fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
-    let unknown = match case.survey.has_ready_events {
-        true => "",
-        false => {
-            "; the trace has no ready-thread events, so waits of threads that were readied are not \
-             recorded"
-        }
-    };
     let Some(longest) = case.survey.longest_waits.first() else {
         let because = match is_asked {
             true => "no wait for a CPU of the requested threads is known",
             false => "no wait of a ready thread is known",
         };
-        return Outcome::Against(format!("{because}{unknown}"), Vec::new());
+        return Outcome::Against(because.to_owned(), Vec::new());
     };
     let because = format!(
-        "no ready thread waited for {} or longer{}; the longest wait was {}, of {}{unknown}",
+        "no ready thread waited for {} or longer{}; the longest wait was {}, of {}",
         duration(NOTICED_NS),
         match longest.ready_ns {
             NOTICED_NS.. => " except while the machine was suspended",

@@ -100,6 +100,12 @@ impl Leg {
         ]
     }
 
+    /// Moves the start of the step.
+    pub(in crate::theories) fn begin_at(&mut self, case: &Case<'_>, start_ns: i64) {
+        self.range.start = start_ns;
+        self.slept = case.survey.suspend_gaps.parts_in(&self.range);
+    }
+
     /// Returns the time of suspend gaps within the step, in nanoseconds.
     pub(in crate::theories) fn slept_ns(&self) -> i64 {
         self.slept.iter().map(|slept| slept.end - slept.start).sum()

@@ -194,17 +194,28 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
         format!(" It also waited {when}, for {}.", length(own))
     });
     let mut text: String = own.collect();
-    let mut named: Vec<String> = (others.iter().take(NAMED))
-        .map(|other| {
-            let (row, id) = process(other);
+    // A process can have several groups: its waits that are recorded only in part are separate.
+    let mut processes: Vec<Vec<&Group<'_>>> = Vec::new();
+    for other in &others {
+        let is_it = |of: &&mut Vec<&Group<'_>>| process(of[0]) == process(other);
+        match processes.iter_mut().find(is_it) {
+            Some(of) => of.push(*other),
+            None => processes.push(vec![*other]),
+        }
+    }
+    let mut named: Vec<String> = (processes.iter().take(NAMED))
+        .map(|of| {
+            let (row, id) = process(of[0]);
             let process = case.processes(row, id);
-            match other.delay_ns {
-                0 => process,
-                _ => format!("{process} ({})", length(other)),
+            let lengths = of.iter().filter(|group| group.delay_ns > 0);
+            let lengths: Vec<String> = lengths.map(|group| length(group)).collect();
+            match lengths.is_empty() {
+                true => process,
+                false => format!("{process} ({})", listed(lengths)),
             }
         })
         .collect();
-    let rest = others.len().saturating_sub(NAMED);
+    let rest = processes.len().saturating_sub(NAMED);
     if rest > 0 {
         named.push(counted(rest as u64, "more process", "more processes"));
     }
@@ -319,9 +330,16 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
         Some(Cause::Affinity) => {
             let cpus = waiter.limited_to.as_deref().unwrap_or_default();
             let idle = weighed.idle_beyond_ns.unwrap_or(0);
+            let kinds = [By::Priority, By::Rank, By::EqualPriority, By::Dispatcher];
+            let threads_ns: i64 = kinds.into_iter().map(|by| held.by(by)).sum();
+            let other_ns = threads_ns.saturating_add(held.by(By::Unknown));
+            let used = match is_share(other_ns, held.awake_ns(), PARTIAL_CAUSE_PERCENT) {
+                true => format!("which other threads used{most}"),
+                false if weighed.has_interrupts => "where no other thread ran".to_owned(),
+                false => "where no other thread ran; DPCs and ISRs are not recorded".to_owned(),
+            };
             format!(
-                "it may run only on {}, which other threads used{most}, while another CPU was \
-                 idle for {}",
+                "it may run only on {}, {used}, while another CPU was idle for {}",
                 cpu_names(cpus),
                 duration(idle)
             )
@@ -368,6 +386,15 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             share(By::Priority),
             share(By::EqualPriority),
             wording::capitalized(&its_cpus_were),
+            share(By::Idle),
+            unknown(case, argued)
+        ),
+        None if case.survey.runs_with_rank == 0 => format!(
+            "no recorded cause explains half of the wait. Threads of higher priority used {}, and threads of the \
+             same priority {} of {its_time}. {} were idle for {} of the time{}",
+            share(By::Priority),
+            share(By::EqualPriority),
+            wording::capitalized(its_cpus),
             share(By::Idle),
             unknown(case, argued)
         ),
@@ -487,8 +514,16 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     let waiter = &argued.waiter;
     let process = &case.process(waiter.process_row, waiter.process_id);
     let most = group.who_ran.most.as_ref();
+    let second = argued.weighed.second.as_ref().filter(|second| {
+        (second.process_row, second.process_id) != (waiter.process_row, waiter.process_id)
+    });
     let who = most.map_or("the programs that ran instead".to_owned(), |most| {
-        case.processes(most.process_row, most.process_id)
+        let second = second.filter(|second| {
+            (second.process_row, second.process_id) != (most.process_row, most.process_id)
+        });
+        let both = std::iter::once(most).chain(second);
+        let both = both.map(|of| case.processes(of.process_row, of.process_id));
+        listed(both.collect::<Vec<_>>())
     });
     let is_itself = most.is_some() && group.most_of_others().is_none();
     let is_windows =
@@ -556,6 +591,9 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
         Some(Cause::Affinity) if is_itself && is_part => remedies.push(format!(
             "Find out what {process} did on that CPU (laglab explain --process NAME): its own threads used it, and \
              Windows binds them to CPUs."
+        )),
+        Some(Cause::Affinity) if is_windows => remedies.push(format!(
+            "Find out what {who} did on that CPU (laglab explain --process NAME): drivers and services run in it."
         )),
         Some(Cause::Affinity) if is_part => {
             remedies.push(format!(
