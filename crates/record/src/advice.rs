@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn merged_needs_name_each_kind_once() {
-        let needs = ["saturation", "lock-convoy", "outranked", "better-rank"];
+        let needs = ["saturation", "long-waits", "outranked", "better-rank"];
         let needs = needs.map(|theory| for_theory(theory).unwrap());
         let merged = merged(&needs);
         let start = "context switches and threads made ready (laglab record --for ";
