@@ -662,8 +662,8 @@ doubtful: Doubtful,
 span: { start: number, end: number, },
 /**
  * Findings, the most important first. Findings in scope come before all others. Then findings are sorted by
- * severity. Among findings of the same severity, the longest delay comes first, but short delays of programs in
- * the background come last.
+ * severity. Among findings of the same severity, the longest delay comes first, but programs with windows come
+ * before other programs with about the same delay, and short delays of programs in the background come last.
  */
 findings: Array<Finding>,
 /**
