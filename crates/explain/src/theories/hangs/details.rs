@@ -33,6 +33,7 @@ struct Request {
     range: Range<i64>,
     disk: u32,
     queue_ns: i64,
+    thread_id: Option<u32>,
     process_row: Option<u32>,
 }
 
@@ -83,7 +84,8 @@ impl Details {
                 if !is_in(&range) {
                     continue;
                 }
-                if let Some(thread_id) = view.thread_id.get(row) {
+                let thread_id = view.thread_id.get(row);
+                if let Some(thread_id) = thread_id {
                     let of_thread = details.by_thread.entry(thread_id).or_default();
                     of_thread.push(details.requests.len());
                 }
@@ -91,6 +93,7 @@ impl Details {
                     range,
                     disk: view.disk[row],
                     queue_ns: view.queue_ns.get(row).unwrap_or(0),
+                    thread_id,
                     process_row: view.process_row.get(row),
                 });
             }
@@ -157,15 +160,13 @@ impl Details {
     /// Returns the processes whose requests kept the disk busy within the range, except for the thread's own requests: the
     /// one with most time of the disk, and the next one if it has at least half of this time.
     pub(super) fn fillers(&self, thread_id: u32, disk: u32, range: &Range<i64>) -> Vec<Filler> {
-        let own = self.by_thread.get(&thread_id);
-        let is_own = |at: &usize| own.is_some_and(|own| own.contains(at));
         let mut fillers: FxHashMap<Option<u32>, Filler> = FxHashMap::default();
-        for (at, request) in self.requests.iter().enumerate() {
+        for request in &self.requests {
             // The disk works on a request after the time in the queue.
             let queued_until = request.range.start.saturating_add(request.queue_ns);
             let served = queued_until.min(request.range.end)..request.range.end;
             if request.disk == disk
-                && !is_own(&at)
+                && request.thread_id != Some(thread_id)
                 && let Some(served) = overlap(&served, range)
             {
                 let filler = fillers.entry(request.process_row).or_insert(Filler {

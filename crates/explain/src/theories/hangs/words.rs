@@ -501,9 +501,9 @@ impl Told<'_, '_> {
             What::Waited(_) if is_own => format!(
                 "Change or update {process}: the thread of a window must not wait this long"
             ),
-            What::Waited(MESSAGES) => format!(
-                "Change or update {process}: it showed a menu or a dialog while another window waited for its answer. \
-                 The sender need not wait (SendNotifyMessage, PostMessage)"
+            What::Waited(MESSAGES) if worst.of.kind == Kind::SentMessage => format!(
+                "Change or update {process}: it waited for messages, probably in a menu or a dialog, while another window \
+                 waited for its answer. The sender need not wait (SendNotifyMessage, PostMessage)"
             ),
             What::Waited(_) => {
                 format!("Find out what {process} waited for: the chain of threads ends there")
@@ -593,9 +593,7 @@ pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
                 Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
                 Some(Kind::Suspended) => format!("{who} was suspended ({name})"),
                 Some(Kind::Device) => format!("{who} waited for a device ({name})"),
-                _ if reason == MESSAGES => {
-                    format!("{who} waited for messages, probably in a menu or a dialog ({name})")
-                }
+                _ if reason == MESSAGES => format!("{who} waited for messages ({name})"),
                 _ if reason == u8::MAX => format!("{who} waited"),
                 _ => format!("{who} waited ({name})"),
             }
