@@ -17,6 +17,9 @@ use crate::timed::Timed;
 use crate::trackers::{KnownThread, ThreadIds, Trackers};
 use crate::{CpuRuns, ReadyThreads};
 
+/// State of a thread that waits.
+const WAITING: u8 = 5;
+
 /// Number of ended runs that are kept in a list. When the list has this many runs, all of them are moved into columns.
 /// This number of runs fits into the first-level cache of a CPU. One context switch can end two runs, so the list
 /// sometimes has one more run.
@@ -69,6 +72,19 @@ struct Thread {
     /// running. In this case, the wait of the thread ended before the wait began.
     next_ready: Option<Ready>,
     runs: bool,
+    /// Start and CPU of the thread's last run.
+    started: (i64, u16),
+}
+
+impl Thread {
+    /// Returns true if a ready event belongs to the current run, although the switch that began the run was processed
+    /// first. The event is at the same time on another CPU, and the thread had waited, so that something must have readied
+    /// it.
+    fn is_readied_late(&self, time_ns: i64, cpu: u16) -> bool {
+        let (started_ns, on_cpu) = self.started;
+        let waited = self.out.is_some_and(|out| out.state == WAITING);
+        started_ns == time_ns && on_cpu != cpu && waited && self.ready.is_none()
+    }
 }
 
 impl Scheduler {
@@ -245,7 +261,7 @@ impl Scheduler {
             rows.stack_id.push(stack_id);
         }
         let thread = &mut self.threads[index as usize];
-        let slot = match thread.runs {
+        let slot = match thread.runs && !thread.is_readied_late(time_ns, cpu) {
             true => &mut thread.next_ready,
             false => &mut thread.ready,
         };
@@ -309,7 +325,9 @@ impl Scheduler {
         }
         let new_index = self.index(new);
         if new != 0 {
-            self.threads[new_index as usize].runs = true;
+            let thread = &mut self.threads[new_index as usize];
+            thread.runs = true;
+            thread.started = (time_ns, cpu);
         }
         let stack_id = trackers.stacks.at(&mut self.stacks, time_ns, new, cpu);
         let switch_in = Some(SwitchIn {

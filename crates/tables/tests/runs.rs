@@ -293,6 +293,36 @@ fn at_equal_times_the_order_of_a_cpus_events_decides() {
     assert_eq!(runs.ready_ns.get(row), Some(0));
 }
 
+/// Tests a thread that is switched in on a CPU and makes another thread ready, both at the time at which another CPU made
+/// the thread itself ready.
+#[test]
+fn a_thread_that_readies_another_one_at_once_was_readied_before() {
+    let switch = |cpu, at, old, state, new| Switch {
+        cpu,
+        at,
+        old,
+        state,
+        new,
+    };
+    let mut log = Log::new();
+    log.switch(switch(1, 100, 0, 2, 7))
+        .switch(switch(0, 100, 0, 2, 9))
+        .switch(switch(0, 200, 9, WAITING, 0))
+        .switch(switch(0, 700, 0, 2, 9))
+        .ready(0, 700, 5, false)
+        .switch(switch(0, 700, 9, WAITING, 5))
+        .ready(1, 700, 9, false)
+        .switch(switch(0, 900, 5, WAITING, 9))
+        .switch(switch(0, 950, 9, WAITING, 0));
+    let runs = log.runs();
+    let of_run = |at| {
+        let row = run(&runs, 9, at);
+        (runs.readying_thread_id.get(row), runs.ready_ns.get(row))
+    };
+    assert_eq!(of_run(700), (Some(7), Some(0)));
+    assert_eq!(of_run(900), (None, None));
+}
+
 #[test]
 fn runs_at_the_ends_are_cut() {
     let mut log = Log::new();
