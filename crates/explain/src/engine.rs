@@ -218,7 +218,11 @@ const SYMPTOMS: [(&str, &str); 9] = [
 
 /// Pairs of theories: the theory of a finding that is a part of another one, and the theory of the other one. The other
 /// finding says what users notice, and contains the same cause.
-const PARTS: [(&str, &str); 2] = [("long-waits", "hangs"), ("long-interrupts", "short-waits")];
+const PARTS: [(&str, &str); 3] = [
+    ("long-waits", "hangs"),
+    ("disks", "hangs"),
+    ("long-interrupts", "short-waits"),
+];
 
 /// Theories of the main kinds of delays, each with the delays that it finds.
 const MAIN: [(&str, &str); 3] = [
@@ -272,7 +276,7 @@ fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
 
 /// Returns true if the finding `of` is a part of the finding `whole`. [`PARTS`] must contain the pair of their theories. A
 /// wait for a CPU is a part of a hang if the hung thread waited for this thread, and the finding is about no other thread. A
-/// long routine is a part if it delayed the thread of the other finding.
+/// long routine is a part if it delayed the thread of the other finding, and a slow disk if the hung thread waited for it.
 fn is_part(of: &Finding, whole: &Finding) -> bool {
     let is_within = of.during.as_ref().zip(whole.during.as_ref());
     let is_within = is_within.is_some_and(|(part, whole)| {
@@ -282,8 +286,9 @@ fn is_part(of: &Finding, whole: &Finding) -> bool {
     });
     let is_thread = |subject: &&Subject| matches!(subject, Subject::Thread { .. });
     let mut threads = of.subjects.iter().filter(is_thread);
-    let is_routine = |subject: &&Subject| matches!(subject, Subject::Routine { .. });
-    let mut routines = of.subjects.iter().filter(is_routine);
+    let is_cause =
+        |subject: &&Subject| matches!(subject, Subject::Routine { .. } | Subject::Disk { .. });
+    let mut causes = of.subjects.iter().filter(is_cause);
     PARTS.contains(&(of.theory, whole.theory))
         && of.severity <= whole.severity
         && of.delay_ns() / 2 <= whole.delay_ns()
@@ -291,7 +296,7 @@ fn is_part(of: &Finding, whole: &Finding) -> bool {
             (Some(Subject::Thread { .. }), Some((hung, others))) => {
                 is_within && threads.all(|thread| thread != hung && others.contains(thread))
             }
-            _ => routines.any(|routine| whole.subjects.contains(routine)),
+            _ => causes.any(|cause| whole.subjects.contains(cause)),
         }
 }
 

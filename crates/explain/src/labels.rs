@@ -23,6 +23,11 @@ impl Reader<'_> {
     pub fn symbol(&self, image_row: Option<u32>, address: u64) -> String {
         self.names.symbol(self.functions, image_row, address)
     }
+
+    /// Returns the function that contains the address, as `module!function`. Returns `None` if symbols are missing.
+    pub fn function(&self, image_row: Option<u32>, address: u64) -> Option<String> {
+        self.functions?.function(image_row?, address)
+    }
 }
 
 /// Returns true if a module has one of the file names of the kernel.

@@ -150,17 +150,4 @@ impl<'a> Reader<'a> {
             name: process.name.map(str::to_owned),
         })
     }
-
-    /// Returns the function at an address of the image in row `image_row`. Without symbols, returns
-    /// the module and an offset, for example `module+0x1f`.
-    pub fn function(&self, image_row: u32, address: u64) -> Option<String> {
-        let module = self.names.module(Some(image_row));
-        let named = self
-            .functions
-            .and_then(|functions| functions.name(image_row, address));
-        named.or_else(|| {
-            let base = *self.names.images.base_address.get(image_row as usize)?;
-            Some(format!("{}+{:#x}", module?, address.checked_sub(base)?))
-        })
-    }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use symbols::{
     BuildId, ElfId, KernelSymbols, Module, ModuleId, PdbId, Stores, SymbolPath, SymbolPathError,
@@ -179,18 +179,40 @@ impl Symbolication {
     /// function that contains the address. Inlined functions are not named. Returns `None` if the trace does
     /// not name the image.
     pub fn name(&self, image: usize, address: u64) -> Option<String> {
-        let (module, base) = self.images.get(image)?;
-        if let Some(kernel) = &self.kernel
-            && let Some(name) = kernel.name(image, address)
-        {
-            return Some(name);
+        if let Some((function, offset)) = self.of_kernel(image, address) {
+            return Some(match offset {
+                0 => function,
+                offset => format!("{function}+{offset:#x}"),
+            });
         }
+        let (module, rva) = self.place(image, address)?;
+        Some(self.symbolizer().name(module, rva))
+    }
+
+    /// Returns the function that contains an address in an image, as `module!function`. `image` is the row in `images`.
+    /// Returns `None` if the function is unknown.
+    pub fn function(&self, image: usize, address: u64) -> Option<String> {
+        if let Some((function, _)) = self.of_kernel(image, address) {
+            return Some(function);
+        }
+        let (module, rva) = self.place(image, address)?;
+        let (function, _) = self.symbolizer().function(module, rva)?;
+        Some(function)
+    }
+
+    fn of_kernel(&self, image: usize, address: u64) -> Option<(String, u64)> {
+        self.kernel.as_ref()?.function(image, address)
+    }
+
+    fn place(&self, image: usize, address: u64) -> Option<(ModuleId, u32)> {
+        let (module, base) = self.images.get(image)?;
         let rva = u32::try_from(address.checked_sub(*base)?).ok()?;
-        let mut symbolizer = self
-            .symbolizer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Some(symbolizer.name((*module)?, rva))
+        Some(((*module)?, rva))
+    }
+
+    fn symbolizer(&self) -> MutexGuard<'_, Symbolizer> {
+        let symbolizer = self.symbolizer.lock();
+        symbolizer.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the modules whose symbols were needed but not found, each with its PDB and the reason. The
@@ -199,10 +221,7 @@ impl Symbolication {
         if !self.is_asked {
             return Vec::new();
         }
-        let symbolizer = self
-            .symbolizer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let symbolizer = self.symbolizer();
         let missing = symbolizer.missing().map(|missing| MissingSymbols {
             module: missing.module.name.clone(),
             pdb: (missing.module.pdb.as_ref().map(ToString::to_string))
@@ -249,13 +268,11 @@ impl Kernel {
         })
     }
 
-    fn name(&self, image: usize, address: u64) -> Option<String> {
+    /// Returns the function that contains an address, and the offset of the address in the function.
+    fn function(&self, image: usize, address: u64) -> Option<(String, u64)> {
         let module = self.modules.get(&image)?;
         let (function, offset) = self.symbols.find(address)?;
-        Some(match offset {
-            0 => format!("{module}!{function}"),
-            offset => format!("{module}!{function}+{offset:#x}"),
-        })
+        Some((format!("{module}!{function}"), offset))
     }
 }
 
@@ -268,6 +285,10 @@ impl std::fmt::Debug for Symbolication {
 impl Functions for Symbolication {
     fn name(&self, image_row: u32, address: u64) -> Option<String> {
         Symbolication::name(self, image_row as usize, address)
+    }
+
+    fn function(&self, image_row: u32, address: u64) -> Option<String> {
+        Symbolication::function(self, image_row as usize, address)
     }
 }
 

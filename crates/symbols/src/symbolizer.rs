@@ -201,17 +201,21 @@ impl Symbolizer {
     /// function is unknown, formats the address as `module+0x1f`. The number is then the offset in the
     /// module.
     pub fn name(&mut self, module: ModuleId, rva: u32) -> String {
-        let location = self.locate(module, rva);
-        let module = &self.modules[module.0 as usize].module.name;
-        let function = location.as_deref().and_then(|location| {
-            let name = location.frames.last()?.function.as_deref()?;
-            Some((name, rva.checked_sub(location.function_rva)?))
-        });
-        match function {
-            Some((name, 0)) => format!("{module}!{name}"),
-            Some((name, offset)) => format!("{module}!{name}+{offset:#x}"),
-            None => format!("{module}+{rva:#x}"),
+        match self.function(module, rva) {
+            Some((name, 0)) => name,
+            Some((name, offset)) => format!("{name}+{offset:#x}"),
+            None => format!("{}+{rva:#x}", self.modules[module.0 as usize].module.name),
         }
+    }
+
+    /// Returns the function that contains an address, as `module!function`, and the offset of the address in the function.
+    /// Returns `None` if the function is unknown.
+    pub fn function(&mut self, module: ModuleId, rva: u32) -> Option<(String, u32)> {
+        let location = self.locate(module, rva)?;
+        let name = location.frames.last()?.function.as_deref()?;
+        let offset = rva.checked_sub(location.function_rva)?;
+        let module = &self.modules[module.0 as usize].module.name;
+        Some((format!("{module}!{name}"), offset))
     }
 
     /// Returns the modules whose addresses cannot be resolved, in the order in which they were added.

@@ -8,6 +8,10 @@ pub trait Functions: Send + Sync {
     /// is within the image that the row `image_row` of `images` describes. If symbols are missing, returns
     /// the module and an offset. Returns `None` if there is no such image.
     fn name(&self, image_row: u32, address: u64) -> Option<String>;
+
+    /// Returns the function that contains the address, for example `ntoskrnl.exe!KeSetEvent`. Returns `None` if symbols
+    /// are missing.
+    fn function(&self, image_row: u32, address: u64) -> Option<String>;
 }
 
 impl Identities {

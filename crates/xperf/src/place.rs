@@ -67,17 +67,11 @@ impl Places<'_> {
         if self.by == By::Module {
             return self.trace.names.module(image).map(str::to_owned);
         }
-        let named = image.and_then(|image| self.symbols.name(image as usize, address));
-        Some(match named {
-            None => format!("{address:#x}"),
-            // The offset within the function is removed, so that all addresses of the function belong to one
-            // group.
-            Some(name) if name.contains('!') => match name.rsplit_once("+0x") {
-                Some((function, _)) => function.to_owned(),
-                None => name,
-            },
-            Some(name) => name,
-        })
+        let named = image.map(|image| image as usize).and_then(|image| {
+            let function = self.symbols.function(image, address);
+            function.or_else(|| self.symbols.name(image, address))
+        });
+        Some(named.unwrap_or_else(|| format!("{address:#x}")))
     }
 
     /// Adds a warning for each module whose symbols are missing.

@@ -4,8 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use tables::CpuRunsView;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tables::{CpuRunsView, StoreError, Table};
 
+use super::{COLUMNS, Interrupted, ThreadWaits};
+use crate::Case;
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 
 /// Code of the wait reason `WrUserRequest`: a thread waits for messages to its windows.
@@ -41,6 +44,44 @@ impl Response {
     }
 }
 
+/// Thread by id and row.
+type Key = (u32, Option<u32>);
+
+/// Returns the responses of these threads, if waits with the stacks `sent` are not waits for messages.
+pub(crate) fn without_sent(
+    case: &Case<'_>,
+    threads: &[&ThreadWaits],
+    sent: &FxHashSet<u32>,
+) -> Result<FxHashMap<Key, Vec<Response>>, StoreError> {
+    let mut all: FxHashMap<Key, Responses> = threads
+        .iter()
+        .map(|of| ((of.thread_id, of.thread_row), Responses::default()))
+        .collect();
+    let mut interrupted = Interrupted::new(case, i64::MIN..i64::MAX)?;
+    let runs = case.table(Table::CpuRuns)?;
+    for batch in case.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
+        let batch = batch?;
+        let view = CpuRunsView::new(&batch)?;
+        for row in 0..view.len() {
+            let (cpu, end_ns, cpu_ns) = (view.cpu[row], view.end_ns[row], view.cpu_ns[row]);
+            let inside_ns = interrupted.of_run(cpu, end_ns, cpu_ns, |_, _| {})?;
+            let key = (view.thread_id[row], view.thread_row.get(row));
+            if let Some(responses) = all.get_mut(&key) {
+                let is_doubtful = case.survey.doubtful.is(&view, row);
+                let is_sent = (view.stack_id.get(row)).is_some_and(|stack| sent.contains(&stack));
+                responses.add(&view, row, is_doubtful, inside_ns, is_sent);
+            }
+        }
+    }
+    let end_ns = case.survey.complete.until(case.survey.span.end);
+    let finished = threads.iter().filter_map(|of| {
+        let key = (of.thread_id, of.thread_row);
+        let out = of.blocked_since.map(|(out_ns, reason, _)| (out_ns, reason));
+        Some((key, all.remove(&key)?.finish(end_ns, out)))
+    });
+    Ok(finished.collect())
+}
+
 /// Noticeable responses of a thread, computed from its runs in order.
 #[derive(Default)]
 pub(super) struct Responses {
@@ -56,20 +97,22 @@ pub(super) struct Responses {
 
 impl Responses {
     /// Adds a run of the thread, in which DPCs and service routines took `inside_ns`. If the run is doubtful, the thread may
-    /// have waited for messages during it.
+    /// have waited for messages during it. `is_sent` is true if the thread waited for the answer to a message that it had
+    /// sent.
     pub(super) fn add(
         &mut self,
         runs: &CpuRunsView<'_>,
         row: usize,
         is_doubtful: bool,
         inside_ns: i64,
+        is_sent: bool,
     ) {
-        self.move_on(runs, row, is_doubtful);
+        self.move_on(runs, row, is_doubtful, is_sent);
         self.inside_ns = self.inside_ns.saturating_add(inside_ns);
     }
 
     /// Ends the current response and begins the next one, if the thread waited for messages before the run.
-    fn move_on(&mut self, runs: &CpuRunsView<'_>, row: usize, is_doubtful: bool) {
+    fn move_on(&mut self, runs: &CpuRunsView<'_>, row: usize, is_doubtful: bool, is_sent: bool) {
         let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
         let readied_ns = runs.start_ns[row].saturating_sub(ready_ns);
         let is_first = !std::mem::replace(&mut self.has_run, true);
@@ -86,7 +129,7 @@ impl Responses {
         let Some(out_ns) = runs.previous_out_ns.get(row).filter(|_| is_wait) else {
             return;
         };
-        if runs.previous_wait_reason.get(row) != Some(MESSAGES) {
+        if runs.previous_wait_reason.get(row) != Some(MESSAGES) || is_sent {
             self.waits = self.waits.saturating_add(1);
             return;
         }

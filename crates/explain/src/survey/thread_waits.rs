@@ -22,6 +22,8 @@ const REASONS: usize = 48;
 const BLOCKS: usize = 64;
 /// Maximum number of short waits for a CPU that are kept for a thread.
 const SHORT: usize = 16;
+/// Maximum number of different stacks of waits for messages that are kept for a thread.
+const MESSAGE_STACKS: usize = 16;
 /// Shortest wait for a CPU that is kept, in nanoseconds.
 const SHORTEST_NS: i64 = 500_000;
 /// Shortest block that is kept if the user asks about threads, in nanoseconds.
@@ -62,6 +64,8 @@ pub struct ThreadWaits {
     pub short: Vec<Wait>,
     /// Longest noticeable responses of a thread that handles messages of windows, the longest first.
     pub responses: Vec<Response>,
+    /// Different stacks of waits for messages: rows in `stacks`, each with the start of a run after such a wait.
+    pub(crate) message_stacks: Vec<(u32, i64)>,
     /// Wakes of a real-time thread, in order. Each entry has the time when the thread was readied, and the
     /// length of the wait for a CPU that followed, in nanoseconds.
     pub wakes: Vec<(i64, i64)>,
@@ -204,6 +208,7 @@ impl ByThread {
                 lost: Vec::new(),
                 short: Vec::new(),
                 responses: Vec::new(),
+                message_stacks: Vec::new(),
                 wakes: Vec::new(),
             },
             blocks: BinaryHeap::new(),
@@ -211,7 +216,7 @@ impl ByThread {
             responses: Responses::default(),
             now: LostSecond::default(),
         });
-        kept.responses.add(runs, row, is_doubtful, inside_ns);
+        kept.responses.add(runs, row, is_doubtful, inside_ns, false);
         kept.waits.process_id = runs.process_id.get(row);
         kept.waits.process_row = runs.process_row.get(row);
         let waits_out = runs.state_out.get(row) == Some(WAITING);
@@ -223,6 +228,14 @@ impl ByThread {
         if let Some((waits_ns, reason)) = waits_ns.zip(runs.previous_wait_reason.get(row)) {
             if let Some(count) = kept.waits.counts.get_mut(usize::from(reason)) {
                 *count = count.saturating_add(1);
+            }
+            let stacks = &mut kept.waits.message_stacks;
+            if reason == MESSAGES
+                && let Some(stack) = runs.stack_id.get(row)
+                && stacks.len() < MESSAGE_STACKS
+                && !stacks.iter().any(|(known, _)| *known == stack)
+            {
+                stacks.push((stack, start));
             }
             if reason == RATE_CONTROL {
                 kept.waits.rate_controlled.0 += 1;

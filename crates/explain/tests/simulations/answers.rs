@@ -36,6 +36,8 @@ struct Answer {
     threads: Vec<String>,
     /// Releases of Windows on which the scenario makes sense.
     windows: Vec<String>,
+    /// True if the first finding must be the only warning or problem of its theory, because it lists all victims.
+    alone: bool,
     /// Further warnings or problems that must exist.
     also: Vec<Told>,
     /// Theories that may also have warnings and problems, because these findings are true.
@@ -57,6 +59,7 @@ impl Default for Answer {
             says: Vec::new(),
             threads: Vec::new(),
             windows: WINDOWS.map(str::to_owned).to_vec(),
+            alone: false,
             also: Vec::new(),
             may: Vec::new(),
             never: Vec::new(),
@@ -229,6 +232,16 @@ impl Known {
                     first["severity"], first["theory"]
                 ));
             }
+        }
+        let of_theory = complaints
+            .iter()
+            .filter(|(theory, _)| *theory == answer.theory);
+        let many = of_theory.count();
+        if answer.alone && many != 1 {
+            faults.push(format!(
+                "{many} findings of {}: {complaints:#?}",
+                answer.theory
+            ));
         }
         for also in &answer.also {
             let mut all = complaints.iter();

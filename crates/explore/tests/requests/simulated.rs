@@ -28,6 +28,10 @@ impl Functions for Pages {
     fn name(&self, image_row: u32, address: u64) -> Option<String> {
         Some(function(image_row, address) + &format!("+{:#x}", address % 4096))
     }
+
+    fn function(&self, image_row: u32, address: u64) -> Option<String> {
+        Some(function(image_row, address))
+    }
 }
 
 /// Returns the invented function name of an address, without the offset.

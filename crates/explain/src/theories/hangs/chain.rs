@@ -8,6 +8,7 @@ use tables::StoreError;
 
 use super::details::{Details, FromDisk};
 use super::pick::{Candidate, Kind, Noticed};
+use super::sent_messages::SentMessages;
 use super::wakers::{Waker, Wakers};
 use crate::drivers::is_of_disks;
 use crate::ranges::overlap;
@@ -124,12 +125,11 @@ pub(super) fn parts(
 
 impl<'c> Chain<'c> {
     /// Follows a wait back. Returns the steps of the chain, the latest first.
-    /// `sent` contains the stacks of waits for the answers to sent messages.
     pub(super) fn follow(
         case: &Case<'_>,
         runs: &mut Runs<'_>,
         of: &Candidate<'_>,
-        sent: &FxHashSet<u32>,
+        sent: &SentMessages,
     ) -> Result<Vec<Leg>, StoreError> {
         let thread = Thread {
             id: of.wait.thread_id,
@@ -198,6 +198,15 @@ impl<'c> Chain<'c> {
         (self.parts.iter())
             .filter(|part| part.what != What::MachineSuspended)
             .find(|part| !is_of_long_response(part))
+    }
+
+    /// Returns what the blamed thread did, and its process. A slow disk or a page is the same cause for all processes.
+    pub(super) fn cause(&self) -> Option<(What, Option<(Option<u32>, Option<u32>)>)> {
+        self.blamed().map(|part| {
+            let process = (part.who.process_row, part.who.process_id);
+            let is_disk = matches!(part.what, What::Disk(_) | What::Page);
+            (part.what, Some(process).filter(|_| !is_disk))
+        })
     }
 
     /// Returns true if the wait is a hang.
@@ -336,14 +345,9 @@ impl<'c> Chain<'c> {
 
 /// Ends the path at the thread that waited for messages while it handled the sent message, for example in a menu. The thread
 /// that gave it a message is not the cause.
-fn end_at_messages(
-    case: &Case<'_>,
-    of: &Candidate<'_>,
-    sent: &FxHashSet<u32>,
-    legs: &mut Vec<Leg>,
-) {
+fn end_at_messages(case: &Case<'_>, of: &Candidate<'_>, sent: &SentMessages, legs: &mut Vec<Leg>) {
     let is_of_receiver = |leg: &Leg| {
-        let has_sent = leg.run.stack_id.is_some_and(|stack| sent.contains(&stack));
+        let has_sent = sent.has(leg.run.stack_id);
         leg.run.thread_id != of.wait.thread_id
             && leg.run.previous_wait_reason == Some(MESSAGES)
             && !has_sent

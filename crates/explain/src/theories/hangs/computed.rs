@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InputView, SamplesView, StoreError, Table};
 
-use super::chain::Who;
+use super::chain::{Who, named};
 use crate::survey::is_inside_routine;
 use crate::{Case, Evidence, Name, Unit, counted, percent};
 
@@ -55,8 +55,9 @@ impl Computed {
                 }
                 let (image, count) = (view.image_row.get(row), u64::from(view.count[row]));
                 *modules.entry(image).or_default() += count;
-                let function = case.symbol(image, view.address[row]);
-                *functions.entry(function).or_default() += count;
+                if let Some(function) = case.function(image, view.address[row]) {
+                    *functions.entry(function).or_default() += count;
+                }
             }
         }
         let all = modules.values().sum();
@@ -79,23 +80,29 @@ impl Computed {
         case.module_label(self.modules.first()?.0)
     }
 
-    /// Returns a sentence that says in which module and function the thread ran.
-    pub(super) fn sentence(&self, case: &Case<'_>) -> String {
+    /// Returns the name of the function with most samples. Returns `None` without symbols.
+    pub(super) fn function(&self) -> Option<&str> {
+        self.function
+            .as_ref()
+            .map(|(function, _)| function.as_str())
+    }
+
+    /// Returns a sentence that says in which module and function the thread ran. `whose` is the thread if the sentence
+    /// before this one is about another thread.
+    pub(super) fn sentence(&self, case: &Case<'_>, whose: Option<&Who>) -> String {
         let most = self.modules.first().map_or(0, |(_, count)| *count);
         let module = self.module(case);
         let place = module.map_or("outside known modules".to_owned(), |module| {
             format!("in {}", Name(module))
         });
         let share = |count: u64| percent(count as i64, self.all as i64);
-        let mut sentence = format!(
-            "{} of its {} in this time are {place}",
-            share(most),
-            counted(self.all, "sample", "samples")
-        );
-        // A place without a symbol repeats the module and adds an offset, which says nothing about the whole time.
-        if let Some((function, count)) = &self.function
-            && function.contains('!')
-        {
+        let samples = counted(self.all, "sample", "samples");
+        let samples = match whose {
+            Some(who) => format!("the {samples} of {}", named(case, who)),
+            None => format!("its {samples}"),
+        };
+        let mut sentence = format!("{} of {samples} in this time are {place}", share(most));
+        if let Some((function, count)) = &self.function {
             sentence += &format!(
                 "; the function with most samples is {} ({})",
                 Name(function),

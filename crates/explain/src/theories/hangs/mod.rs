@@ -6,6 +6,7 @@ mod computed;
 mod details;
 mod latency;
 mod pick;
+mod sent_messages;
 mod stacks;
 mod wakers;
 mod words;
@@ -21,6 +22,7 @@ use super::freezes::{self, Freeze};
 use super::long_waits;
 use super::long_waits::path::{self, Leg, Runs, Thread};
 use super::long_waits::starved::Starved;
+use crate::drivers::is_of_windows;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::RATE_CONTROL;
@@ -38,6 +40,7 @@ pub use latency::{PathPart, PathTime, divided};
 pub(super) use pick::is_asked;
 use pick::{Candidate, Edge, Kind};
 pub(crate) use pick::{Noticed, ProcessKind};
+use sent_messages::SentMessages;
 use wakers::Wakers;
 
 /// Theory about waits for something other than a CPU.
@@ -101,7 +104,7 @@ impl Theory for Hangs {
         }
         let noticed = Noticed::read(case)?;
         let images = ImageTracker::new(&case.names.images);
-        let sent = stacks::of_sent_messages(case, &images)?;
+        let sent = SentMessages::read(case, &images)?;
         let mut candidates = noticed.candidates(case, &sent);
         let freezes = freezes::read(case)?;
         // Waits of frozen processes are left out, because another theory reports the freezes.
@@ -126,7 +129,8 @@ impl Theory for Hangs {
             chains.partition(|chain| chain.is_hang(case));
         let may_be_of_disks = others.iter().any(Chain::may_be_of_disks);
         let is_of_all = case.scope.has_all_threads();
-        let mut groups = without_parts(case, Group::of(hangs));
+        let groups = without_parts(case, Group::of(hangs));
+        let mut groups = with_victims(case, groups, &noticed);
         let rate_controlled = rate_controlled(case, &noticed);
         groups.retain(|group| !group.is_rate_controlled_like(&rate_controlled));
         let limited = groups.iter().filter_map(|group| group.worst().blamed());
@@ -217,6 +221,30 @@ fn without_parts<'c>(case: &Case<'_>, groups: Vec<Group<'c>>) -> Vec<Group<'c>> 
         .collect()
 }
 
+/// Joins groups of different programs that waited for the same cause at the same time. The group that matters most to the
+/// user has the others as its victims.
+fn with_victims<'c>(
+    case: &Case<'_>,
+    mut groups: Vec<Group<'c>>,
+    noticed: &Noticed,
+) -> Vec<Group<'c>> {
+    groups.sort_by_cached_key(|group| {
+        let delay_ns = group.delay_ns(case);
+        let of = &group.worst().of;
+        let attention = noticed.attention(of.thread.process_row, &of.range());
+        let severity = group.severity(delay_ns, noticed);
+        Reverse((severity, attention, of.is_window, delay_ns))
+    });
+    let mut first: Vec<Group<'c>> = Vec::new();
+    for group in groups {
+        match first.iter_mut().find(|whole| group.is_victim_like(whole)) {
+            Some(whole) => whole.victims.push(group),
+            None => first.push(group),
+        }
+    }
+    first
+}
+
 /// Facts with which findings are described.
 struct Facts {
     details: Details,
@@ -231,6 +259,8 @@ struct Facts {
 struct Group<'c> {
     /// Chains of the waits, the longest first.
     chains: Vec<Chain<'c>>,
+    /// Waits of other programs for the same cause at the same time.
+    victims: Vec<Group<'c>>,
 }
 
 impl<'c> Group<'c> {
@@ -239,17 +269,12 @@ impl<'c> Group<'c> {
         let mut groups: Vec<Group<'c>> = Vec::new();
         for chain in chains {
             let key = |chain: &Chain<'_>| {
-                let blamed = chain.blamed().map(|part| {
-                    let process = (part.who.process_row, part.who.process_id);
-                    let is_disk = matches!(part.what, What::Disk(_) | What::Page);
-                    (part.what, Some(process).filter(|_| !is_disk))
-                });
                 (
                     chain.of.thread.process_row,
                     chain.of.thread.process_id,
                     chain.of.kind,
                     std::mem::discriminant(&chain.of.edge),
-                    blamed,
+                    chain.cause(),
                 )
             };
             match groups
@@ -259,6 +284,7 @@ impl<'c> Group<'c> {
                 Some(group) => group.chains.push(chain),
                 None => groups.push(Group {
                     chains: vec![chain],
+                    victims: Vec::new(),
                 }),
             }
         }
@@ -285,6 +311,25 @@ impl<'c> Group<'c> {
                 let mut around = ranges.iter();
                 around.any(|whole| whole.start <= range.start && range.end <= whole.end)
             })
+    }
+
+    /// Returns true if the other group is of another program, and waited for the same cause at the same time.
+    fn is_victim_like(&self, whole: &Group<'_>) -> bool {
+        let process = |group: &Group<'_>| {
+            let of = group.worst().of.thread;
+            (of.process_row, of.process_id)
+        };
+        let (own, other) = (self.worst(), whole.worst());
+        let is_known = |(what, _): &_| !matches!(what, What::Unknown | What::Page);
+        let (range, around) = (own.of.range(), other.of.range());
+        let shorter_ns = (range.end - range.start).min(around.end - around.start);
+        process(self) != process(whole)
+            && own
+                .cause()
+                .filter(is_known)
+                .is_some_and(|cause| Some(cause) == other.cause())
+            && overlap(&range, &around)
+                .is_some_and(|both| is_share(both.end - both.start, shorter_ns, CAUSE_PERCENT))
     }
 
     /// Returns the time ranges of the waits, disjoint and in order.
@@ -423,11 +468,16 @@ impl<'c> Group<'c> {
             let name = case.module_label(Some(image_row)).map(str::to_owned);
             finding = finding.subjects(name.map(|name| Subject::Module { name }));
         }
-        if blamed.what == What::Ran
-            && worst.is_own(blamed)
-            && let Some(computed) = Computed::read(case, &blamed.who, &range)?
-        {
-            finding.why.insert(0, computed.sentence(case).into());
+        let computed = match blamed.what {
+            What::Ran => Computed::read(case, &blamed.who, &range)?,
+            _ => None,
+        };
+        if let Some(computed) = &computed {
+            let place = usize::from(!worst.is_own(blamed)).min(finding.why.len());
+            let whose = (!worst.is_own(blamed)).then_some(&blamed.who);
+            finding
+                .why
+                .insert(place, computed.sentence(case, whose).into());
             let module = computed.module(case).map(str::to_owned);
             finding = finding
                 .subjects(module.map(|name| Subject::Module { name }))
@@ -440,11 +490,18 @@ impl<'c> Group<'c> {
         {
             finding.why.push(input.into());
         }
-        finding.remedies = told.remedies().into_iter().map(Into::into).collect();
+        let remedies = told.remedies(computed.as_ref());
+        finding.remedies = remedies.into_iter().map(Into::into).collect();
         finding.doubts = told.doubts().into_iter().map(Into::into).collect();
         if let Some(shown) = stacks::shown(case, &facts.images, worst)? {
             finding.why.push(shown.sentence.into());
             if let Some(remedy) = shown.remedy {
+                // The stack says more than the DPC of a part of Windows.
+                if let What::Driver(row) = blamed.what
+                    && case.module_label(Some(row)).is_some_and(is_of_windows)
+                {
+                    finding.remedies.clear();
+                }
                 finding.remedies.insert(0, remedy.into());
             }
             finding.sources.push(shown.source);
@@ -478,7 +535,9 @@ impl<'c> Group<'c> {
                 subjects.push(Subject::Disk { number });
             }
         }
-        let others = self.chains.iter().map(|chain| chain.of.thread);
+        let victims = self.victims.iter().flat_map(|victim| &victim.chains);
+        let waiting = self.chains.iter().chain(victims);
+        let others = waiting.map(|chain| chain.of.thread);
         subjects.extend(others.map(|thread| Subject::Thread {
             id: thread.thread_id,
             row: thread.thread_row,
@@ -547,7 +606,9 @@ impl<'c> Group<'c> {
 
     /// Returns evidence with the waits, the longest first.
     fn table(&self, case: &Case<'_>) -> Evidence {
-        let mut waits: Vec<_> = self.chains.iter().map(|chain| chain.of.wait).collect();
+        let victims = self.victims.iter().flat_map(|victim| &victim.chains);
+        let chains = self.chains.iter().chain(victims);
+        let mut waits: Vec<_> = chains.map(|chain| chain.of.wait).collect();
         waits.sort_by_key(|wait| (Reverse(wait.waits_ns), wait.start_ns, wait.cpu));
         waits.truncate(SHOWN);
         let these: Vec<String> = waits

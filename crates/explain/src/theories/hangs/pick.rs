@@ -5,6 +5,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
 
+use super::sent_messages::SentMessages;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::{MESSAGES, Response};
@@ -212,11 +213,11 @@ impl Noticed {
         parts.iter().map(|part| part.end - part.start).sum()
     }
 
-    /// Returns the waits that may be hangs. `sent` contains the stacks of waits for the answers to sent messages.
+    /// Returns the waits that may be hangs.
     pub(super) fn candidates<'c>(
         &self,
         case: &'c Case<'_>,
-        sent: &FxHashSet<u32>,
+        sent: &SentMessages,
     ) -> Vec<Candidate<'c>> {
         let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let threads = case.survey.threads.iter();
@@ -228,7 +229,7 @@ impl Noticed {
             let row = one.thread.process_row;
             one.windows_responded = !one.is_window
                 && row.is_some_and(|row| self.with_windows.contains(&row))
-                && !has_late_window(case, row, &one.range());
+                && !has_late_window(case, sent, row, &one.range());
         }
         all
     }
@@ -274,10 +275,11 @@ impl Noticed {
         &self,
         case: &'c Case<'_>,
         thread: &'c ThreadWaits,
+        sent: &SentMessages,
         found: &mut Vec<(i64, Candidate<'c>)>,
     ) {
         let during = case.scope.during.as_ref();
-        for response in &thread.responses {
+        for response in sent.responses(thread) {
             let range = response.range();
             let is_then = during.is_none_or(|during| overlap(during, &range).is_some());
             let is_complete = case.survey.complete.holds(range.start, range.end);
@@ -306,13 +308,12 @@ impl Noticed {
         }
     }
 
-    /// Returns the waits of a thread that may be hangs. `sent` contains the stacks of waits for the answers to sent
-    /// messages.
+    /// Returns the waits of a thread that may be hangs.
     fn of_thread<'c>(
         &self,
         case: &'c Case<'_>,
         thread: &'c ThreadWaits,
-        sent: &FxHashSet<u32>,
+        sent: &SentMessages,
     ) -> Vec<Candidate<'c>> {
         let is_window = Noticed::has_window(thread);
         let is_of_user = thread
@@ -328,7 +329,7 @@ impl Noticed {
             let Some(reason) = wait.previous_wait_reason else {
                 continue;
             };
-            let has_sent = wait.stack_id.is_some_and(|stack| sent.contains(&stack));
+            let has_sent = sent.has(wait.stack_id);
             let kind = match reason == MESSAGES && has_sent {
                 true => Some(Kind::SentMessage),
                 false => Kind::of(reason),
@@ -364,7 +365,7 @@ impl Noticed {
                 found.push((ns, candidate));
             }
         }
-        self.add_responses(case, thread, &mut found);
+        self.add_responses(case, thread, sent, &mut found);
         // Threads without windows are noticed only if they wait long. One long wait or many
         // shorter ones make a program late.
         let total_ns: i64 = found.iter().map(|(ns, _)| ns).sum();
@@ -376,10 +377,15 @@ impl Noticed {
 }
 
 /// Returns true if a window of a process did not respond for a noticeable time that overlaps the range.
-fn has_late_window(case: &Case<'_>, process_row: Option<u32>, range: &Range<i64>) -> bool {
+fn has_late_window(
+    case: &Case<'_>,
+    sent: &SentMessages,
+    process_row: Option<u32>,
+    range: &Range<i64>,
+) -> bool {
     let mut of_process = (case.survey.threads.iter()).filter(|of| of.process_row == process_row);
     of_process.any(|thread| {
-        let mut responses = thread.responses.iter();
+        let mut responses = sent.responses(thread).iter();
         responses.any(|response| overlap(&response.range(), range).is_some())
     })
 }

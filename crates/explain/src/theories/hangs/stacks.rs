@@ -5,9 +5,9 @@ use tables::{ImageTracker, StoreError};
 
 use super::chain::{Chain, What, named};
 use super::pick::Kind;
-use crate::survey::MESSAGES;
+use super::sent_messages::{SEND_MESSAGE, WIN32K};
 use crate::theories::long_waits::path::Leg;
-use crate::{Case, Name, Source, Wait};
+use crate::{Case, Name, Source};
 
 /// Cause of a wait that a stack shows.
 pub(super) struct Shown {
@@ -145,15 +145,6 @@ const KNOWN: [Known; 8] = [
     },
 ];
 
-/// Modules that contain the functions of windows in the kernel.
-const WIN32K: [&str; 2] = ["win32kfull.sys", "win32k.sys"];
-/// Function in which a thread waits until another thread has handled its message. Microsoft does not document it.
-const SEND_MESSAGE: &str = "xxxInterSendMsgEx";
-/// Parts of the names of functions in which a thread waits for messages to its own windows.
-const WAIT_FOR_MESSAGES: [&str; 3] = ["GetMessage", "WaitMessage", "MsgWaitForMultipleObjects"];
-/// Maximum number of stacks that are searched for sent messages.
-const MESSAGE_STACKS: usize = 4_096;
-
 /// Modules of Windows that the filter manager may call. They are not filter drivers of other vendors.
 const FILE_SYSTEMS: [&str; 12] = [
     "ntoskrnl.exe",
@@ -184,10 +175,19 @@ pub(super) fn shown(
     chain: &Chain<'_>,
 ) -> Result<Option<Shown>, StoreError> {
     let me = chain.of.wait.thread_id;
+    // The chain follows the other thread while a thread waits for it, so that the steps of this thread are short.
+    let range = chain.of.range();
+    let own_wait_ns = |leg: &Leg| {
+        let is_within = leg.run.previous_out_ns >= Some(range.start);
+        leg.run.waits_ns.filter(|_| is_within).unwrap_or(0)
+    };
     let longest_of = |thread_id: u32| {
         let mut legs: Vec<&Leg> = chain.legs.iter().collect();
         legs.retain(|leg| leg.run.thread_id == thread_id);
-        let longest = legs.into_iter().max_by_key(|leg| leg.parts()[0]);
+        let longest = legs.into_iter().max_by_key(|leg| match thread_id == me {
+            true => own_wait_ns(leg),
+            false => leg.parts()[0],
+        });
         longest.map(|leg| {
             let run = &leg.run;
             (run.stack_id, run.process_id, run.start_ns, thread_id == me)
@@ -247,52 +247,6 @@ pub(super) fn shown(
     Ok(None)
 }
 
-/// Returns the stacks of waits for the answers to messages that threads with windows sent to other threads. These waits
-/// have the same wait reason as waits for messages, so only the stack tells them apart.
-pub(super) fn of_sent_messages(
-    case: &Case<'_>,
-    images: &ImageTracker,
-) -> Result<FxHashSet<u32>, StoreError> {
-    let threads = case.survey.threads.iter();
-    let waits = threads.flat_map(|thread| &thread.blocks);
-    let mut waits: Vec<(u32, &Wait)> = waits
-        .filter(|wait| wait.previous_wait_reason == Some(MESSAGES))
-        .filter_map(|wait| Some((wait.stack_id?, wait)))
-        .collect();
-    waits.sort_unstable();
-    waits.dedup_by_key(|(stack, _)| *stack);
-    waits.truncate(MESSAGE_STACKS);
-    let wanted = waits.iter().map(|(stack, _)| *stack).collect();
-    let stacks = case.stacks(&wanted)?;
-    let mut sent = FxHashSet::default();
-    for (stack, wait) in waits {
-        let frames = stacks.get(&stack).into_iter().flatten();
-        let functions = frames.filter_map(|address| {
-            let row = images.lookup(wait.process_id.unwrap_or(0), *address, wait.start_ns)?;
-            let row = u32::try_from(row).ok();
-            let module = case.module_label(row)?.to_lowercase();
-            WIN32K
-                .contains(&module.as_str())
-                .then(|| case.symbol(row, *address))
-        });
-        if is_of_sent_message(functions) {
-            sent.insert(stack);
-        }
-    }
-    Ok(sent)
-}
-
-/// Returns true if a thread with these functions of win32k on its stack, the innermost first, waits for the answer to a
-/// sent message. The innermost function decides: a message can lead to a loop that waits for messages, for example of a
-/// menu.
-fn is_of_sent_message(mut functions: impl Iterator<Item = String>) -> bool {
-    let is_sent = functions.find_map(|function| {
-        let is_own = WAIT_FOR_MESSAGES.iter().any(|part| function.contains(part));
-        (is_own || function.contains(SEND_MESSAGE)).then_some(!is_own)
-    });
-    is_sent == Some(true)
-}
-
 fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
     if let Some(filter) = filter(frames) {
         return Some(Shown {
@@ -343,35 +297,4 @@ fn filter(frames: &[Frame]) -> Option<String> {
     let mut filters =
         calls.filter(|module| !FILE_SYSTEMS.contains(&module.as_str()) && module.ends_with(".sys"));
     filters.next().cloned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_of_sent_message;
-
-    #[test]
-    fn the_innermost_function_shows_whether_a_message_was_sent() {
-        let is_sent = |functions: &[&str]| {
-            let functions = functions
-                .iter()
-                .map(|name| format!("win32kfull.sys!{name}"));
-            is_of_sent_message(functions)
-        };
-        assert!(is_sent(&[
-            "xxxSleepThread2",
-            "xxxInterSendMsgEx",
-            "xxxSendMessageTimeout"
-        ]));
-        assert!(!is_sent(&[
-            "xxxSleepThread2",
-            "xxxRealInternalGetMessage",
-            "NtUserGetMessage"
-        ]));
-        assert!(!is_sent(&[
-            "xxxRealWaitMessageEx",
-            "xxxMNLoop",
-            "xxxInterSendMsgEx"
-        ]));
-        assert!(!is_sent(&["xxxSleepThread2"]));
-    }
 }

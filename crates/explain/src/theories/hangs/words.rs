@@ -1,6 +1,7 @@
 //! Sentences, remedies and doubts about hangs.
 
 use super::chain::{self, Disks, Part, What, Who, named};
+use super::computed::Computed;
 use super::pick::{Edge, Kind};
 use super::wakers::Wakers;
 use super::{Facts, Group};
@@ -65,9 +66,10 @@ impl Told<'_, '_> {
             _ => "at least ",
         };
         let mut sentence = format!(
-            "{} {verb} for {at_least}{} ({when}): it {}.",
+            "{} {verb} for {at_least}{} ({when}{}): it {}.",
             wording::capitalized(&who),
             duration(worst.awake_ns()),
+            self.suspended(),
             self.waited_for()
         );
         let times = self.group.chains.len();
@@ -88,6 +90,19 @@ impl Told<'_, '_> {
             );
         }
         sentence
+    }
+
+    /// Returns words for the part of the wait in which the machine was suspended or stood still. Returns an empty text if
+    /// there is none.
+    fn suspended(&self) -> String {
+        let range = self.group.worst().of.range();
+        match self.case.survey.suspend_gaps.asleep_ns(&range) {
+            0 => String::new(),
+            ns => format!(
+                ", without {} in which the machine stood still",
+                duration(ns)
+            ),
+        }
     }
 
     fn waited_for(&self) -> String {
@@ -223,13 +238,42 @@ impl Told<'_, '_> {
             why.push(format!("Other parts of the wait: {}.", others.join("; ")));
         }
         let fellows = self.group.fellows(self.case);
-        if fellows > 0 {
+        let victims = self.victims();
+        if !victims.is_empty() {
+            why.push(victims);
+        } else if fellows > 0 {
             let others = counted(fellows as u64, "other thread", "other threads");
             why.push(format!(
                 "The thread that ended this wait also kept {others} waiting at the same time."
             ));
         }
         why
+    }
+
+    /// Returns a sentence with the other programs that waited for the same cause. Returns an empty text if there are none.
+    fn victims(&self) -> String {
+        let victims = &self.group.victims;
+        if victims.is_empty() {
+            return String::new();
+        }
+        let mut programs: Vec<String> = (victims.iter().take(NAMED))
+            .map(|victim| {
+                let of = victim.worst().of.thread;
+                format!(
+                    "{} for {}",
+                    self.case.process(of.process_row, of.process_id),
+                    duration(victim.delay_ns(self.case))
+                )
+            })
+            .collect();
+        if victims.len() > NAMED {
+            let more = (victims.len() - NAMED) as u64;
+            programs.push(counted(more, "more program", "more programs"));
+        }
+        format!(
+            "The same cause delayed other programs at this time: {}.",
+            listed(programs)
+        )
     }
 
     /// Returns a sentence with the threads between the waiting thread and the blamed one, in the order in which they
@@ -433,7 +477,8 @@ impl Told<'_, '_> {
         }
     }
 
-    pub(super) fn remedies(&self) -> Vec<String> {
+    /// Returns remedies. `computed` has the samples of the blamed thread if it ran.
+    pub(super) fn remedies(&self, computed: Option<&Computed>) -> Vec<String> {
         let worst = self.group.worst();
         let Some(blamed) = worst.blamed() else {
             return Vec::new();
@@ -488,9 +533,17 @@ impl Told<'_, '_> {
                 "Change or update {process}: let another thread compute this, so that the thread of the window \
                  can handle messages"
             ),
-            What::Ran => {
-                format!("Find out from CPU samples what {process} computed, and reduce this work")
-            }
+            What::Ran => match computed {
+                Some(computed) => format!(
+                    "Change or update {process}: let it compute less{}, or let no window wait for this work",
+                    computed
+                        .function()
+                        .map_or(String::new(), |function| format!(" in {}", Name(function)))
+                ),
+                None => format!(
+                    "Record CPU samples (PROFILE) to see what {process} computed, and reduce this work"
+                ),
+            },
             What::Waited(reason) if Kind::of(reason) == Some(Kind::Sleep) && !is_own => format!(
                 "Change or update {process}: its thread slept while another thread waited for it"
             ),

@@ -32,7 +32,7 @@ pub(in crate::theories) struct Run {
     pub(in crate::theories) process_row: Option<u32>,
     pub(in crate::theories) previous_out_ns: Option<i64>,
     ready_ns: i64,
-    waits_ns: Option<i64>,
+    pub(in crate::theories) waits_ns: Option<i64>,
     readying_thread_id: Option<u32>,
     readying_thread_row: Option<u32>,
     readying_process_row: Option<u32>,

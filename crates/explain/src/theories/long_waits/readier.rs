@@ -20,7 +20,7 @@ pub(super) fn function(case: &Case<'_>, wait: &Wait) -> Result<Option<String>, S
         let address = view.addresses.get(row).first();
         return Ok(address.and_then(|address| {
             let image = image(case, *address, wait.readying_process_id, time)?;
-            case.function(image, *address)
+            Some(case.symbol(Some(image), *address))
         }));
     }
     Ok(None)

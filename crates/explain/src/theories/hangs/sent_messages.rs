@@ -1,0 +1,120 @@
+//! Waits for the answers to messages that threads with windows sent to other threads. These waits have the same wait
+//! reason as waits for messages, so only the stack tells them apart.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tables::{ImageTracker, StoreError};
+
+use crate::survey::{Response, without_sent};
+use crate::{Case, ThreadWaits};
+
+/// Modules that contain the functions of windows in the kernel.
+pub(super) const WIN32K: [&str; 2] = ["win32kfull.sys", "win32k.sys"];
+/// Function in which a thread waits until another thread has handled its message. Microsoft does not document it.
+pub(super) const SEND_MESSAGE: &str = "xxxInterSendMsgEx";
+/// Parts of the names of functions in which a thread waits for messages to its own windows.
+const WAIT_FOR_MESSAGES: [&str; 3] = ["GetMessage", "WaitMessage", "MsgWaitForMultipleObjects"];
+/// Maximum number of stacks that are searched for sent messages.
+const STACKS: usize = 4_096;
+
+/// Stacks of waits for the answers to sent messages.
+pub(super) struct SentMessages {
+    stacks: FxHashSet<u32>,
+    /// Responses of the threads that had such waits, by id and row of the thread.
+    responses: FxHashMap<(u32, Option<u32>), Vec<Response>>,
+}
+
+impl SentMessages {
+    pub(super) fn read(case: &Case<'_>, images: &ImageTracker) -> Result<SentMessages, StoreError> {
+        let threads = &case.survey.threads;
+        let mut waits: Vec<(u32, i64, Option<u32>)> = threads
+            .iter()
+            .flat_map(|of| {
+                let stacks = of.message_stacks.iter();
+                stacks.map(|(stack, at_ns)| (*stack, *at_ns, of.process_id))
+            })
+            .collect();
+        waits.sort_unstable();
+        waits.dedup_by_key(|(stack, ..)| *stack);
+        waits.truncate(STACKS);
+        let wanted = waits.iter().map(|(stack, ..)| *stack).collect();
+        let frames = case.stacks(&wanted)?;
+        let mut stacks = FxHashSet::default();
+        for (stack, at_ns, process_id) in waits {
+            let frames = frames.get(&stack).into_iter().flatten();
+            let functions = frames.filter_map(|address| {
+                let row = images.lookup(process_id.unwrap_or(0), *address, at_ns)?;
+                let row = u32::try_from(row).ok();
+                let module = case.module_label(row)?.to_lowercase();
+                WIN32K
+                    .contains(&module.as_str())
+                    .then(|| case.symbol(row, *address))
+            });
+            if is_of_sent_message(functions) {
+                stacks.insert(stack);
+            }
+        }
+        let has_sent = |of: &&ThreadWaits| {
+            let mut of_thread = of.message_stacks.iter();
+            of_thread.any(|(stack, _)| stacks.contains(stack))
+        };
+        let senders: Vec<&ThreadWaits> = threads.iter().filter(has_sent).collect();
+        let responses = match senders.is_empty() {
+            true => FxHashMap::default(),
+            false => without_sent(case, &senders, &stacks)?,
+        };
+        Ok(SentMessages { stacks, responses })
+    }
+
+    /// Returns true if the stack is of a wait for the answer to a sent message.
+    pub(super) fn has(&self, stack_id: Option<u32>) -> bool {
+        stack_id.is_some_and(|stack| self.stacks.contains(&stack))
+    }
+
+    /// Returns the responses of a thread. A wait for the answer to a sent message is a part of a response.
+    pub(super) fn responses<'s>(&'s self, thread: &'s ThreadWaits) -> &'s [Response] {
+        let key = (thread.thread_id, thread.thread_row);
+        self.responses.get(&key).unwrap_or(&thread.responses)
+    }
+}
+
+/// Returns true if a thread with these functions of win32k on its stack, the innermost first, waits for the answer to a
+/// sent message. The innermost function decides: a message can lead to a loop that waits for messages, for example of a
+/// menu.
+fn is_of_sent_message(mut functions: impl Iterator<Item = String>) -> bool {
+    let is_sent = functions.find_map(|function| {
+        let is_own = WAIT_FOR_MESSAGES.iter().any(|part| function.contains(part));
+        (is_own || function.contains(SEND_MESSAGE)).then_some(!is_own)
+    });
+    is_sent == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_sent_message;
+
+    #[test]
+    fn the_innermost_function_shows_whether_a_message_was_sent() {
+        let is_sent = |functions: &[&str]| {
+            let functions = functions
+                .iter()
+                .map(|name| format!("win32kfull.sys!{name}"));
+            is_of_sent_message(functions)
+        };
+        assert!(is_sent(&[
+            "xxxSleepThread2",
+            "xxxInterSendMsgEx",
+            "xxxSendMessageTimeout"
+        ]));
+        assert!(!is_sent(&[
+            "xxxSleepThread2",
+            "xxxRealInternalGetMessage",
+            "NtUserGetMessage"
+        ]));
+        assert!(!is_sent(&[
+            "xxxRealWaitMessageEx",
+            "xxxMNLoop",
+            "xxxInterSendMsgEx"
+        ]));
+        assert!(!is_sent(&["xxxSleepThread2"]));
+    }
+}
