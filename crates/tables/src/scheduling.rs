@@ -76,17 +76,6 @@ struct Thread {
     started: (i64, u16),
 }
 
-impl Thread {
-    /// Returns true if a ready event belongs to the current run, although the switch that began the run was processed
-    /// first. The event is at the same time on another CPU, and the thread had waited, so that something must have readied
-    /// it.
-    fn is_readied_late(&self, time_ns: i64, cpu: u16) -> bool {
-        let (started_ns, on_cpu) = self.started;
-        let waited = self.out.is_some_and(|out| out.state == WAITING);
-        started_ns == time_ns && on_cpu != cpu && waited && self.ready.is_none()
-    }
-}
-
 impl Scheduler {
     /// Creates the state at the start of a trace.
     ///
@@ -260,12 +249,7 @@ impl Scheduler {
             rows.readying_process_row.push(by_ids.process_row);
             rows.stack_id.push(stack_id);
         }
-        let thread = &mut self.threads[index as usize];
-        let slot = match thread.runs && !thread.is_readied_late(time_ns, cpu) {
-            true => &mut thread.next_ready,
-            false => &mut thread.ready,
-        };
-        *slot = Some(Ready {
+        let ready = Some(Ready {
             time_ns,
             cpu,
             by,
@@ -274,6 +258,30 @@ impl Scheduler {
             payload: readied.payload,
             stack_id,
         });
+        let thread = &mut self.threads[index as usize];
+        // The event may belong to a run that began at the same time on another CPU, whose switches were processed first. The
+        // thread had waited before this run, so that something must have readied it.
+        let is_late = thread.started.0 == time_ns && thread.started.1 != cpu;
+        let waited = |out: Option<SwitchOut>| out.is_some_and(|out| out.state == WAITING);
+        if thread.runs {
+            match is_late && thread.ready.is_none() && waited(thread.out) {
+                true => thread.ready = ready,
+                false => thread.next_ready = ready,
+            }
+            return;
+        }
+        let last = if is_late { RUNS_AT_ONCE } else { 0 };
+        let mut ended = self.ended.iter_mut().rev().take(last);
+        let is_of_event = |run: &&mut Run| {
+            run.thread_id == thread_id
+                && run.start_ns == time_ns
+                && run.ready.is_none()
+                && waited(run.before)
+        };
+        match ended.find(is_of_event) {
+            Some(run) => run.ready = ready,
+            None => thread.ready = ready,
+        }
     }
 
     fn switch(&mut self, time_ns: i64, switch: &Switch, trackers: &Trackers<'_>) {

@@ -304,23 +304,29 @@ fn a_thread_that_readies_another_one_at_once_was_readied_before() {
         state,
         new,
     };
-    let mut log = Log::new();
-    log.switch(switch(1, 100, 0, 2, 7))
-        .switch(switch(0, 100, 0, 2, 9))
-        .switch(switch(0, 200, 9, WAITING, 0))
-        .switch(switch(0, 700, 0, 2, 9))
-        .ready(0, 700, 5, false)
-        .switch(switch(0, 700, 9, WAITING, 5))
-        .ready(1, 700, 9, false)
-        .switch(switch(0, 900, 5, WAITING, 9))
-        .switch(switch(0, 950, 9, WAITING, 0));
-    let runs = log.runs();
-    let of_run = |at| {
-        let row = run(&runs, 9, at);
-        (runs.readying_thread_id.get(row), runs.ready_ns.get(row))
-    };
-    assert_eq!(of_run(700), (Some(7), Some(0)));
-    assert_eq!(of_run(900), (None, None));
+    // In the second log, the thread waits again before the other CPU's event is processed.
+    for readies_again in [false, true] {
+        let mut log = Log::new();
+        log.switch(switch(1, 100, 0, 2, 7))
+            .switch(switch(0, 100, 0, 2, 9))
+            .switch(switch(0, 200, 9, WAITING, 0))
+            .switch(switch(0, 700, 0, 2, 9))
+            .ready(0, 700, 5, false)
+            .switch(switch(0, 700, 9, WAITING, 5));
+        if readies_again {
+            log.ready(0, 700, 6, false);
+        }
+        log.ready(1, 700, 9, false)
+            .switch(switch(0, 900, 5, WAITING, 9))
+            .switch(switch(0, 950, 9, WAITING, 0));
+        let runs = log.runs();
+        let of_run = |at| {
+            let row = run(&runs, 9, at);
+            (runs.readying_thread_id.get(row), runs.ready_ns.get(row))
+        };
+        assert_eq!(of_run(700), (Some(7), Some(0)));
+        assert_eq!(of_run(900), (None, None));
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::longest_waits::Wait;
 use super::responses::{MESSAGES, Response, Responses};
 use crate::ranges::overlap;
 use crate::thread_state::WAITING;
-use crate::thresholds::{LOST_PERCENT, NOTICED_NS};
+use crate::thresholds::{DISRUPTIVE_NS, LOST_PERCENT, NOTICED_NS};
 use crate::{Reader, Scope};
 
 /// Number of wait reasons with a separate counter. Windows has fewer wait reasons; the other counters are
@@ -22,8 +22,9 @@ const REASONS: usize = 48;
 const BLOCKS: usize = 64;
 /// Maximum number of short waits for a CPU that are kept for a thread.
 const SHORT: usize = 16;
-/// Maximum number of different stacks of waits for messages that are kept for a thread.
+/// Maximum numbers of different stacks and of different wakers of waits for messages that are kept for a thread.
 const MESSAGE_STACKS: usize = 16;
+const MESSAGE_WAKERS: usize = 8;
 /// Shortest wait for a CPU that is kept, in nanoseconds.
 const SHORTEST_NS: i64 = 500_000;
 /// Shortest block that is kept if the user asks about threads, in nanoseconds.
@@ -66,6 +67,9 @@ pub struct ThreadWaits {
     pub responses: Vec<Response>,
     /// Different stacks of waits for messages: rows in `stacks`, each with the start of a run after such a wait.
     pub(crate) message_stacks: Vec<(u32, i64)>,
+    /// Threads of other processes that ended short waits for messages: id and row of each, and the number and the total
+    /// length in nanoseconds of these waits.
+    pub(crate) message_wakers: Vec<((u32, Option<u32>), u64, i64)>,
     /// Wakes of a real-time thread, in order. Each entry has the time when the thread was readied, and the
     /// length of the wait for a CPU that followed, in nanoseconds.
     pub wakes: Vec<(i64, i64)>,
@@ -140,6 +144,35 @@ impl Kept {
         }
     }
 
+    /// Adds the stack and the waker of a wait for messages.
+    fn add_message(&mut self, runs: &CpuRunsView<'_>, row: usize, waits_ns: i64) {
+        let stacks = &mut self.waits.message_stacks;
+        if let Some(stack) = runs.stack_id.get(row)
+            && stacks.len() < MESSAGE_STACKS
+            && !stacks.iter().any(|(known, _)| *known == stack)
+        {
+            stacks.push((stack, runs.start_ns[row]));
+        }
+        let by_other = runs.readied_by_dpc.get(row) == Some(false)
+            && runs.readying_process_row.get(row) != runs.process_row.get(row);
+        let Some(id) = runs.readying_thread_id.get(row).filter(|_| by_other) else {
+            return;
+        };
+        if waits_ns >= DISRUPTIVE_NS {
+            return;
+        }
+        let by = (id, runs.readying_thread_row.get(row));
+        let wakers = &mut self.waits.message_wakers;
+        match wakers.iter().position(|(known, ..)| *known == by) {
+            Some(place) => {
+                let (_, times, ns) = &mut wakers[place];
+                (*times, *ns) = (*times + 1, *ns + waits_ns);
+            }
+            None if wakers.len() < MESSAGE_WAKERS => wakers.push((by, 1, waits_ns)),
+            None => {}
+        }
+    }
+
     fn end_second(&mut self) {
         let now = std::mem::take(&mut self.now);
         if now.ns() >= SECOND_NS / 100 * LOST_PERCENT {
@@ -209,6 +242,7 @@ impl ByThread {
                 short: Vec::new(),
                 responses: Vec::new(),
                 message_stacks: Vec::new(),
+                message_wakers: Vec::new(),
                 wakes: Vec::new(),
             },
             blocks: BinaryHeap::new(),
@@ -229,13 +263,8 @@ impl ByThread {
             if let Some(count) = kept.waits.counts.get_mut(usize::from(reason)) {
                 *count = count.saturating_add(1);
             }
-            let stacks = &mut kept.waits.message_stacks;
-            if reason == MESSAGES
-                && let Some(stack) = runs.stack_id.get(row)
-                && stacks.len() < MESSAGE_STACKS
-                && !stacks.iter().any(|(known, _)| *known == stack)
-            {
-                stacks.push((stack, start));
+            if reason == MESSAGES {
+                kept.add_message(runs, row, waits_ns);
             }
             if reason == RATE_CONTROL {
                 kept.waits.rate_controlled.0 += 1;

@@ -165,6 +165,11 @@ impl Theory for Hangs {
             let why = "requests to disks are not recorded, and a window waited often for devices";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
+        if found.is_empty()
+            && let Some(why) = sent.may_be_unseen
+        {
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
         if found.is_empty() {
             let whose = match facts.noticed.knows_focus() {
                 true => "of a program with the focus",

@@ -4,7 +4,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{ImageTracker, StoreError};
 
+use super::pick::Noticed;
 use crate::survey::{Response, without_sent};
+use crate::thresholds::NOTICED_NS;
 use crate::{Case, ThreadWaits};
 
 /// Modules that contain the functions of windows in the kernel.
@@ -13,6 +15,9 @@ pub(super) const WIN32K: [&str; 2] = ["win32kfull.sys", "win32k.sys"];
 pub(super) const SEND_MESSAGE: &str = "xxxInterSendMsgEx";
 /// Parts of the names of functions in which a thread waits for messages to its own windows.
 const WAIT_FOR_MESSAGES: [&str; 3] = ["GetMessage", "WaitMessage", "MsgWaitForMultipleObjects"];
+/// Minimum number of waits for messages of a window that a thread of another window ended, from which on they may be
+/// answers to sent messages.
+const ANSWERS: u64 = 3;
 /// Maximum number of stacks that are searched for sent messages.
 const STACKS: usize = 4_096;
 
@@ -21,6 +26,8 @@ pub(super) struct SentMessages {
     stacks: FxHashSet<u32>,
     /// Responses of the threads that had such waits, by id and row of the thread.
     responses: FxHashMap<(u32, Option<u32>), Vec<Response>>,
+    /// Reason why such waits may exist unseen.
+    pub(super) may_be_unseen: Option<&'static str>,
 }
 
 impl SentMessages {
@@ -39,19 +46,19 @@ impl SentMessages {
         let wanted = waits.iter().map(|(stack, ..)| *stack).collect();
         let frames = case.stacks(&wanted)?;
         let mut stacks = FxHashSet::default();
+        let mut known = FxHashSet::default();
         for (stack, at_ns, process_id) in waits {
             let frames = frames.get(&stack).into_iter().flatten();
             let functions = frames.filter_map(|address| {
                 let row = images.lookup(process_id.unwrap_or(0), *address, at_ns)?;
                 let row = u32::try_from(row).ok();
                 let module = case.module_label(row)?.to_lowercase();
-                WIN32K
-                    .contains(&module.as_str())
-                    .then(|| case.symbol(row, *address))
+                case.function(row, *address)
+                    .filter(|_| WIN32K.contains(&module.as_str()))
             });
-            if is_of_sent_message(functions) {
-                stacks.insert(stack);
-            }
+            let is_sent = is_of_sent_message(functions);
+            known.extend(is_sent.map(|_| stack));
+            stacks.extend(is_sent.filter(|is_sent| *is_sent).map(|_| stack));
         }
         let has_sent = |of: &&ThreadWaits| {
             let mut of_thread = of.message_stacks.iter();
@@ -62,7 +69,12 @@ impl SentMessages {
             true => FxHashMap::default(),
             false => without_sent(case, &senders, &stacks)?,
         };
-        Ok(SentMessages { stacks, responses })
+        let may_be_unseen = may_be_unseen(threads, &known);
+        Ok(SentMessages {
+            stacks,
+            responses,
+            may_be_unseen,
+        })
     }
 
     /// Returns true if the stack is of a wait for the answer to a sent message.
@@ -77,15 +89,37 @@ impl SentMessages {
     }
 }
 
-/// Returns true if a thread with these functions of win32k on its stack, the innermost first, waits for the answer to a
+/// Returns the reason why waits for the answers to sent messages may exist unseen: windows of two programs answered each
+/// other several times, and no stack shows whether one of them waited for the other. `known` has the stacks that show this.
+fn may_be_unseen(threads: &[ThreadWaits], known: &FxHashSet<u32>) -> Option<&'static str> {
+    let has_window = |id: u32, row: Option<u32>| {
+        let mut all = threads.iter();
+        all.any(|of| (of.thread_id, of.thread_row) == (id, row) && Noticed::has_window(of))
+    };
+    let mut unknown = threads.iter().filter(|of| {
+        let mut stacks = of.message_stacks.iter();
+        let mut wakers = of.message_wakers.iter();
+        !stacks.any(|(stack, _)| known.contains(stack))
+            && wakers.any(|((id, row), times, ns)| {
+                *times >= ANSWERS && *ns >= NOTICED_NS && has_window(*id, *row)
+            })
+    });
+    unknown.next().map(|of| match of.message_stacks.is_empty() {
+        true => "windows of two programs answered each other, and no stacks of context switches show whether one \
+                 waited for the other",
+        false => "windows of two programs answered each other, and without symbols of win32kfull.sys, the stacks do \
+                  not show whether one waited for the other",
+    })
+}
+
+/// Returns whether a thread with these functions of win32k on its stack, the innermost first, waits for the answer to a
 /// sent message. The innermost function decides: a message can lead to a loop that waits for messages, for example of a
-/// menu.
-fn is_of_sent_message(mut functions: impl Iterator<Item = String>) -> bool {
-    let is_sent = functions.find_map(|function| {
+/// menu. Returns `None` if the functions show neither.
+fn is_of_sent_message(mut functions: impl Iterator<Item = String>) -> Option<bool> {
+    functions.find_map(|function| {
         let is_own = WAIT_FOR_MESSAGES.iter().any(|part| function.contains(part));
         (is_own || function.contains(SEND_MESSAGE)).then_some(!is_own)
-    });
-    is_sent == Some(true)
+    })
 }
 
 #[cfg(test)]
@@ -100,21 +134,20 @@ mod tests {
                 .map(|name| format!("win32kfull.sys!{name}"));
             is_of_sent_message(functions)
         };
-        assert!(is_sent(&[
+        let send = [
             "xxxSleepThread2",
             "xxxInterSendMsgEx",
-            "xxxSendMessageTimeout"
-        ]));
-        assert!(!is_sent(&[
+            "xxxSendMessageTimeout",
+        ];
+        let get = [
             "xxxSleepThread2",
             "xxxRealInternalGetMessage",
-            "NtUserGetMessage"
-        ]));
-        assert!(!is_sent(&[
-            "xxxRealWaitMessageEx",
-            "xxxMNLoop",
-            "xxxInterSendMsgEx"
-        ]));
-        assert!(!is_sent(&["xxxSleepThread2"]));
+            "NtUserGetMessage",
+        ];
+        let menu = ["xxxRealWaitMessageEx", "xxxMNLoop", "xxxInterSendMsgEx"];
+        assert_eq!(is_sent(&send), Some(true));
+        assert_eq!(is_sent(&get), Some(false));
+        assert_eq!(is_sent(&menu), Some(false));
+        assert_eq!(is_sent(&["xxxSleepThread2"]), None);
     }
 }
