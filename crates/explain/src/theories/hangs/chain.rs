@@ -42,6 +42,9 @@ pub(super) enum What {
     Unknown,
 }
 
+/// Process by its row in `processes` and its id.
+type Process = (Option<u32>, Option<u32>);
+
 /// Thread of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Who {
@@ -201,7 +204,7 @@ impl<'c> Chain<'c> {
     }
 
     /// Returns what the blamed thread did, and its process. A slow disk or a page is the same cause for all processes.
-    pub(super) fn cause(&self) -> Option<(What, Option<(Option<u32>, Option<u32>)>)> {
+    pub(super) fn cause(&self) -> Option<(What, Option<Process>)> {
         self.blamed().map(|part| {
             let process = (part.who.process_row, part.who.process_id);
             let is_disk = matches!(part.what, What::Disk(_) | What::Page);
