@@ -4,7 +4,6 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{ImageTracker, StoreError};
 
-use super::pick::Noticed;
 use crate::survey::{Response, without_sent};
 use crate::thresholds::NOTICED_NS;
 use crate::{Case, ThreadWaits};
@@ -15,7 +14,7 @@ pub(super) const WIN32K: [&str; 2] = ["win32kfull.sys", "win32k.sys"];
 pub(super) const SEND_MESSAGE: &str = "xxxInterSendMsgEx";
 /// Parts of the names of functions in which a thread waits for messages to its own windows.
 const WAIT_FOR_MESSAGES: [&str; 3] = ["GetMessage", "WaitMessage", "MsgWaitForMultipleObjects"];
-/// Minimum number of waits for messages of a window that a thread of another window ended, from which on they may be
+/// Number of waits for messages that the threads of two windows must have ended for each other, from which on these may be
 /// answers to sent messages.
 const ANSWERS: u64 = 3;
 /// Maximum number of stacks that are searched for sent messages.
@@ -92,17 +91,17 @@ impl SentMessages {
 /// Returns the reason why waits for the answers to sent messages may exist unseen: windows of two programs answered each
 /// other several times, and no stack shows whether one of them waited for the other. `known` has the stacks that show this.
 fn may_be_unseen(threads: &[ThreadWaits], known: &FxHashSet<u32>) -> Option<&'static str> {
-    let has_window = |id: u32, row: Option<u32>| {
-        let mut all = threads.iter();
-        all.any(|of| (of.thread_id, of.thread_row) == (id, row) && Noticed::has_window(of))
+    let ends_waits = |by: &ThreadWaits, of: &ThreadWaits| {
+        let mut wakers = of.message_wakers.iter();
+        wakers.any(|(waker, times, ns)| {
+            *waker == (by.thread_id, by.thread_row) && *times >= ANSWERS && *ns >= NOTICED_NS
+        })
     };
     let mut unknown = threads.iter().filter(|of| {
         let mut stacks = of.message_stacks.iter();
-        let mut wakers = of.message_wakers.iter();
-        !stacks.any(|(stack, _)| known.contains(stack))
-            && wakers.any(|((id, row), times, ns)| {
-                *times >= ANSWERS && *ns >= NOTICED_NS && has_window(*id, *row)
-            })
+        !of.message_wakers.is_empty()
+            && !stacks.any(|(stack, _)| known.contains(stack))
+            && (threads.iter()).any(|by| ends_waits(by, of) && ends_waits(of, by))
     });
     unknown.next().map(|of| match of.message_stacks.is_empty() {
         true => "windows of two programs answered each other, and no stacks of context switches show whether one \
