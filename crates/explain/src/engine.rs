@@ -204,11 +204,13 @@ impl Explanation {
 
 /// Pairs of theories: the theory of a symptom and the theory of its cause. If a symptom has several possible
 /// causes, the cause that explains the other causes comes first.
-const SYMPTOMS: [(&str, &str); 9] = [
+const SYMPTOMS: [(&str, &str); 11] = [
     ("long-waits", "cpu-limit"),
     ("hangs", PAUSES),
     ("hangs", FREEZES),
     ("hangs", "lock-convoy"),
+    ("hangs", "smb-security"),
+    ("hangs", "locked-cpus"),
     ("short-waits", "smb-security"),
     ("short-waits", "locked-cpus"),
     ("long-interrupts", "smb-security"),
@@ -243,8 +245,11 @@ const FREEZES: &str = "frozen";
 /// theories. The findings must overlap in time, and have a thread or a CPU in common. If the cause stops all threads of a
 /// process, a common process is enough, but the cause must cover at least half of the symptom.
 fn is_symptom(of: &Finding, cause: &Finding) -> bool {
+    // A thread may wait for a locked CPU and hang for another reason.
+    let is_of_cpu = of.theory == "hangs" && ["smb-security", "locked-cpus"].contains(&cause.theory);
     let is_place = |subject: &&Subject| match subject {
-        Subject::Thread { .. } | Subject::Cpu { .. } => true,
+        Subject::Cpu { .. } => true,
+        Subject::Thread { .. } => !is_of_cpu,
         Subject::Process { .. } => [PAUSES, FREEZES].contains(&cause.theory),
         _ => false,
     };

@@ -10,7 +10,7 @@ use tables::{InterruptsView, StoreError, Table};
 
 use super::hangs::Noticed;
 use super::interrupts::routine_name;
-use super::long_waits::{Examined, SPREAD, examine};
+use super::long_waits::{Examined, SPREAD, examine, explained};
 use crate::ranges::union;
 use crate::survey::{blocking_kinds, blocks_thread, cpu_names};
 use crate::thresholds::{
@@ -403,6 +403,7 @@ fn with_cause(
         return Ok(routines.blamed(case, finding));
     }
     let Some(Examined {
+        wait,
         because,
         verdicts,
         evidence,
@@ -415,13 +416,20 @@ fn with_cause(
     finding = finding.because(format!("In the longest of these waits, {because}."));
     finding.weighed = verdicts;
     finding.evidence.extend(evidence);
+    let reason = explained(case, &wait)?;
     if let Some((row, id)) = most {
-        let process = case.processes(row, id);
-        finding = finding
-            .subjects(case.process_subject(row, id))
-            .remedy(format!(
+        finding = finding.subjects(case.process_subject(row, id));
+        if reason.module.is_none() {
+            let process = case.processes(row, id);
+            finding = finding.remedy(format!(
                 "Reduce the work of {process}, or give it a lower priority"
             ));
+        }
+    }
+    if let Some(module) = reason.module {
+        finding = finding.subjects([module]);
+        finding.why.extend(reason.of_driver);
+        finding.remedies.extend(reason.remedies);
     }
     Ok(finding)
 }

@@ -187,6 +187,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
         .subjects(case.process_subject(of.process_row, Some(of.process_id)))
         .attention(noticed.attention(of.process_row, &longest.range))
         .during(longest.range.clone())
+        .moments(of.ranges.clone())
         .with(longest_pauses(of))
         .remedy(format!(
             "Let {process} allocate less, above all large and long-lived objects. Concurrent collection \

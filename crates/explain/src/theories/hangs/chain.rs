@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tables::StoreError;
 
 use super::details::{Details, FromDisk};
+use super::inside::Inside;
 use super::pick::{Candidate, Kind, Noticed};
 use super::sent_messages::SentMessages;
 use super::wakers::{Waker, Wakers};
@@ -14,7 +15,7 @@ use crate::drivers::is_of_disks;
 use crate::ranges::overlap;
 use crate::survey::MESSAGES;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
-use crate::thresholds::HARD_FAULTS_NS;
+use crate::thresholds::{BLAME_PERCENT, HARD_FAULTS_NS, is_share};
 use crate::{Case, Wait};
 
 /// Maximum number of steps that are followed back from a wait.
@@ -27,6 +28,8 @@ const RESPONSE_LEGS: usize = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum What {
     Ran,
+    /// DPCs and service routines on this CPU interrupted the thread.
+    Interrupted(u16),
     Ready,
     Disk(u32),
     Page,
@@ -44,6 +47,9 @@ pub(super) enum What {
 
 /// Process by its row in `processes` and its id.
 type Process = (Option<u32>, Option<u32>);
+
+/// Sources of the details of steps.
+pub(super) type Sources<'s> = (&'s Details, &'s Wakers, &'s Inside);
 
 /// Thread of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,8 +103,7 @@ pub(super) fn who(run: &Run) -> Who {
 /// of the thread `own`.
 pub(super) fn parts(
     legs: &[Leg],
-    details: &Details,
-    wakers: &Wakers,
+    (details, wakers, inside): Sources<'_>,
     own: Who,
     range: &Range<i64>,
 ) -> Vec<Part> {
@@ -113,7 +118,9 @@ pub(super) fn parts(
         let who = who(&leg.run);
         add(who, waited_for(leg, details, wakers), waited);
         add(who, What::Ready, was_ready);
-        add(who, What::Ran, ran);
+        let inside_ns = inside.of(leg).min(ran);
+        add(who, What::Interrupted(leg.run.cpu), inside_ns);
+        add(who, What::Ran, ran - inside_ns);
         add(who, What::MachineSuspended, leg.slept_ns());
     }
     let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
@@ -154,8 +161,7 @@ impl<'c> Chain<'c> {
         case: &Case<'_>,
         of: Candidate<'c>,
         legs: Vec<Leg>,
-        details: &Details,
-        wakers: &Wakers,
+        sources: Sources<'_>,
     ) -> Chain<'c> {
         let range = of.range();
         let own = Who {
@@ -164,14 +170,14 @@ impl<'c> Chain<'c> {
             thread_id: of.wait.thread_id,
             thread_row: of.wait.thread_row,
         };
-        let parts = parts(&legs, details, wakers, own, &range);
+        let parts = parts(&legs, sources, own, &range);
         let mut chain = Chain {
             of,
             legs,
             parts,
             disks: Disks::Recorded,
         };
-        if details.lacks_requests {
+        if sources.0.lacks_requests {
             let is_of_disk = |part: &Part| match part.what {
                 What::Driver(row) => case.module_label(Some(row)).is_some_and(is_of_disks),
                 _ => false,
@@ -201,6 +207,19 @@ impl<'c> Chain<'c> {
         (self.parts.iter())
             .filter(|part| part.what != What::MachineSuspended)
             .find(|part| !is_of_long_response(part))
+    }
+
+    /// Returns the parts of the wait that are large enough to name, the blamed one first.
+    pub(super) fn main_parts(&self) -> Vec<&Part> {
+        let all_ns = self.awake_ns().max(1);
+        let is_main = |part: &&Part| {
+            !matches!(part.what, What::MachineSuspended | What::Unknown)
+                && is_share(part.ns, all_ns, BLAME_PERCENT)
+        };
+        let blamed = self.blamed();
+        let others = self.parts.iter().filter(|part| Some(*part) != blamed);
+        let others = others.filter(is_main);
+        blamed.into_iter().chain(others).collect()
     }
 
     /// Returns what the blamed thread did, and its process. A slow disk or a page is the same cause for all processes.

@@ -4,8 +4,10 @@
 mod chain;
 mod computed;
 mod details;
+mod inside;
 mod latency;
 mod pick;
+mod rate_control;
 mod sent_messages;
 mod stacks;
 mod wakers;
@@ -31,15 +33,17 @@ use crate::thresholds::{
 };
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory,
-    ThreadWaits, Unit, Value, duration, labels,
+    ThreadWaits, Unit, Value, labels,
 };
-use chain::{Chain, What, Who};
+use chain::{Chain, Part, What, Who};
 use computed::Computed;
 use details::Details;
+use inside::Inside;
 pub use latency::{PathPart, PathTime, divided};
 pub(super) use pick::is_asked;
 use pick::{Candidate, Edge, Kind};
 pub(crate) use pick::{Noticed, ProcessKind};
+use rate_control::{is_about, rate_controlled};
 use sent_messages::SentMessages;
 use wakers::Wakers;
 
@@ -122,9 +126,10 @@ impl Theory for Hangs {
         let followed: Vec<(Candidate<'_>, Vec<Leg>)> =
             followed.collect::<Result<_, StoreError>>()?;
         let wakers = Wakers::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
-        let chains = followed
-            .into_iter()
-            .map(|(candidate, legs)| Chain::new(case, candidate, legs, &details, &wakers));
+        let inside = Inside::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
+        let chains = followed.into_iter().map(|(candidate, legs)| {
+            Chain::new(case, candidate, legs, (&details, &wakers, &inside))
+        });
         let (hangs, others): (Vec<Chain<'_>>, Vec<Chain<'_>>) =
             chains.partition(|chain| chain.is_hang(case));
         let may_be_of_disks = others.iter().any(Chain::may_be_of_disks);
@@ -200,7 +205,8 @@ pub(super) fn longest_part(
         thread_id: thread.id,
         thread_row: thread.row,
     };
-    let parts = chain::parts(&legs, &details, &wakers, own, range);
+    let inside = Inside::read(case, legs.iter())?;
+    let parts = chain::parts(&legs, (&details, &wakers, &inside), own, range);
     let known = parts.iter().find(|part| part.what != What::Unknown);
     Ok(known.map(|part| words::did(case, &wakers, part)))
 }
@@ -226,8 +232,8 @@ fn without_parts<'c>(case: &Case<'_>, groups: Vec<Group<'c>>) -> Vec<Group<'c>> 
         .collect()
 }
 
-/// Joins groups of different programs that waited for the same cause at the same time. The group that matters most to the
-/// user has the others as its victims.
+/// Joins groups that waited for the same cause at the same time. The group that matters most to the user has the others as
+/// its victims.
 fn with_victims<'c>(
     case: &Case<'_>,
     mut groups: Vec<Group<'c>>,
@@ -264,7 +270,7 @@ struct Facts {
 struct Group<'c> {
     /// Chains of the waits, the longest first.
     chains: Vec<Chain<'c>>,
-    /// Waits of other programs for the same cause at the same time.
+    /// Waits of other programs, or of threads without windows, for the same cause at the same time.
     victims: Vec<Group<'c>>,
 }
 
@@ -277,6 +283,7 @@ impl<'c> Group<'c> {
                 (
                     chain.of.thread.process_row,
                     chain.of.thread.process_id,
+                    chain.of.is_window,
                     chain.of.kind,
                     std::mem::discriminant(&chain.of.edge),
                     chain.cause(),
@@ -318,17 +325,18 @@ impl<'c> Group<'c> {
             })
     }
 
-    /// Returns true if the other group is of another program, and waited for the same cause at the same time.
+    /// Returns true if the other group waited for the same cause at the same time, and is of another program or has the
+    /// windows of this program.
     fn is_victim_like(&self, whole: &Group<'_>) -> bool {
-        let process = |group: &Group<'_>| {
-            let of = group.worst().of.thread;
-            (of.process_row, of.process_id)
+        let key = |group: &Group<'_>| {
+            let of = &group.worst().of;
+            (of.thread.process_row, of.thread.process_id, of.is_window)
         };
         let (own, other) = (self.worst(), whole.worst());
         let is_known = |(what, _): &_| !matches!(what, What::Unknown | What::Page);
         let (range, around) = (own.of.range(), other.of.range());
         let shorter_ns = (range.end - range.start).min(around.end - around.start);
-        process(self) != process(whole)
+        key(self) != key(whole)
             && own
                 .cause()
                 .filter(is_known)
@@ -337,9 +345,13 @@ impl<'c> Group<'c> {
                 .is_some_and(|both| is_share(both.end - both.start, shorter_ns, CAUSE_PERCENT))
     }
 
-    /// Returns the time ranges of the waits, disjoint and in order.
+    /// Returns the time ranges of the waits and of the responses that contain them, disjoint and in order.
     fn ranges(&self) -> Vec<Range<i64>> {
-        union(self.chains.iter().map(|chain| chain.of.range()).collect())
+        let ranges = self.chains.iter().map(|chain| {
+            let whole = chain.of.whole.map(|response| response.range());
+            whole.unwrap_or(chain.of.range())
+        });
+        union(ranges.collect())
     }
 
     /// Returns the time during which at least one of the threads waited, without suspend gaps, in
@@ -473,20 +485,27 @@ impl<'c> Group<'c> {
             let name = case.module_label(Some(image_row)).map(str::to_owned);
             finding = finding.subjects(name.map(|name| Subject::Module { name }));
         }
-        let computed = match blamed.what {
-            What::Ran => Computed::read(case, &blamed.who, &range)?,
-            _ => None,
-        };
-        if let Some(computed) = &computed {
-            let place = usize::from(!worst.is_own(blamed)).min(finding.why.len());
-            let whose = (!worst.is_own(blamed)).then_some(&blamed.who);
+        let mut computed: Vec<(Part, Computed)> = Vec::new();
+        for part in worst
+            .main_parts()
+            .into_iter()
+            .filter(|part| part.what == What::Ran)
+        {
+            if let Some(samples) = Computed::read(case, &part.who, &range)? {
+                computed.push((*part, samples));
+            }
+        }
+        for (part, samples) in computed.iter().rev() {
+            let is_own = worst.is_own(part);
+            let place = usize::from(!is_own).min(finding.why.len());
+            let whose = (!is_own).then_some(&part.who);
             finding
                 .why
-                .insert(place, computed.sentence(case, whose).into());
-            let module = computed.module(case).map(str::to_owned);
+                .insert(place, samples.sentence(case, whose).into());
+            let module = samples.module(case).map(str::to_owned);
             finding = finding
                 .subjects(module.map(|name| Subject::Module { name }))
-                .with(computed.evidence(case, &blamed.who, &range));
+                .with(samples.evidence(case, &part.who, &range));
         }
         let has_focus = facts.noticed.attention(wait.process_row, &range) == Some(Attention::Focus);
         if worst.of.is_window
@@ -495,7 +514,7 @@ impl<'c> Group<'c> {
         {
             finding.why.push(input.into());
         }
-        let remedies = told.remedies(computed.as_ref());
+        let remedies = told.remedies(&computed);
         finding.remedies = remedies.into_iter().map(Into::into).collect();
         finding.doubts = told.doubts().into_iter().map(Into::into).collect();
         if let Some(shown) = stacks::shown(case, &facts.images, worst)? {
@@ -536,8 +555,10 @@ impl<'c> Group<'c> {
         if let Some(part) = worst.blamed() {
             subjects.push(thread(&part.who));
             subjects.extend(case.process_subject(part.who.process_row, part.who.process_id));
-            if let What::Disk(number) = part.what {
-                subjects.push(Subject::Disk { number });
+            match part.what {
+                What::Disk(number) => subjects.push(Subject::Disk { number }),
+                What::Interrupted(number) => subjects.push(Subject::Cpu { number }),
+                _ => {}
             }
         }
         let victims = self.victims.iter().flat_map(|victim| &victim.chains);
@@ -668,98 +689,6 @@ impl<'c> Group<'c> {
     }
 }
 
-/// Returns findings about processes whose threads CPU rate control stopped. Each wait is short, so
-/// the waits of a process are added up.
-fn rate_controlled(case: &Case<'_>, noticed: &Noticed) -> Vec<Finding> {
-    let mut processes: Vec<(Option<u32>, Option<u32>)> = Vec::new();
-    let stopped = (case.survey.threads.iter()).filter(|thread| thread.rate_controlled.0 > 0);
-    let stopped: Vec<&ThreadWaits> = stopped.collect();
-    for thread in &stopped {
-        let process = (thread.process_row, thread.process_id);
-        if !processes.contains(&process) {
-            processes.push(process);
-        }
-    }
-    let found = processes.into_iter().filter_map(|(row, id)| {
-        let threads: Vec<&&ThreadWaits> = stopped
-            .iter()
-            .filter(|thread| (thread.process_row, thread.process_id) == (row, id))
-            .collect();
-        let most = threads.iter().max_by_key(|thread| thread.rate_controlled.1)?;
-        let delay_ns = most.rate_controlled.1;
-        if delay_ns < DISRUPTIVE_NS || !is_in_scope(case, most) {
-            return None;
-        }
-        let (all, times) = threads.iter().fold((0, 0), |(ns, times), thread| {
-            (ns + thread.rate_controlled.1, times + thread.rate_controlled.0)
-        });
-        let process = case.process(row, id);
-        let sentence = format!(
-            "CPU rate control stopped {process} {} times: thread {} for {}, all its threads \
-             together for {}.",
-            crate::grouped(times),
-            most.thread_id,
-            duration(delay_ns),
-            duration(all)
-        );
-        let condition = Condition::is_or_unknown("process_row", row);
-        let selection = Selection::of(Table::CpuRuns)
-            .filter(condition)
-            .filter(Condition::is("previous_wait_reason", RATE_CONTROL))
-            .filter(Condition::AtLeast("waits_ns", 1))
-            .group_by(&["thread_id"])
-            .order(&[Order::descending("waited_ns"), Order::ascending("thread_id")])
-            .limit(SHOWN);
-        let waited = Expression::Sum("waits_ns");
-        let mut evidence = Evidence::of("Waits for CPU rate control (WrCpuRateControl)", selection)
-            .stored("thread_id", "thread", Unit::None)
-            .column("times", "waits", Unit::Count, Expression::Count)
-            .column("waited_ns", "waited", Unit::Duration, waited);
-        let mut rows: Vec<(u32, u64, i64)> = Vec::new();
-        for thread in &threads {
-            let (times, ns) = thread.rate_controlled;
-            match rows.iter_mut().find(|row| row.0 == thread.thread_id) {
-                Some(row) => (row.1, row.2) = (row.1 + times, row.2 + ns),
-                None => rows.push((thread.thread_id, times, ns)),
-            }
-        }
-        rows.sort_by_key(|(id, _, ns)| (Reverse(*ns), *id));
-        for (id, times, ns) in rows.into_iter().take(SHOWN) {
-            evidence = evidence.row([Some(id.into()), Some(times.into()), Some(ns.into())]);
-        }
-        let because = "Its job object or scheduling group may use only a share of the CPUs \
-            (WrCpuRateControl). When the share is used up, Windows stops the threads until the next \
-            interval, even if CPUs are idle.";
-        let finding = Finding::new(&ABOUT, Severity::Problem, sentence)
-            .because(because)
-            .subjects([Subject::Thread {
-                id: most.thread_id,
-                row: most.thread_row,
-                process_row: row,
-            }])
-            .subjects(case.process_subject(row, id))
-            .attention(noticed.attention(row, &case.survey.span))
-            .during(case.survey.span.clone())
-            .delay(delay_ns, format!("of thread {}, which CPU rate control stopped", most.thread_id))
-            .with(evidence)
-            .remedy(format!(
-                "Find who limits {process} (a job object, a container, a quota of Windows System \
-                 Resource Manager or Remote Desktop Services), and raise the limit or give \
-                 {process} less to do"
-            ));
-        Some(finding)
-    });
-    found.collect()
-}
-
-/// Returns true if the process in this row is a subject of the finding.
-fn is_about(finding: &Finding, process_row: Option<u32>) -> bool {
-    (finding.subjects.iter()).any(|subject| match subject {
-        Subject::Process { row, .. } => row.is_some() && *row == process_row,
-        _ => false,
-    })
-}
-
 /// Returns true if the thread was suspended because Windows froze its process.
 fn is_frozen(freezes: &[Freeze], of: &Candidate<'_>) -> bool {
     let of_process = |freeze: &&Freeze| match freeze.process_row {
@@ -776,14 +705,4 @@ fn is_frozen(freezes: &[Freeze], of: &Candidate<'_>) -> bool {
         Kind::Response => is_share(frozen_ns, range.end - range.start, CAUSE_PERCENT),
         _ => false,
     }
-}
-
-fn is_in_scope(case: &Case<'_>, thread: &ThreadWaits) -> bool {
-    case.scope.has_all_threads()
-        || case.scope.threads.contains(&thread.thread_id)
-        || (thread.process_row).is_some_and(|row| {
-            case.scope
-                .process_rows(&case.names)
-                .any(|named| named == row)
-        })
 }

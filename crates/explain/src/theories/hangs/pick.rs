@@ -10,7 +10,7 @@ use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::{MESSAGES, Response};
 use crate::thresholds::{
-    BLAME_PERCENT, CAUSE_PERCENT, DISRUPTIVE_NS, LOOP_WAITS, NOTICED_NS, is_share,
+    CAUSE_PERCENT, DISRUPTIVE_NS, LOOP_WAITS, NOTICED_NS, SAME_DELAY_PERCENT, is_share,
 };
 use crate::{Case, Scope, ThreadWaits, Wait};
 
@@ -88,6 +88,8 @@ pub(super) struct Candidate<'c> {
     pub(super) is_usual: bool,
     /// Response of the thread, if the candidate is no single wait.
     pub(super) response: Option<Response>,
+    /// Longer response that contains the wait.
+    pub(super) whole: Option<Response>,
     /// True if the thread has no window, but the windows of its program responded during the wait.
     pub(super) windows_responded: bool,
 }
@@ -263,6 +265,7 @@ impl Noticed {
             is_asked_open: false,
             is_usual: true,
             response: None,
+            whole: None,
             windows_responded: false,
         };
         (is_then && waits_ns >= NOTICED_NS && (is_window || is_handed))
@@ -270,7 +273,7 @@ impl Noticed {
     }
 
     /// Adds the responses of a thread that handles messages of windows. A response replaces the waits within it, unless
-    /// one of them is most of it.
+    /// one of them is most of it. Then this wait replaces the others.
     fn add_responses<'c>(
         &self,
         case: &'c Case<'_>,
@@ -289,8 +292,17 @@ impl Noticed {
             let within = |one: &Candidate<'_>| {
                 overlap(&one.range(), &range).map_or(0, |both| both.end - both.start)
             };
-            let mut waits = found.iter().map(|(_, one)| within(one));
-            if waits.any(|ns| is_share(ns, response.ns, BLAME_PERCENT)) {
+            // A wait that is most of the response says more than the response.
+            let longest =
+                (found.iter().map(|(_, one)| within(one)).enumerate()).max_by_key(|one| one.1);
+            if let Some((place, ns)) = longest
+                && is_share(ns, response.ns, CAUSE_PERCENT)
+            {
+                if !is_share(ns, response.ns, SAME_DELAY_PERCENT) {
+                    found[place].1.whole = Some(*response);
+                    let mut places = 0..found.len();
+                    found.retain(|(_, one)| places.next() == Some(place) || within(one) == 0);
+                }
                 continue;
             }
             // Other theories report interrupts that kept the thread from running.
@@ -347,6 +359,7 @@ impl Noticed {
                     && case.scope.threads.contains(&thread.thread_id),
                 is_usual: kind != Kind::SentMessage && thread.is_usual(reason),
                 response: None,
+                whole: None,
                 windows_responded: false,
             };
             let range = candidate.range();
@@ -458,6 +471,7 @@ impl<'c> Candidate<'c> {
             is_asked_open: false,
             is_usual: false,
             response: Some(response),
+            whole: None,
             windows_responded: false,
         }
     }

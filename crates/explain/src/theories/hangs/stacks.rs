@@ -200,7 +200,10 @@ pub(super) fn shown(
         _ => Some((wait.stack_id, wait.process_id, wait.start_ns, true)),
     };
     let blamed = chain.blamed().filter(|part| {
-        !matches!(part.what, What::Ran | What::Ready | What::Unknown) && part.who.thread_id != me
+        !matches!(
+            part.what,
+            What::Ran | What::Interrupted(_) | What::Ready | What::Unknown
+        ) && part.who.thread_id != me
     });
     let blamed = blamed.and_then(|part| longest_of(part.who.thread_id));
     let known = own.into_iter().chain(blamed);

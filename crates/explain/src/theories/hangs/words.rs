@@ -72,6 +72,12 @@ impl Told<'_, '_> {
             self.suspended(),
             self.waited_for()
         );
+        if let Some(whole) = worst.of.whole {
+            sentence += &format!(
+                " With what the thread did before and after this wait, its window did not respond for {}.",
+                duration(whole.ns - self.case.survey.suspend_gaps.asleep_ns(&whole.range()))
+            );
+        }
         let times = self.group.chains.len();
         if times > 1 {
             let many = match worst.of.kind {
@@ -163,17 +169,34 @@ impl Told<'_, '_> {
         }
     }
 
-    /// Returns what a thread did mainly during a response.
+    /// Returns what a thread did mainly during a response. If it did several things, returns the share of each.
     fn responded(&self) -> String {
         let worst = self.group.worst();
-        let Some(part) = worst.blamed() else {
-            return "did something that is not recorded".to_owned();
-        };
+        let all_ns = worst.awake_ns().max(1);
+        match &worst.main_parts()[..] {
+            [] => "did something that is not recorded".to_owned(),
+            [part] => self.did_in_response(part),
+            parts => {
+                let parts = parts.iter().map(|part| {
+                    format!(
+                        "{} ({})",
+                        self.did_in_response(part),
+                        percent(part.ns, all_ns)
+                    )
+                });
+                listed(parts.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    fn did_in_response(&self, part: &Part) -> String {
+        let worst = self.group.worst();
         if !worst.is_own(part) {
             return format!("waited for {}", named(self.case, &part.who));
         }
         match part.what {
             What::Ran => "computed".to_owned(),
+            What::Interrupted(cpu) => format!("was interrupted by DPCs and ISRs on CPU {cpu}"),
             What::Ready => "was ready without a CPU".to_owned(),
             What::Disk(disk) => format!("waited for disk {disk} several times"),
             What::Page => "waited for pages from disk".to_owned(),
@@ -250,20 +273,27 @@ impl Told<'_, '_> {
         why
     }
 
-    /// Returns a sentence with the other programs that waited for the same cause. Returns an empty text if there are none.
+    /// Returns a sentence with the others that waited for the same cause. Returns an empty text if there are none.
     fn victims(&self) -> String {
         let victims = &self.group.victims;
         if victims.is_empty() {
             return String::new();
         }
+        let own = self.group.worst();
         let mut programs: Vec<String> = (victims.iter().take(NAMED))
             .map(|victim| {
-                let of = victim.worst().of.thread;
-                format!(
-                    "{} for {}",
+                let worst = victim.worst();
+                let of = worst.of.thread;
+                let (process, own) = (
                     self.case.process(of.process_row, of.process_id),
-                    duration(victim.delay_ns(self.case))
-                )
+                    own.of.thread,
+                );
+                let who = match (of.process_row, of.process_id) == (own.process_row, own.process_id)
+                {
+                    true => format!("thread {} of {process}", of.thread_id),
+                    false => process,
+                };
+                format!("{who} for {}", duration(victim.delay_ns(self.case)))
             })
             .collect();
         if victims.len() > NAMED {
@@ -271,7 +301,7 @@ impl Told<'_, '_> {
             programs.push(counted(more, "more program", "more programs"));
         }
         format!(
-            "The same cause delayed other programs at this time: {}.",
+            "At this time, the same cause also delayed {}.",
             listed(programs)
         )
     }
@@ -330,7 +360,12 @@ impl Told<'_, '_> {
         if let Some((wait, reason)) = &self.starved_wait {
             let ready = duration(wait.ready_ns);
             let because = &reason.because;
-            return format!("{who} was ready for {ready} and got no CPU: {because}.{priorities}");
+            let of_driver: String = (reason.of_driver.iter())
+                .map(|sentence| format!(" {sentence:#}"))
+                .collect();
+            return format!(
+                "{who} was ready for {ready} and got no CPU: {because}.{priorities}{of_driver}"
+            );
         }
         let ran = starved.who_ran(self.case).map_or(String::new(), |process| {
             format!(", while {process} used most CPU time")
@@ -468,8 +503,10 @@ impl Told<'_, '_> {
         let process = self.case.process(of.process_row, of.process_id);
         let is_response = self.group.worst().of.kind == Kind::Response;
         match (self.group.chains.len(), is_response) {
-            (1, false) => format!("of {process}, whose thread waited"),
-            (1, true) => format!("of {process}, whose window did not respond"),
+            (1, false) if self.group.worst().of.whole.is_none() => {
+                format!("of {process}, whose thread waited")
+            }
+            (1, _) => format!("of {process}, whose window did not respond"),
             (times, false) => {
                 format!("of {process}: {times} waits, overlapping waits counted once")
             }
@@ -477,16 +514,12 @@ impl Told<'_, '_> {
         }
     }
 
-    /// Returns remedies. `computed` has the samples of the blamed thread if it ran.
-    pub(super) fn remedies(&self, computed: Option<&Computed>) -> Vec<String> {
+    /// Returns remedies. `computed` has the samples of threads that ran.
+    pub(super) fn remedies(&self, computed: &[(Part, Computed)]) -> Vec<String> {
         let worst = self.group.worst();
         let Some(blamed) = worst.blamed() else {
             return Vec::new();
         };
-        let process = self
-            .case
-            .process(blamed.who.process_row, blamed.who.process_id);
-        let is_own = blamed.who.thread_id == worst.of.wait.thread_id;
         if worst.of.edge == Edge::Start {
             let again = "Record again, and stop only after the program responds: then the trace shows \
                 what ended the wait";
@@ -503,10 +536,31 @@ impl Told<'_, '_> {
         if let Some((_, reason)) = self.starved_wait.as_ref()
             && blamed.what == What::Ready
         {
-            return reason.remedies.clone();
+            return (reason.remedies.iter())
+                .map(|remedy| format!("{remedy:#}"))
+                .collect();
         }
-        let remedy = match blamed.what {
-            What::Disk(disk) => self.check_disk(&blamed.who, disk),
+        let mut remedies: Vec<String> = Vec::new();
+        let parts = match worst.of.kind {
+            Kind::Response => worst.main_parts(),
+            _ => vec![blamed],
+        };
+        for part in parts {
+            let mut computed = computed.iter().filter(|(of, _)| of == part);
+            let computed = computed.next().map(|(_, samples)| samples);
+            let remedy = self.remedy(part, computed);
+            remedies.extend(remedy.filter(|remedy| !remedies.contains(remedy)));
+        }
+        remedies
+    }
+
+    /// Returns the remedy for a part of the wait.
+    fn remedy(&self, part: &Part, computed: Option<&Computed>) -> Option<String> {
+        let worst = self.group.worst();
+        let process = self.case.process(part.who.process_row, part.who.process_id);
+        let is_own = worst.is_own(part);
+        Some(match part.what {
+            What::Disk(disk) => self.check_disk(&part.who, disk),
             What::Page => "Find the files that were read (`laglab hardfault`): reads of the page \
                 file mean that memory is short"
                 .to_owned(),
@@ -529,6 +583,9 @@ impl Told<'_, '_> {
                 "Raise the priority of {process}, or run less work at higher priority: other \
                  threads waited for its thread, which got no CPU"
             ),
+            What::Interrupted(cpu) => {
+                format!("Find the drivers of the DPCs and ISRs on CPU {cpu} (`laglab dpcisr`)")
+            }
             What::Ran if is_own => format!(
                 "Change or update {process}: let another thread compute this, so that the thread of the window \
                  can handle messages"
@@ -561,9 +618,8 @@ impl Told<'_, '_> {
             What::Waited(_) => {
                 format!("Find out what {process} waited for: the chain of threads ends there")
             }
-            What::MachineSuspended | What::Unknown => return Vec::new(),
-        };
-        vec![remedy]
+            What::MachineSuspended | What::Unknown => return None,
+        })
     }
 
     pub(super) fn doubts(&self) -> Vec<String> {
@@ -632,6 +688,7 @@ pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
     let who = named(case, &part.who);
     match part.what {
         What::Ran => format!("{who} ran"),
+        What::Interrupted(cpu) => format!("DPCs and ISRs on CPU {cpu} interrupted {who}"),
         What::Ready => format!("{who} was ready without a CPU"),
         What::Disk(disk) => format!("{who} waited for disk {disk}"),
         What::Page => format!("{who} waited for pages from disk"),

@@ -186,14 +186,20 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         }
     );
     if let Some(first) = within.routines.first() {
-        sentence += &format!(
-            " {} {} of {} took {} of CPU time, {} each on average.",
-            grouped(first.times.unsigned_abs()),
-            kind_name(first.kind),
-            name(case, first),
-            duration(first.exclusive_ns.unwrap_or(0)),
-            mean_ns(first).map_or("an unknown time".to_owned(), |ns| duration(ns as i64)),
-        );
+        let (times, kind) = (first.times.unsigned_abs(), kind_name(first.kind));
+        let cpu_time = duration(first.exclusive_ns.unwrap_or(0));
+        let mean = mean_ns(first).map_or("an unknown time".to_owned(), |ns| duration(ns as i64));
+        sentence += &match times {
+            1 => format!(
+                " A single run of {} took {cpu_time} of CPU time.",
+                name(case, first)
+            ),
+            times => format!(
+                " {} {kind} of {} took {cpu_time} of CPU time, {mean} each on average.",
+                grouped(times),
+                name(case, first)
+            ),
+        };
     }
     sentence += &inside.sentence();
     let is_of_smb = inside.is_cryptography() && smb_security::floods_cpus(case, flood)?;

@@ -71,6 +71,13 @@ fn longest(case: &Case<'_>, first: Option<&RoutineUse>) -> String {
     let Some((total_ns, longest_ns)) = first.exclusive_ns.zip(first.longest_ns) else {
         return String::new();
     };
+    if first.times == 1 {
+        return format!(
+            "; the largest part was a single run of {}: {}",
+            name(case, first),
+            duration(longest_ns)
+        );
+    }
     format!(
         "; the largest part was {} {} of {}: {} in total, {} on average, {} at most",
         grouped(first.times.unsigned_abs()),

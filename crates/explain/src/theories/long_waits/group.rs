@@ -15,7 +15,7 @@ use crate::drivers::SYSTEM;
 use crate::finding::Attention;
 use crate::ranges::union;
 use crate::survey::{NoticedWaits, Wanted};
-use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
+use crate::thresholds::{ABANDONED_NS, DISRUPTIVE_NS, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
 use crate::{Case, Column, Evidence, Severity, Unit};
 
 /// Maximum number of suspend gaps subtracted from waits.
@@ -90,8 +90,8 @@ pub(super) fn grouped<'c>(
         group.attention = user.attention(waiter.process_row, &waiter.range);
     }
     // Groups with the same cause are joined below, and the first of them represents the others. So the program
-    // that the user looked at comes first; if the focus is unknown, a program with windows comes first among those
-    // with about the same delay.
+    // that the user looked at comes first. Otherwise, the most severe delay comes first, and a program with windows among
+    // those with about the same delay.
     let longest_ns = groups.iter().map(|group| group.delay_ns).max().unwrap_or(0);
     groups.sort_by_key(|group| {
         let is_grave = group.severity > Severity::Information;
@@ -99,8 +99,9 @@ pub(super) fn grouped<'c>(
         let kind = is_among_longest.then(|| user.kind(group.worst().waiter.process_row));
         Reverse((
             is_grave,
-            group.attention,
+            group.attention == Some(Attention::Focus),
             group.severity,
+            group.attention,
             kind,
             group.delay_ns,
         ))
@@ -109,7 +110,15 @@ pub(super) fn grouped<'c>(
     for group in groups {
         match told.iter_mut().find(|first| first.is_like(&group)) {
             Some(first) => {
-                first.severity = first.severity.max(group.severity);
+                // A user does not notice the delays of other programs, unless they are very long.
+                let is_unnoticed = first.attention == Some(Attention::Focus)
+                    && group.attention != first.attention
+                    && group.delay_ns < ABANDONED_NS;
+                let severity = match is_unnoticed {
+                    true => group.severity.min(Severity::Warning),
+                    false => group.severity,
+                };
+                first.severity = first.severity.max(severity);
                 first.others.push(group);
             }
             None => told.push(group),

@@ -27,13 +27,14 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
+use wording::Sentence;
 
 use crate::drivers::{DriverInSystem, SYSTEM};
 use crate::survey::Wait;
 use crate::thresholds::NOTICED_NS;
 use crate::{
-    About, Case, Column, Evidence, Finding, Judgement, Name, Outcome, Source, Theory, Unit, Value,
-    Verdict, duration, labels,
+    About, Case, Column, Evidence, Finding, Judgement, Name, Outcome, Source, Subject, Theory,
+    Unit, Value, Verdict, duration, labels,
 };
 use group::Group;
 use held::{Held, Most};
@@ -342,7 +343,10 @@ pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
 pub(super) struct Reason {
     /// Clause that names the cause.
     pub(super) because: String,
-    pub(super) remedies: Vec<String>,
+    /// Remedies. If a driver used the CPUs, also sentences about it, and its module.
+    pub(super) remedies: Vec<Sentence>,
+    pub(super) of_driver: Vec<Sentence>,
+    pub(super) module: Option<Subject>,
     /// True if threads of higher or equal priority used the CPUs.
     pub(super) is_priority: bool,
 }
@@ -352,9 +356,13 @@ pub(super) fn explained(case: &Case<'_>, wait: &Wait) -> Result<Reason, StoreErr
     let facts = Facts::read(case)?;
     let (argued, holders) = argue(case, &facts, vec![Waiter::of(wait)], vec![None])?;
     let group = Group::of_these(case, argued, &holders);
+    let finding = Finding::new(&ABOUT, group.severity, "");
+    let finding = with_remedies(case, &group, finding, driver(case, &group)?)?;
     Ok(Reason {
         because: words::because(case, group.worst()),
-        remedies: words::remedies(case, &group),
+        remedies: finding.remedies,
+        of_driver: finding.why,
+        module: finding.subjects.into_iter().next(),
         is_priority: matches!(
             group.cause(),
             Some(Cause::HigherPriority | Cause::EqualPriority)
@@ -454,15 +462,7 @@ fn finding(
             finding.weighed.push(waker);
         }
     }
-    if let Some(threaded) = threaded::of(case, waiter)? {
-        finding = words::with_threaded(finding, threaded);
-    } else {
-        let remedies = words::remedies(case, group).into_iter();
-        finding.remedies = remedies.map(Into::into).collect();
-        if let Some(driver) = driver {
-            finding = words::with_driver(finding, driver);
-        }
-    }
+    finding = with_remedies(case, group, finding, driver)?;
     if case.is_linux() {
         finding = linux::completed(case, finding, group)?;
     }
@@ -470,6 +470,24 @@ fn finding(
         finding = finding.doubt(doubt);
     }
     Ok(finding)
+}
+
+/// Adds the remedies for the waits of a group, and the driver that used the CPUs.
+fn with_remedies(
+    case: &Case<'_>,
+    group: &Group<'_>,
+    mut finding: Finding,
+    driver: Option<DriverInSystem>,
+) -> Result<Finding, StoreError> {
+    if let Some(threaded) = threaded::of(case, &group.worst().waiter)? {
+        return Ok(words::with_threaded(finding, threaded));
+    }
+    let remedies = words::remedies(case, group).into_iter();
+    finding.remedies = remedies.map(Into::into).collect();
+    Ok(match driver {
+        Some(driver) => words::with_driver(finding, driver),
+        None => finding,
+    })
 }
 
 /// Returns the driver whose threads used the CPUs during the worst wait of a group, if threads of System used them.

@@ -44,6 +44,9 @@ pub(in crate::theories) struct Run {
     pub(in crate::theories) stack_id: Option<u32>,
 }
 
+/// Codes of the wait reasons `Suspended` and `WrSuspended`.
+const SUSPENDED: [u8; 2] = [5, 12];
+
 impl Run {
     /// Returns the time at which the thread became ready, in nanoseconds since the trace's start.
     pub(in crate::theories) fn since_ns(&self) -> i64 {
@@ -64,8 +67,12 @@ impl Run {
         self.previous_out_ns.is_some_and(|out| out <= at) && at < self.since_ns()
     }
 
-    /// Returns the thread that ended the wait before the run, if a thread ended it.
+    /// Returns the thread that ended the wait before the run, if a thread ended it. The thread that resumed a suspended
+    /// thread or thawed its process is not the cause of the wait.
     pub(in crate::theories) fn readied_by(&self) -> Option<Thread> {
+        if (self.previous_wait_reason).is_some_and(|reason| SUSPENDED.contains(&reason)) {
+            return None;
+        }
         let id = self.readying_thread_id.filter(|id| *id != 0)?;
         let waited = self.waits_ns.is_some_and(|ns| ns > 0) || self.previous_out_ns.is_none();
         let by_thread = waited && self.readied_by_dpc == Some(false);

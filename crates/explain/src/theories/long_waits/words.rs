@@ -76,10 +76,13 @@ pub(super) fn sentence(
         false => waiter.ready_ns() - worst.weighed.asleep_ns,
     };
     let of_driver = driver.map_or(String::new(), |driver| {
-        format!(", in the driver {}", Name(&driver.name))
+        format!(
+            " This was the CPU time of the driver {}.",
+            Name(&driver.name)
+        )
     });
     let sentence = format!(
-        "{}{priority} was ready for {at_least}{} ({until}{asleep}) and got no CPU: {}{of_driver}.",
+        "{}{priority} was ready for {at_least}{} ({until}{asleep}) and got no CPU: {}.{of_driver}",
         wording::capitalized(&who),
         duration(lost_ns),
         because(case, worst),
