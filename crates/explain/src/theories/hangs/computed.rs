@@ -21,6 +21,8 @@ pub(super) struct Computed {
     /// Function with most samples, and their number.
     function: Option<(String, u64)>,
     all: u64,
+    /// Number of samples in DPCs and service routines that interrupted the thread. They do not belong to the thread.
+    inside: u64,
 }
 
 impl Computed {
@@ -42,15 +44,16 @@ impl Computed {
         ];
         let mut modules: FxHashMap<Option<u32>, u64> = FxHashMap::default();
         let mut functions: FxHashMap<String, u64> = FxHashMap::default();
+        let mut inside = 0;
         for batch in case.batches(&table, range.clone(), &columns) {
             let batch = batch?;
             let view = SamplesView::new(&batch)?;
             for row in 0..view.len() {
-                let is_inside = is_inside_routine(&view, row);
-                if is_inside
-                    || view.thread_id[row] != who.thread_id
-                    || !range.contains(&view.time_ns[row])
-                {
+                if view.thread_id[row] != who.thread_id || !range.contains(&view.time_ns[row]) {
+                    continue;
+                }
+                if is_inside_routine(&view, row) {
+                    inside += u64::from(view.count[row]);
                     continue;
                 }
                 let (image, count) = (view.image_row.get(row), u64::from(view.count[row]));
@@ -61,7 +64,7 @@ impl Computed {
             }
         }
         let all = modules.values().sum();
-        if all == 0 {
+        if all == 0 && inside == 0 {
             return Ok(None);
         }
         let mut modules: Vec<(Option<u32>, u64)> = modules.into_iter().collect();
@@ -72,12 +75,14 @@ impl Computed {
             modules,
             function,
             all,
+            inside,
         }))
     }
 
     /// Returns the name of the module with most samples.
     pub(super) fn module<'c>(&self, case: &'c Case<'_>) -> Option<&'c str> {
-        case.module_label(self.modules.first()?.0)
+        let (image_row, _) = self.modules.first().filter(|_| !self.is_interrupted())?;
+        case.module_label(*image_row)
     }
 
     /// Returns the name of the function with most samples. Returns `None` without symbols.
@@ -87,9 +92,21 @@ impl Computed {
             .map(|(function, _)| function.as_str())
     }
 
+    /// Returns true if DPCs and service routines interrupted the thread for most of the time in which it seems to run.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.inside > self.all
+    }
+
     /// Returns a sentence that says in which module and function the thread ran. `whose` is the thread if the sentence
     /// before this one is about another thread.
     pub(super) fn sentence(&self, case: &Case<'_>, whose: Option<&Who>) -> String {
+        if self.is_interrupted() {
+            let who = whose.map_or("the thread".to_owned(), |who| named(case, who));
+            let share = percent(self.inside as i64, (self.inside + self.all) as i64);
+            return format!(
+                "{share} of the samples while {who} ran are in DPCs and ISRs that interrupted it."
+            );
+        }
         let most = self.modules.first().map_or(0, |(_, count)| *count);
         let module = self.module(case);
         let place = module.map_or("outside known modules".to_owned(), |module| {

@@ -91,17 +91,17 @@ impl SentMessages {
 /// Returns the reason why waits for the answers to sent messages may exist unseen: windows of two programs answered each
 /// other several times, and no stack shows whether one of them waited for the other. `known` has the stacks that show this.
 fn may_be_unseen(threads: &[ThreadWaits], known: &FxHashSet<u32>) -> Option<&'static str> {
-    let ends_waits = |by: &ThreadWaits, of: &ThreadWaits| {
+    let ends_waits = |by: &ThreadWaits, of: &ThreadWaits, at_least_ns: i64| {
         let mut wakers = of.message_wakers.iter();
         wakers.any(|(waker, times, ns)| {
-            *waker == (by.thread_id, by.thread_row) && *times >= ANSWERS && *ns >= NOTICED_NS
+            *waker == (by.thread_id, by.thread_row) && *times >= ANSWERS && *ns >= at_least_ns
         })
     };
     let mut unknown = threads.iter().filter(|of| {
         let mut stacks = of.message_stacks.iter();
         !of.message_wakers.is_empty()
             && !stacks.any(|(stack, _)| known.contains(stack))
-            && (threads.iter()).any(|by| ends_waits(by, of) && ends_waits(of, by))
+            && (threads.iter()).any(|by| ends_waits(by, of, NOTICED_NS) && ends_waits(of, by, 0))
     });
     unknown.next().map(|of| match of.message_stacks.is_empty() {
         true => "windows of two programs answered each other, and no stacks of context switches show whether one \

@@ -586,6 +586,9 @@ impl Told<'_, '_> {
             What::Interrupted(cpu) => {
                 format!("Find the drivers of the DPCs and ISRs on CPU {cpu} (`laglab dpcisr`)")
             }
+            What::Ran if computed.is_some_and(Computed::is_interrupted) => {
+                "Record DPCs and ISRs as well (xperf -on DPC+INTERRUPT): they show which driver kept the CPU".to_owned()
+            }
             What::Ran if is_own => format!(
                 "Change or update {process}: let another thread compute this, so that the thread of the window \
                  can handle messages"
