@@ -248,17 +248,20 @@ fn a_thread_may_be_readied_before_it_has_left() {
     assert_eq!(runs.readied_ns.get(run(&runs, 7, 100)), None);
 }
 
-/// Tests a context switch and a ready event of one CPU at the same time. They count in the order in which
-/// they were logged.
-#[test]
-fn at_equal_times_the_order_of_a_cpus_events_decides() {
-    let switch = |cpu, at, old, state, new| Switch {
+fn switch(cpu: u16, at: i64, old: u32, state: u8, new: u32) -> Switch {
+    Switch {
         cpu,
         at,
         old,
         state,
         new,
-    };
+    }
+}
+
+/// Tests a context switch and a ready event of one CPU at the same time. They count in the order in which
+/// they were logged.
+#[test]
+fn at_equal_times_the_order_of_a_cpus_events_decides() {
     let by = |runs: &CpuRuns| runs.readying_thread_id.get(run(runs, 9, 700));
     for (first, expected) in [(true, Some(8)), (false, Some(7))] {
         let mut log = Log::new();
@@ -297,13 +300,6 @@ fn at_equal_times_the_order_of_a_cpus_events_decides() {
 /// the thread itself ready.
 #[test]
 fn a_thread_that_readies_another_one_at_once_was_readied_before() {
-    let switch = |cpu, at, old, state, new| Switch {
-        cpu,
-        at,
-        old,
-        state,
-        new,
-    };
     // In the second log, the thread waits again before the other CPU's event is processed.
     for readies_again in [false, true] {
         let mut log = Log::new();

@@ -74,7 +74,7 @@ impl Told<'_, '_> {
         );
         if let Some(whole) = worst.of.whole {
             sentence += &format!(
-                " With what the thread did before and after this wait, its window did not respond for {}.",
+                " In total, its window did not respond for {}.",
                 duration(whole.ns - self.case.survey.suspend_gaps.asleep_ns(&whole.range()))
             );
         }
@@ -98,14 +98,13 @@ impl Told<'_, '_> {
         sentence
     }
 
-    /// Returns words for the part of the wait in which the machine was suspended or stood still. Returns an empty text if
-    /// there is none.
+    /// Returns words for the part of the wait in which the machine was suspended. Returns an empty text if there is none.
     fn suspended(&self) -> String {
         let range = self.group.worst().of.range();
         match self.case.survey.suspend_gaps.asleep_ns(&range) {
             0 => String::new(),
             ns => format!(
-                ", without {} in which the machine stood still",
+                ", without {} for which the machine was suspended",
                 duration(ns)
             ),
         }
