@@ -320,6 +320,32 @@ mod with_sql {
     }
 
     #[test]
+    fn queries_of_responses_return_the_shown_rows() {
+        let scenario = r#"
+            extends = "healthy"
+            title = "A window computes three times, and is then killed while it computes"
+            duration = "8s"
+            [process."winword.exe"]
+            focus = false
+            [[at]]
+            time = "7900ms"
+            focus = "winword.exe"
+            [[add.process]]
+            name = "paint.exe"
+            focus = true
+            [[add.process.thread]]
+            name = "window"
+            program = [ { repeat = 3, steps = [ { message = true }, { run = "400ms" }, { sleep = "20ms" }, { run = "300ms" } ] }, { message = true }, { run = "2s" }, { exit = true } ]
+            [[add.process]]
+            name = "input.exe"
+            [[add.process.thread]]
+            name = "poster"
+            program = [ { forever = [ { sleep = "60ms" }, { post = "paint.exe" } ] } ]
+        "#;
+        check(&Simulated::of_text("responses", scenario, &[]), &[]);
+    }
+
+    #[test]
     fn queries_of_threads_that_still_wait_return_the_shown_rows() {
         let scenario = r#"
             extends = "priority-starved"

@@ -14,7 +14,7 @@ use ts_rs::TS;
 use crate::finding::Attention;
 use crate::ranges::overlap;
 use crate::theories::{Noticed, ProcessKind, THEORIES, capture, tables};
-use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, SAME_DELAY_PERCENT, is_share};
+use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
 use crate::{
     Case, Damage, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms,
     Theory, Verdict, duration, listed,
@@ -56,6 +56,8 @@ pub enum Conclusion {
         all: usize,
         /// Kinds of delays that the trace cannot show. Empty if it can show all main kinds.
         unseen: Vec<&'static str>,
+        /// True if there are findings about delays that users probably did not notice.
+        has_delays: bool,
     },
     /// No noticeable delay was found in the recorded data, but the capture is incomplete.
     Incomplete,
@@ -71,20 +73,31 @@ impl fmt::Display for Conclusion {
             Conclusion::CannotAnswer => f.write_str(
                 "This trace does not show why the machine lagged: it has no context switches",
             ),
-            Conclusion::NothingNoticeable { open: 0, .. } => {
-                f.write_str("No noticeable delay was found")
+            Conclusion::NothingNoticeable {
+                open,
+                all,
+                unseen,
+                has_delays,
+            } => {
+                f.write_str(match has_delays {
+                    true => "No delay was found that users probably noticed",
+                    false => "No noticeable delay was found",
+                })?;
+                match (open, unseen.as_slice()) {
+                    (0, _) => Ok(()),
+                    (_, []) => {
+                        write!(
+                            f,
+                            "; the trace lacks the data for {open} of {all} questions"
+                        )
+                    }
+                    _ => write!(
+                        f,
+                        ", but this trace cannot show {}: it lacks the data for {open} of {all} questions",
+                        listed(unseen)
+                    ),
+                }
             }
-            Conclusion::NothingNoticeable { open, all, unseen } if unseen.is_empty() => write!(
-                f,
-                "No noticeable delay was found; the trace lacks the data for {open} of {all} \
-                 questions"
-            ),
-            Conclusion::NothingNoticeable { open, all, unseen } => write!(
-                f,
-                "No noticeable delay was found, but this trace cannot show {}: it lacks the data for {open} of {all} \
-                 questions",
-                listed(unseen)
-            ),
             Conclusion::Incomplete => f.write_str(
                 "No noticeable delay was found in the recorded data, but the capture is incomplete",
             ),
@@ -126,6 +139,7 @@ impl Explanation {
                 open,
                 all,
                 unseen: self.unseen().map(|(_, delays)| delays).collect(),
+                has_delays: (self.findings.iter()).any(|finding| finding.delay_ns() >= NOTICED_NS),
             },
         })
     }

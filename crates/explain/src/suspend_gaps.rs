@@ -15,6 +15,8 @@ pub struct SuspendGaps {
     pub at_least_ns: i64,
     /// Time ranges of the gaps, in order.
     pub ranges: Vec<Range<i64>>,
+    /// True if events are missing, so that the machine may have run during the gaps.
+    pub may_be_lost: bool,
 }
 
 impl SuspendGaps {
@@ -24,6 +26,7 @@ impl SuspendGaps {
         reader: &Reader<'_>,
         gaps: &[Range<i64>],
         all_cpus_ns: i64,
+        may_be_lost: bool,
     ) -> Result<SuspendGaps, StoreError> {
         let samples = reader.table(Table::Samples)?.rows() as i64;
         let apart_ns = all_cpus_ns.checked_div(samples).unwrap_or(SUSPEND_MAX_NS);
@@ -38,7 +41,16 @@ impl SuspendGaps {
         Ok(SuspendGaps {
             at_least_ns,
             ranges,
+            may_be_lost,
         })
+    }
+
+    /// Returns a clause that says why no CPU logged an event: `the machine was suspended`, if this is known.
+    pub(crate) fn clause(&self) -> &'static str {
+        match self.may_be_lost {
+            true => "nothing was recorded",
+            false => "the machine was suspended",
+        }
     }
 
     /// Returns the gaps that lie entirely in a range.

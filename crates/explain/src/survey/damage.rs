@@ -66,6 +66,8 @@ impl Effect {
 pub struct Damage {
     /// True if events are missing or wrong. Then a run can seem to begin before its thread was readied.
     pub is_any: bool,
+    /// True if events may be missing.
+    pub lacks_events: bool,
     /// True if events are wrong, because the file was changed after it was recorded. Then events can name threads that
     /// never existed.
     pub is_broken: bool,
@@ -75,7 +77,8 @@ impl Damage {
     pub(super) const TABLE: Table = Table::Damages;
 
     pub(super) fn read(reader: &Reader<'_>) -> Result<Damage, StoreError> {
-        let (mut is_any, mut wrong, mut cut_off) = (false, 0_u64, 0_u64);
+        let (mut is_any, mut lacks_events) = (false, false);
+        let (mut wrong, mut cut_off) = (0_u64, 0_u64);
         let table = reader.table(Self::TABLE)?;
         for batch in reader.batches(&table, i64::MIN..i64::MAX, &["kind"]) {
             let batch = batch?;
@@ -83,12 +86,17 @@ impl Damage {
             for row in 0..view.len() {
                 let effect = Effect::of(view.kind.get(row).unwrap_or_default());
                 is_any |= effect != Effect::Harmless;
+                lacks_events |= effect.lacks_events();
                 wrong += u64::from(effect == Effect::Wrong);
                 cut_off += u64::from(effect == Effect::CutOff);
             }
         }
         // The last event of a file whose end is missing is wrong, too.
         let is_broken = wrong > cut_off;
-        Ok(Damage { is_any, is_broken })
+        Ok(Damage {
+            is_any,
+            lacks_events,
+            is_broken,
+        })
     }
 }

@@ -169,7 +169,12 @@ impl Survey {
         Ok(Survey {
             interrupts: interrupts?,
             clock_skews,
-            suspend_gaps: SuspendGaps::read(reader, &survey.load.gaps, survey.all_cpus_ns())?,
+            suspend_gaps: SuspendGaps::read(
+                reader,
+                &survey.load.gaps,
+                survey.all_cpus_ns(),
+                damage.lacks_events,
+            )?,
             complete,
             damage,
             ..survey

@@ -9,6 +9,7 @@ use tables::{CpuRunsView, StoreError, Table};
 
 use super::{COLUMNS, Interrupted, ThreadWaits};
 use crate::Case;
+use crate::thread_state::{TERMINATED, WAITING};
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 
 /// Code of the wait reason `WrUserRequest`: a thread waits for messages to its windows.
@@ -17,7 +18,7 @@ pub(crate) const MESSAGES: u8 = 13;
 /// Maximum number of responses that are kept for a thread.
 const KEPT: usize = 64;
 
-/// Time from when a thread got a message to when it waited for the next message. During this time, its windows did not
+/// Time from when a thread got a message to when it waited for the next message, or ended. During this time, its windows did not
 /// respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Response {
@@ -25,8 +26,10 @@ pub struct Response {
     pub ns: i64,
     /// Time when the thread became ready because of a message, in nanoseconds since the trace's start.
     pub start_ns: i64,
-    /// Time when the thread waited for the next message, in nanoseconds since the trace's start.
+    /// Time when the thread waited for the next message or ended, in nanoseconds since the trace's start.
     pub end_ns: i64,
+    /// Number of runs of the thread.
+    pub runs: u32,
     /// Number of waits for something other than a message or a CPU.
     pub waits: u32,
     /// Time in DPCs and service routines that interrupted the thread, in nanoseconds.
@@ -35,6 +38,8 @@ pub struct Response {
     pub began_before: bool,
     /// True if the thread had not waited for messages again when the trace ended.
     pub is_open: bool,
+    /// True if the thread ended at the end of the response.
+    pub ends_thread: bool,
 }
 
 impl Response {
@@ -74,12 +79,17 @@ pub(crate) fn without_sent(
         }
     }
     let end_ns = case.survey.complete.until(case.survey.span.end);
-    let finished = threads.iter().filter_map(|of| {
-        let key = (of.thread_id, of.thread_row);
-        let out = of.blocked_since.map(|(out_ns, reason, _)| (out_ns, reason));
-        Some((key, all.remove(&key)?.finish(end_ns, out)))
-    });
+    let finished = (all.into_iter()).map(|(key, responses)| (key, responses.finish(end_ns)));
     Ok(finished.collect())
+}
+
+/// What a thread did after a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    WaitedForMessages,
+    /// The thread ended, so it had no more windows.
+    Ended,
+    Other,
 }
 
 /// Noticeable responses of a thread, computed from its runs in order.
@@ -87,10 +97,14 @@ pub(crate) fn without_sent(
 pub(super) struct Responses {
     /// Start of the current response; `None` if the thread may have waited for messages unseen.
     since: Option<i64>,
+    runs: u32,
     waits: u32,
     inside_ns: i64,
     began_before: bool,
-    has_run: bool,
+    /// Longest time during which the thread may have waited for messages unseen.
+    unseen_ns: i64,
+    /// End of the latest run and what the thread did then; `None` before its first run.
+    latest: Option<(i64, Next)>,
     /// Longest responses so far. The shortest of them is on top of the heap.
     longest: BinaryHeap<Reverse<Response>>,
 }
@@ -108,6 +122,13 @@ impl Responses {
         is_sent: bool,
     ) {
         self.move_on(runs, row, is_doubtful, is_sent);
+        let next = match (runs.state_out.get(row), runs.wait_reason_out.get(row)) {
+            (Some(TERMINATED), _) => Next::Ended,
+            (Some(WAITING), Some(MESSAGES)) => Next::WaitedForMessages,
+            _ => Next::Other,
+        };
+        self.latest = Some((runs.end_ns[row], next));
+        self.runs = self.runs.saturating_add(1);
         self.inside_ns = self.inside_ns.saturating_add(inside_ns);
     }
 
@@ -115,13 +136,13 @@ impl Responses {
     fn move_on(&mut self, runs: &CpuRunsView<'_>, row: usize, is_doubtful: bool, is_sent: bool) {
         let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
         let readied_ns = runs.start_ns[row].saturating_sub(ready_ns);
-        let is_first = !std::mem::replace(&mut self.has_run, true);
-        if is_first {
+        if self.latest.is_none() {
             self.begin(readied_ns, true);
         }
         let is_contradicted = runs.planned_thread_id.get(row).is_some();
         if is_doubtful || is_contradicted || runs.ran_unseen.get(row) == Some(true) {
-            self.since = None;
+            let unseen_ns = (self.since.take()).map_or(0, |since| runs.end_ns[row] - since);
+            self.unseen_ns = self.unseen_ns.max(unseen_ns);
             return;
         }
         // The length of a wait is unknown if no event shows its end. It is 0 if the thread did not wait.
@@ -133,16 +154,20 @@ impl Responses {
             self.waits = self.waits.saturating_add(1);
             return;
         }
-        self.end(out_ns, false);
+        self.end(out_ns, Next::WaitedForMessages);
         self.begin(readied_ns, false);
     }
 
-    /// Returns the longest responses, the longest first. `end_ns` is the end of the recording, and `out` the time of the
-    /// last switch-out and its wait reason, if the thread waited then.
-    pub(super) fn finish(mut self, end_ns: i64, out: Option<(i64, u8)>) -> Vec<Response> {
-        match out {
-            Some((out_ns, MESSAGES)) => self.end(out_ns, false),
-            _ => self.end(end_ns, true),
+    /// Returns the longest time during which the thread may have waited for messages unseen, in nanoseconds.
+    pub(super) fn unseen_ns(&self) -> i64 {
+        self.unseen_ns
+    }
+
+    /// Returns the longest responses, the longest first. `end_ns` is the end of the recording.
+    pub(super) fn finish(mut self, end_ns: i64) -> Vec<Response> {
+        match self.latest {
+            Some((out_ns, next)) if next != Next::Other => self.end(out_ns, next),
+            _ => self.end(end_ns, Next::Other),
         }
         let longest = self.longest.into_sorted_vec().into_iter();
         longest.map(|one| one.0).collect()
@@ -150,12 +175,14 @@ impl Responses {
 
     fn begin(&mut self, at_ns: i64, began_before: bool) {
         self.since = Some(at_ns);
+        self.runs = 0;
         self.waits = 0;
         self.inside_ns = 0;
         self.began_before = began_before;
     }
 
-    fn end(&mut self, end_ns: i64, is_open: bool) {
+    /// Ends the current response. `next` is what the thread did then.
+    fn end(&mut self, end_ns: i64, next: Next) {
         let Some(start_ns) = self.since.take() else {
             return;
         };
@@ -172,10 +199,12 @@ impl Responses {
             ns,
             start_ns,
             end_ns,
+            runs: self.runs,
             waits: self.waits,
             inside_ns: self.inside_ns,
             began_before: self.began_before,
-            is_open,
+            is_open: next == Next::Other,
+            ends_thread: next == Next::Ended,
         }));
         if self.longest.len() > KEPT {
             self.longest.pop();

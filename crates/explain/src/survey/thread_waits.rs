@@ -65,6 +65,9 @@ pub struct ThreadWaits {
     pub short: Vec<Wait>,
     /// Longest noticeable responses of a thread that handles messages of windows, the longest first.
     pub responses: Vec<Response>,
+    /// Longest time in which a thread that handles messages may have waited for them unseen, because events are missing,
+    /// in nanoseconds.
+    pub(crate) unseen_response_ns: i64,
     /// Different stacks of waits for messages: rows in `stacks`, each with the start of a run after such a wait.
     pub(crate) message_stacks: Vec<(u32, i64)>,
     /// Threads of other processes that ended short waits for messages: id and row of each, and the number and the total
@@ -241,6 +244,7 @@ impl ByThread {
                 lost: Vec::new(),
                 short: Vec::new(),
                 responses: Vec::new(),
+                unseen_response_ns: 0,
                 message_stacks: Vec::new(),
                 message_wakers: Vec::new(),
                 wakes: Vec::new(),
@@ -310,13 +314,11 @@ impl ByThread {
             kept.end_second();
             let blocks = kept.blocks.into_sorted_vec().into_iter();
             let short = kept.short.into_sorted_vec().into_iter();
-            let out = kept
-                .waits
-                .blocked_since
-                .map(|(out_ns, reason, _)| (out_ns, reason));
             let has_windows = kept.waits.count(MESSAGES) > 0;
-            let responses = has_windows.then(|| kept.responses.finish(end_ns, out));
+            let unseen_ns = kept.responses.unseen_ns();
+            let responses = has_windows.then(|| kept.responses.finish(end_ns));
             ThreadWaits {
+                unseen_response_ns: if has_windows { unseen_ns } else { 0 },
                 responses: responses.unwrap_or_default(),
                 blocks: blocks.map(|one| one.0.1).collect(),
                 short: short.map(|one| one.0).collect(),

@@ -202,9 +202,18 @@ impl Theory for Disks {
             true => finding.remedy(LIMITS),
             false => finding,
         };
-        let finding =
-            finding.doubt("Requests overlap, so the sum of their times exceeds the elapsed time");
-        Ok(Outcome::For(vec![finding]))
+        Ok(Outcome::For(vec![with_doubt(finding, case, requests)]))
+    }
+}
+
+/// Adds a doubt if the sum of the requests' times exceeds the elapsed time.
+fn with_doubt(finding: Finding, case: &Case<'_>, requests: &Requests) -> Finding {
+    let span = &case.survey.span;
+    match requests.total_ns > span.end - span.start {
+        true => {
+            finding.doubt("Requests overlap, so the sum of their times exceeds the elapsed time")
+        }
+        false => finding,
     }
 }
 
@@ -277,13 +286,13 @@ fn slow_requests(
         ]);
     let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence);
     finding.why.extend(because.map(Into::into));
-    Ok(finding
+    let finding = finding
         .subjects([Subject::Disk { number: disk }])
         .subjects(waiting(case, disk, SLOW_REQUEST_NS)?)
         .with(evidence)
         .with(all)
-        .remedy(remedy)
-        .doubt("Requests overlap, so the sum of their times exceeds the elapsed time"))
+        .remedy(remedy);
+    Ok(with_doubt(finding, case, requests))
 }
 
 /// Returns processes on Linux that queued slow requests of a disk: requests that took `least_ns` or longer. The process

@@ -121,7 +121,11 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
     };
     let slept = match silences.asleep_ns(&(start..end)) {
         0 => String::new(),
-        ns => format!(" The machine was suspended for {} of that.", duration(ns)),
+        ns => format!(
+            " {} for {} of that.",
+            wording::capitalized(silences.clause()),
+            duration(ns)
+        ),
     };
     let sentence = format!(
         "{who} froze {process} at {} and {until}: none of its threads could run for \

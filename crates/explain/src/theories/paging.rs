@@ -8,11 +8,12 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{HardFaultsView, StoreError, Table};
 
 use super::hangs::Noticed;
-use crate::ranges::union;
+use crate::ranges::{overlap, union};
+use crate::survey::Response;
 use crate::thresholds::{CAUSE_PERCENT, DISRUPTIVE_NS, HARD_FAULTS_NS, is_share};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Subject, Theory, Unit, counted,
-    duration, percent, size,
+    duration, moment, percent, size,
 };
 
 /// Theory about hard page faults, which make threads wait for a disk.
@@ -197,17 +198,27 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
     let noticed_ns: i64 = (of_windows.iter())
         .map(|wait| noticed.noticed_ns(row, wait))
         .sum();
+    let late = late_response(case, row, &of_windows);
+    let is_late = late.is_some_and(|response| response.ns >= DISRUPTIVE_NS);
     let severity = match noticed_ns {
-        DISRUPTIVE_NS.. if noticed.knows_focus() => Severity::Problem,
+        DISRUPTIVE_NS.. if noticed.knows_focus() || is_late => Severity::Problem,
         _ => Severity::Warning,
     };
     let process = case.process(row, None);
     let mut threads: Vec<(u32, Faults)> = of.by_thread.iter().map(|(id, of)| (*id, *of)).collect();
     threads.sort_by_key(|(id, faults)| (Reverse(faults.waited_ns), *id));
-    let sentence = format!(
+    let mut sentence = format!(
         "Threads waited for pages from disk: {}.",
         told(case, row, of)
     );
+    if let Some(response) = late {
+        sentence += &format!(
+            " Its window did not respond for {} ({} to {}).",
+            duration(response.ns),
+            moment(response.start_ns),
+            moment(response.end_ns)
+        );
+    }
     let mut finding = Finding::new(&ABOUT, severity, sentence);
     let page_file_ns = of.page_file_ns();
     let remedy = match is_share(page_file_ns, waited_ns.max(1), CAUSE_PERCENT) {
@@ -252,6 +263,23 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
     finding
         .with(by_thread(row, &threads))
         .with(by_file(row, of))
+}
+
+/// Returns the longest response of a window of the process that consists mainly of these waits.
+fn late_response(case: &Case<'_>, row: ProcessRow, waits: &[Range<i64>]) -> Option<Response> {
+    let threads = case.survey.threads.iter();
+    let responses = threads
+        .filter(|thread| row.is_some() && thread.process_row == row)
+        .flat_map(|thread| &thread.responses);
+    let is_of_pages = |response: &&Response| {
+        let range = response.range();
+        let parts = waits.iter().filter_map(|wait| overlap(wait, &range));
+        let ns: i64 = parts.map(|part| part.end - part.start).sum();
+        // Before its first wait for messages, a thread may have started its program.
+        !response.began_before && is_share(ns, response.ns, CAUSE_PERCENT)
+    };
+    let late = responses.filter(is_of_pages);
+    late.max_by_key(|response| response.ns).copied()
 }
 
 /// Adds the columns with sums of hard faults, which all evidence of this theory has.

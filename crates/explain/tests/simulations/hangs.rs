@@ -619,3 +619,63 @@ fn an_unfinished_wait_of_a_thread_in_scope_is_reported() {
     let explained = Explained::scoped(&convoy.trace, before);
     assert_eq!(explained.of("hangs").len(), 0);
 }
+
+/// Program whose window waits for a lock that is never released, from about 1.2 s on.
+const DEADLOCK: &str = r#"
+[[at]]
+time = "500ms"
+focus = "winword.exe"
+[[at]]
+time = "501ms"
+focus = "dead.exe"
+[[add.process]]
+name = "dead.exe"
+[[add.process.thread]]
+name = "window"
+program = [ { repeat = 20, steps = [ { message = true }, { run = "300us" } ] }, { acquire = "L" }, { run = "1ms" }, { release = "L" }, { forever = [ { message = true }, { run = "300us" } ] } ]
+[[add.process.thread]]
+name = "holder"
+program = [ { acquire = "L" }, { until = "1h" }, { release = "L" } ]
+[[add.process]]
+name = "input.exe"
+[[add.process.thread]]
+name = "poster"
+program = [ { forever = [ { sleep = "60ms" }, { post = "dead.exe" } ] } ]
+"#;
+
+#[test]
+fn a_wait_until_the_end_does_not_include_time_in_which_the_machine_was_suspended() {
+    let suspend = "[[at]]\ntime = \"3s\"\nsuspend = \"6s\"\n";
+    let text = format!("{BASE}{DEADLOCK}{suspend}");
+    let explained = Explained::new(&Simulated::of_text("asleep", &text, &["duration=10s"]).trace);
+    let hang = explained.of("hangs")[0];
+    let ms = (number(&hang["delay"], "ns") + 500_000) / 1_000_000;
+    let expected = format!(
+        "did not respond for at least {}.{:03} s",
+        ms / 1_000,
+        ms % 1_000
+    );
+    assert_has(
+        &told(hang),
+        &[
+            &expected,
+            "without 6.000 s for which the machine was suspended",
+        ],
+    );
+    assert!((2_700..2_900).contains(&ms), "{ms} ms");
+}
+
+#[test]
+fn time_without_events_is_no_suspension_if_events_were_lost() {
+    let lost = r#"trouble.lose=[{from="3s",to="5s"}]"#;
+    let text = format!("{BASE}{DEADLOCK}");
+    let explained =
+        Explained::new(&Simulated::of_text("gap", &text, &["duration=10s", lost]).trace);
+    let sentences: Vec<String> = explained
+        .of("hangs")
+        .iter()
+        .map(|hang| told(hang))
+        .collect();
+    assert_has(&sentences[0], &["2.000 s for which nothing was recorded"]);
+    assert!(!sentences.concat().contains("suspended"), "{sentences:#?}");
+}

@@ -217,20 +217,21 @@ impl Screen {
             lines.push((Look::Plain, String::new()));
             self.section(lines, Look::Warning, "RESULT", text, WHY);
         };
-        if is_scoped {
-            if explanation.findings.iter().all(|found| found.off_topic) {
+        let is_off_topic = explanation.findings.iter().all(|found| found.off_topic);
+        match explained.conclusion() {
+            _ if is_scoped && is_off_topic => {
                 let because = explanation.theories.first().map(|v| v.because.as_str());
                 say(&format!(
                     "Nothing found in scope: {}.",
                     because.unwrap_or_default()
                 ));
             }
-            return;
+            // The findings in scope are the result, if the trace can show all main kinds of delays.
+            Some(conclusion) if !is_scoped || explanation.main_record().is_some() => {
+                say(&conclusion);
+            }
+            _ => return,
         }
-        let Some(conclusion) = explained.conclusion() else {
-            return;
-        };
-        say(&conclusion);
         if let Some(record) = explanation.main_record() {
             self.section(
                 lines,
@@ -312,11 +313,11 @@ impl Screen {
         if length <= 0 || findings.iter().all(|(_, finding)| finding.during.is_none()) {
             return None;
         }
-        let gaps = &explanation.survey.suspend_gaps.ranges;
-        let legend = if gaps.is_empty() {
-            ""
-        } else {
-            "  z: suspended"
+        let gaps = &explanation.survey.suspend_gaps;
+        let legend = match (gaps.ranges.is_empty(), gaps.may_be_lost) {
+            (true, _) => "",
+            (false, false) => "  z: suspended",
+            (false, true) => "  z: not recorded",
         };
         let (from, to) = (output::moment(span.start), output::moment(span.end));
         let taken = INDENT + from.len() + to.len() + legend.len() + 4;
@@ -336,7 +337,7 @@ impl Screen {
                 cells.fill(letter);
             }
         };
-        gaps.iter().for_each(|gap| mark(gap, ASLEEP));
+        (gaps.ranges.iter()).for_each(|gap| mark(gap, ASLEEP));
         // The most important finding is drawn last, so that no other finding overwrites its digit.
         for (number, finding) in findings.iter().rev() {
             let digit = char::from_digit((number % 10) as u32, 10).unwrap_or('#');

@@ -16,7 +16,7 @@ use crate::ranges::overlap;
 use crate::survey::MESSAGES;
 use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 use crate::thresholds::{BLAME_PERCENT, HARD_FAULTS_NS, is_share};
-use crate::{Case, Wait};
+use crate::{Case, SuspendGaps, Wait};
 
 /// Maximum number of steps that are followed back from a wait.
 const LEGS: usize = 200;
@@ -106,6 +106,7 @@ pub(super) fn parts(
     (details, wakers, inside): Sources<'_>,
     own: Who,
     range: &Range<i64>,
+    gaps: &SuspendGaps,
 ) -> Vec<Part> {
     let mut sums: FxHashMap<(Who, What), i64> = FxHashMap::default();
     let mut add = |who: Who, what: What, ns: i64| {
@@ -124,7 +125,12 @@ pub(super) fn parts(
         add(who, What::MachineSuspended, leg.slept_ns());
     }
     let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
-    add(own, What::Unknown, range.end - range.start - covered);
+    let unknown_ns = range.end - range.start - covered;
+    let first = legs.last().map_or(range.end, |leg| leg.range.start);
+    let before = range.start..first.max(range.start);
+    let asleep_ns = gaps.asleep_ns(&before).min(unknown_ns);
+    add(own, What::MachineSuspended, asleep_ns);
+    add(own, What::Unknown, unknown_ns - asleep_ns);
     let parts = sums.into_iter();
     let mut parts: Vec<Part> = parts
         .map(|((who, what), ns)| Part { who, what, ns })
@@ -170,7 +176,7 @@ impl<'c> Chain<'c> {
             thread_id: of.wait.thread_id,
             thread_row: of.wait.thread_row,
         };
-        let parts = parts(&legs, sources, own, &range);
+        let parts = parts(&legs, sources, own, &range, &case.survey.suspend_gaps);
         let mut chain = Chain {
             of,
             legs,

@@ -181,9 +181,9 @@ pub(super) fn input(
         let both = both.join(" and ");
         match has_focus {
             true => format!("In this time, {both} waited for this window."),
-            false => format!(
-                "In this time, there were {both}; the trace does not record which window got them."
-            ),
+            false => {
+                format!("In this time, the trace has {both}; it does not record for which window.")
+            }
         }
     }))
 }

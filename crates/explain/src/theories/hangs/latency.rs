@@ -84,7 +84,8 @@ pub fn divided(
     let wakers = Wakers::read(&case, paths.iter().flatten())?;
     let inside = Inside::read(&case, paths.iter().flatten())?;
     for (range, path) in ranges.iter().zip(&paths) {
-        for part in chain::parts(path, (&details, &wakers, &inside), own, range) {
+        let sources = (&details, &wakers, &inside);
+        for part in chain::parts(path, sources, own, range, &case.survey.suspend_gaps) {
             let time = match part.what {
                 What::Ran => PathTime::Ran,
                 What::Interrupted(_) => PathTime::Interrupted,

@@ -27,13 +27,13 @@ use super::long_waits::starved::Starved;
 use crate::drivers::is_of_windows;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
-use crate::survey::RATE_CONTROL;
+use crate::survey::{RATE_CONTROL, Response};
 use crate::thresholds::{
     BLAME_PERCENT, CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, SLOW_RESPONSE_NS, is_share,
 };
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory,
-    ThreadWaits, Unit, Value, labels,
+    ThreadWaits, Unit, Value, Wait, labels,
 };
 use chain::{Chain, Part, What, Who};
 use computed::Computed;
@@ -175,6 +175,10 @@ impl Theory for Hangs {
         {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
+        if found.is_empty() && may_be_late_unseen(case) {
+            let why = "events are missing from the middle of a window's response, so that it may have been long";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
         if found.is_empty() {
             let whose = match facts.noticed.knows_focus() {
                 true => "of a program with the focus",
@@ -187,6 +191,15 @@ impl Theory for Hangs {
         }
         Ok(Outcome::For(found))
     }
+}
+
+/// Returns true if a window in scope may have been late unseen.
+fn may_be_late_unseen(case: &Case<'_>) -> bool {
+    let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+    let mut threads = case.survey.threads.iter();
+    threads.any(|thread| {
+        is_asked(&case.scope, &asked, thread) && thread.unseen_response_ns >= DISRUPTIVE_NS
+    })
 }
 
 /// Returns a clause about the longest part of the range: what a thread did on the chain of threads that led to the wake of
@@ -206,7 +219,8 @@ pub(super) fn longest_part(
         thread_row: thread.row,
     };
     let inside = Inside::read(case, legs.iter())?;
-    let parts = chain::parts(&legs, (&details, &wakers, &inside), own, range);
+    let sources = (&details, &wakers, &inside);
+    let parts = chain::parts(&legs, sources, own, range, &case.survey.suspend_gaps);
     let known = parts.iter().find(|part| part.what != What::Unknown);
     Ok(known.map(|part| words::did(case, &wakers, part)))
 }
@@ -452,10 +466,13 @@ impl<'c> Group<'c> {
         .during(range.clone())
         .moments(self.ranges())
         .attention(facts.noticed.attention(wait.process_row, &range))
-        .delay(delay_ns, told.cost())
-        .with(match worst.of.edge {
-            Edge::Start => self.open_waits(),
-            _ => self.table(case),
+        .delay(delay_ns, told.cost());
+        finding.evidence.extend(match worst.of.edge {
+            Edge::Start => vec![self.open_waits()],
+            _ => {
+                let both = [self.table(case), self.responses(case)];
+                both.into_iter().flatten().collect()
+            }
         });
         finding.why = told.why().into_iter().map(Into::into).collect();
         if !worst.legs.is_empty() {
@@ -630,11 +647,67 @@ impl<'c> Group<'c> {
         })
     }
 
-    /// Returns evidence with the waits, the longest first.
-    fn table(&self, case: &Case<'_>) -> Evidence {
+    /// Returns the waits and responses of this group and of its victims.
+    fn candidates(&self) -> impl Iterator<Item = &Candidate<'c>> {
         let victims = self.victims.iter().flat_map(|victim| &victim.chains);
-        let chains = self.chains.iter().chain(victims);
-        let mut waits: Vec<_> = chains.map(|chain| chain.of.wait).collect();
+        self.chains.iter().chain(victims).map(|chain| &chain.of)
+    }
+
+    /// Returns evidence with the responses, the longest first; `None` if there are only waits.
+    fn responses(&self, case: &Case<'_>) -> Option<Evidence> {
+        let mut responses: Vec<(&ThreadWaits, Response)> = (self.candidates())
+            .filter_map(|of| Some((of.thread, of.response?)))
+            .collect();
+        responses.sort_by_key(|(thread, one)| (Reverse(one.ns), one.start_ns, thread.thread_id));
+        responses.truncate(SHOWN);
+        let these: Vec<String> = responses
+            .iter()
+            .map(|(thread, one)| {
+                // The runs of an open response may end later than the time during which all CPUs are recorded.
+                let before = if one.is_open { i64::MAX } else { one.end_ns };
+                format!(
+                    "({}, {}, {}, {before})",
+                    thread.thread_id, one.start_ns, one.end_ns
+                )
+            })
+            .collect();
+        let query = format!(
+            "SELECT process(process_row) AS process, thread_id, from_ns, to_ns, to_ns - from_ns AS lasted_ns, \
+             count(*) AS runs FROM cpu_runs JOIN (VALUES {}) AS these (thread, from_ns, to_ns, before_ns) ON \
+             thread_id = thread AND start_ns >= from_ns AND start_ns < before_ns GROUP BY process_row, thread_id, \
+             from_ns, to_ns ORDER BY lasted_ns DESC, from_ns, thread_id",
+            these.join(", ")
+        );
+        let columns = [
+            Column::new("process", "process", Unit::None),
+            Column::new("thread_id", "thread", Unit::None),
+            Column::new("from_ns", "from", Unit::Moment),
+            Column::new("to_ns", "to", Unit::Moment),
+            Column::new("lasted_ns", "no wait for messages for", Unit::Duration),
+            Column::new("runs", "runs", Unit::None),
+        ];
+        let title = "Times between waits for messages";
+        let evidence = Evidence::new(title, query, &columns);
+        let evidence = responses.iter().fold(evidence, |evidence, (thread, one)| {
+            evidence.row([
+                case.process_label(thread.process_row).map(Value::from),
+                Some(thread.thread_id.into()),
+                Some(one.start_ns.into()),
+                Some(one.end_ns.into()),
+                Some(one.ns.into()),
+                Some(one.runs.into()),
+            ])
+        });
+        (!responses.is_empty()).then_some(evidence)
+    }
+
+    /// Returns evidence with the waits, the longest first; `None` if there are only responses.
+    fn table(&self, case: &Case<'_>) -> Option<Evidence> {
+        let waits = self.candidates().filter(|of| of.response.is_none());
+        let mut waits: Vec<Wait> = waits.map(|of| of.wait).collect();
+        if waits.is_empty() {
+            return None;
+        }
         waits.sort_by_key(|wait| (Reverse(wait.waits_ns), wait.start_ns, wait.cpu));
         waits.truncate(SHOWN);
         let these: Vec<String> = waits
@@ -668,7 +741,7 @@ impl<'c> Group<'c> {
             .filter(Condition::is_one_of("thread_id", &threads));
         let title = "Waits for something other than a CPU";
         let evidence = Evidence::new(title, query, &columns).about(about);
-        waits.iter().fold(evidence, |evidence, wait| {
+        let evidence = waits.iter().fold(evidence, |evidence, wait| {
             let by = match wait.readied_by_dpc {
                 Some(true) => Some("a DPC".to_owned()),
                 _ => case.process_label(wait.readying_process_row),
@@ -685,7 +758,8 @@ impl<'c> Group<'c> {
                 by.map(Value::from),
                 wait.readying_thread_id.map(Value::from),
             ])
-        })
+        });
+        Some(evidence)
     }
 }
 

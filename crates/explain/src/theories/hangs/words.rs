@@ -101,12 +101,10 @@ impl Told<'_, '_> {
     /// Returns words for the part of the wait in which the machine was suspended. Returns an empty text if there is none.
     fn suspended(&self) -> String {
         let range = self.group.worst().of.range();
-        match self.case.survey.suspend_gaps.asleep_ns(&range) {
+        let gaps = &self.case.survey.suspend_gaps;
+        match gaps.asleep_ns(&range) {
             0 => String::new(),
-            ns => format!(
-                ", without {} for which the machine was suspended",
-                duration(ns)
-            ),
+            ns => format!(", without {} for which {}", duration(ns), gaps.clause()),
         }
     }
 
@@ -635,6 +633,15 @@ impl Told<'_, '_> {
                     .to_owned(),
             );
         }
+        if worst
+            .of
+            .response
+            .is_some_and(|response| response.ends_thread)
+        {
+            doubts.push(
+                "Then the thread ended, so its window may have been closed before".to_owned(),
+            );
+        }
         if worst.disks != Disks::Recorded && worst.of.kind == Kind::Device {
             doubts.push(
                 "Requests to disks are not recorded, so it is not certain whether the thread waited for a disk"
@@ -696,7 +703,7 @@ pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
         What::Page => format!("{who} waited for pages from disk"),
         What::Network(remote) => format!("{who} waited for data from {}", wakers.named(remote)),
         What::Driver(row) => format!("{who} waited for {}", driver(case, row)),
-        What::MachineSuspended => "the machine was suspended".to_owned(),
+        What::MachineSuspended => case.survey.suspend_gaps.clause().to_owned(),
         What::Unknown => format!("{who} waited for an unknown reason"),
         What::Waited(reason) => {
             let name = labels::wait_reason(reason);

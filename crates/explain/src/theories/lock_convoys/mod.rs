@@ -146,11 +146,13 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
         grouped(waiters.waits.len() as u64),
         duration(total_ns)
     );
-    let asleep_ns = case.survey.suspend_gaps.asleep_ns(&convoy.during);
+    let gaps = &case.survey.suspend_gaps;
+    let asleep_ns = gaps.asleep_ns(&convoy.during);
     if asleep_ns > 0 {
         sentence += &format!(
-            " This does not include {} during which the machine was suspended.",
-            duration(asleep_ns)
+            " This does not include {} during which {}.",
+            duration(asleep_ns),
+            gaps.clause()
         );
     }
     sentence += &starved

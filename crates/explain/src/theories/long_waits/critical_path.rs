@@ -126,7 +126,11 @@ fn found(
                 duration(*waited),
                 match slept {
                     0 => String::new(),
-                    ns => format!("; the machine was suspended for {}", duration(*ns)),
+                    ns => format!(
+                        "; {} for {}",
+                        case.survey.suspend_gaps.clause(),
+                        duration(*ns)
+                    ),
                 }
             )
         })

@@ -233,8 +233,8 @@ fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
         "no ready thread waited for {} or longer{}; the longest wait was {}, of {}",
         duration(NOTICED_NS),
         match longest.ready_ns {
-            NOTICED_NS.. => " except while the machine was suspended",
-            _ => "",
+            NOTICED_NS.. => format!(" except while {}", case.survey.suspend_gaps.clause()),
+            _ => String::new(),
         },
         duration(longest.ready_ns),
         case.process(longest.process_row, longest.process_id),

@@ -524,10 +524,12 @@ fn reasons(case: &Case<'_>, wait: &Wait, waits: bool) -> Result<String, StoreErr
             );
         }
     }
-    let asleep_ns = case.survey.suspend_gaps.asleep_ns(&waited);
+    let gaps = &case.survey.suspend_gaps;
+    let asleep_ns = gaps.asleep_ns(&waited);
     if asleep_ns > 0 {
         reasons += &format!(
-            " The machine was suspended for {} of this time.",
+            " {} for {} of this time.",
+            wording::capitalized(gaps.clause()),
             duration(asleep_ns)
         );
     }
@@ -611,7 +613,8 @@ fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
     }
     if leg.slept_ns() > 0 {
         did.push(format!(
-            "the machine was suspended for {}",
+            "{} for {}",
+            case.survey.suspend_gaps.clause(),
             duration(leg.slept_ns())
         ));
     }

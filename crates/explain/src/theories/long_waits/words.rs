@@ -61,8 +61,9 @@ pub(super) fn sentence(
     let asleep = match worst.weighed.asleep_ns {
         ns if ns > 0 && worst.weighed.cause != Some(Cause::Suspended) => {
             format!(
-                ", without {} for which the machine was suspended",
-                duration(ns)
+                ", without {} for which {}",
+                duration(ns),
+                case.survey.suspend_gaps.clause()
             )
         }
         _ => String::new(),
@@ -358,7 +359,8 @@ pub(super) fn because(case: &Case<'_>, argued: &Argued) -> String {
             .to_owned(),
         Some(Cause::Frozen) => "its process was frozen".to_owned(),
         Some(Cause::Suspended) => format!(
-            "the machine was suspended for {} of the time",
+            "{} for {} of the time",
+            case.survey.suspend_gaps.clause(),
             share(By::Suspended)
         ),
         Some(Cause::LostEvents) if !case.survey.clock_skews.is_empty() => {
