@@ -402,7 +402,7 @@ pub(super) fn a_slow_disk_is_named_with_the_program_that_waits() {
         let finding = disks
             .next()
             .unwrap_or_else(|| panic!("{:#?}", explanation.theories));
-        says(finding, "disks", "Disk 7:");
+        says(finding, "disks", "disk 7:");
         assert!(names(finding, "reads"), "{:?}", finding.subjects);
         // Other programs of this machine may use other disks. So only the row of the loop device is checked.
         let mut rows = finding.evidence[0].rows.iter();

@@ -319,6 +319,8 @@ impl<'c> Group<'c> {
                 noticed.process_id.map_or(u64::MAX, u64::from),
             )
         });
+        // Waits of a process that have different causes are several groups, with the same sums.
+        all.dedup_by_key(|(noticed, _)| (noticed.process_row, noticed.process_id));
         let columns = [
             Column::new("process", "process", Unit::None),
             Column::new("waits", "waits", Unit::Count),
