@@ -83,7 +83,7 @@ pub(crate) fn without_sent(
     Ok(finished.collect())
 }
 
-/// What a thread did after a run.
+/// Action of a thread after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     WaitedForMessages,
