@@ -175,7 +175,7 @@ impl Data {
     fn from_tracepoint(kind: &KindRow) -> Data {
         match kind.event.as_deref() {
             Some("sched_switch") => Data::ContextSwitches,
-            Some("sched_waking" | "sched_wakeup_new") => Data::ReadyThreads,
+            Some("sched_waking" | "sched_wakeup" | "sched_wakeup_new") => Data::ReadyThreads,
             Some("sched_process_exec") => Data::Processes,
             Some("task_newtask" | "task_rename" | "sched_process_exit") => Data::Threads,
             Some("sched_pi_setprio" | "sched_migrate_task") => Data::Priorities,

@@ -15,6 +15,8 @@ pub struct Format {
     pub name: String,
     /// Fields in the order of the description.
     pub fields: Vec<Field>,
+    /// Text after `print fmt:`: a format of `printf` in quotes and its arguments. Empty if there is none.
+    pub(crate) printed: String,
 }
 
 /// One field of a tracepoint's data.
@@ -139,6 +141,7 @@ impl Format {
             system: system.to_owned(),
             name: String::new(),
             fields: Vec::new(),
+            printed: String::new(),
         };
         let mut id = None;
         for line in text.lines() {
@@ -149,6 +152,7 @@ impl Format {
             } else if let Some(field) = parse_field(line) {
                 format.fields.push(field);
             } else if let Some(printed) = line.strip_prefix("print fmt:") {
+                format.printed = printed.to_owned();
                 let hexadecimal = hexadecimal_fields(printed);
                 for field in &mut format.fields {
                     field.is_hexadecimal |= hexadecimal.contains(&*field.name);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::bytes::Order;
 use crate::format::{Field, Format};
+use crate::thread_state::{StateBits, ThreadState};
 
 /// One pass of a CPU through a tracepoint.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,8 @@ pub enum Meaning<'r> {
     Switch(Switch<'r>),
     /// `sched_waking`: a thread is about to become ready.
     Waking(Woken<'r>),
+    /// `sched_wakeup`: a thread is ready. Kernels before 4.3 have no `sched_waking`.
+    Wakeup(Woken<'r>),
     /// `sched_wakeup_new`: a new thread becomes ready for the first time.
     WakeupNew(Woken<'r>),
     /// `sched_migrate_task`: a thread moves to another CPU.
@@ -208,9 +211,8 @@ pub struct Request<'r> {
 pub struct Switch<'r> {
     /// Thread that leaves the CPU; 0 is the idle thread.
     pub previous: SwitchedThread<'r>,
-    /// New state of the previous thread (`prev_state`). 0 means that the thread is ready. Otherwise, the number is a
-    /// bit set: 0x100 means preempted and ready, and the other bits are states of waiting or of ending.
-    pub previous_state: i64,
+    /// New state of the previous thread (`prev_state`).
+    pub previous_state: ThreadState,
     /// Thread that gets the CPU; 0 is the idle thread.
     pub next: SwitchedThread<'r>,
 }
@@ -227,7 +229,7 @@ pub struct SwitchedThread<'r> {
     pub name: &'r [u8],
 }
 
-/// Fields of `sched_waking` and `sched_wakeup_new`.
+/// Fields of `sched_waking`, `sched_wakeup` and `sched_wakeup_new`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken<'r> {
     /// Id of the thread that becomes ready.
@@ -244,6 +246,7 @@ pub struct Woken<'r> {
 enum Known {
     Switch,
     Waking,
+    Wakeup,
     WakeupNew,
     Migrate,
     Inherit,
@@ -291,6 +294,7 @@ const KNOWN: &[(&str, &str, Known, &[&str])] = &[
         ],
     ),
     ("sched", "sched_waking", Known::Waking, WOKEN),
+    ("sched", "sched_wakeup", Known::Wakeup, WOKEN),
     ("sched", "sched_wakeup_new", Known::WakeupNew, WOKEN),
     (
         "sched",
@@ -417,6 +421,8 @@ struct Reader {
     /// For `irq_vectors`: name of the tracepoint without `_entry` or `_exit`.
     vector: String,
     fields: Vec<Field>,
+    /// For `sched_switch`: meaning of the bits of a state.
+    states: Option<StateBits>,
     common: Option<[Field; 2]>,
 }
 
@@ -455,6 +461,7 @@ impl Reader {
             id: format.id,
             vector: (format.name.rsplit_once('_')).map_or_else(String::new, |it| it.0.to_owned()),
             fields: fields.unwrap_or_default(),
+            states: matches!(known, Some(Known::Switch)).then(|| StateBits::read(&format.printed)),
             common: common("common_flags")
                 .zip(common("common_pid"))
                 .map(|(a, b)| [a, b]),
@@ -507,10 +514,11 @@ impl Reader {
         Some(match known {
             Known::Switch => Meaning::Switch(Switch {
                 previous: thread(0)?,
-                previous_state: number(3)?,
+                previous_state: self.states.as_ref()?.state(number(3)?),
                 next: thread(4)?,
             }),
             Known::Waking => Meaning::Waking(woken()?),
+            Known::Wakeup => Meaning::Wakeup(woken()?),
             Known::WakeupNew => Meaning::WakeupNew(woken()?),
             Known::Migrate => Meaning::Migrate {
                 thread_id: id(0)?,

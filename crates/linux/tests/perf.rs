@@ -156,7 +156,7 @@ fn values(meaning: &Meaning<'_>) -> String {
             };
             format!("{} {}", thread(&switch.previous), thread(&switch.next))
         }
-        Meaning::Waking(woken) | Meaning::WakeupNew(woken) => {
+        Meaning::Waking(woken) | Meaning::Wakeup(woken) | Meaning::WakeupNew(woken) => {
             format!(
                 "{} {} {} {}",
                 text(woken.name),

@@ -25,6 +25,9 @@ const WAITING: u8 = 5;
 /// sometimes has one more run.
 const RUNS_AT_ONCE: usize = 64;
 
+/// State of a thread that ended (`KTHREAD_STATE`).
+const TERMINATED: u8 = 4;
+
 /// The state of CPUs and threads at the end of a slice of time.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
@@ -231,10 +234,14 @@ impl Scheduler {
         let ids = thread.known.ids_at(trackers, thread_id, time_ns);
         let running = self.cpus.get(usize::from(cpu)).copied().flatten();
         let running = running.and_then(|running| running.switch_in);
-        let by = running.map(|switch_in| switch_in.thread_id);
-        let by_ids = running.map(|switch_in| {
-            let thread = &mut self.threads[switch_in.thread as usize];
-            thread.known.ids_at(trackers, switch_in.thread_id, time_ns)
+        let running = running.map(|switch_in| (switch_in.thread_id, switch_in.thread));
+        // Before the first switch of a CPU, only the event itself names its thread.
+        let recorded = (readied.recorded_by).map(|thread_id| (thread_id, self.index(thread_id)));
+        let running = running.or(recorded);
+        let by = running.map(|(thread_id, _)| thread_id);
+        let by_ids = running.map(|(thread_id, index)| {
+            let thread = &mut self.threads[index as usize];
+            thread.known.ids_at(trackers, thread_id, time_ns)
         });
         let by_ids = by_ids.unwrap_or_default();
         let stacks = trackers.stacks;
@@ -327,7 +334,8 @@ impl Scheduler {
         let old_ids = self.end_run(cpu, running, (old, old_index), time_ns, Some(out), trackers);
         if old != 0 {
             let thread = &mut self.threads[old_index as usize];
-            thread.out = Some(out);
+            // A thread that ended never runs again. The next thread with its id has no earlier run.
+            thread.out = Some(out).filter(|out| out.state != TERMINATED);
             thread.ready = thread.next_ready.take();
             thread.runs = false;
         }

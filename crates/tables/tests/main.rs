@@ -6,6 +6,7 @@ mod events;
 mod files;
 mod hostile;
 mod linux;
+mod linux_files;
 mod machine;
 mod packets;
 mod providers;

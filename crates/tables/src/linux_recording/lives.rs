@@ -149,7 +149,7 @@ impl Lives {
                     self.see(time_ns, thread.thread_id, None, Some(thread.name));
                 }
             }
-            Meaning::Waking(woken) | Meaning::WakeupNew(woken) => {
+            Meaning::Waking(woken) | Meaning::Wakeup(woken) | Meaning::WakeupNew(woken) => {
                 self.see(time_ns, woken.thread_id, None, Some(woken.name));
             }
             Meaning::Rename { thread_id, name } => {

@@ -84,9 +84,9 @@ pub(crate) fn stream<E: Send>(
     let plan = Plan::new(wanted);
     let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
     let progress = counted_progress(plan, options, &done, &is_stopped);
-    let (first, summary) = read_whole(file, recording, facts, plan, &progress)?;
+    let (first, summary, has_waking) = read_whole(file, recording, facts, plan, &progress)?;
     if !plan.rows.is_empty() {
-        let mut rows = RowsOfChunks::new(recording, facts, plan.events);
+        let mut rows = RowsOfChunks::new(recording, facts, plan.events, has_waking);
         let take = &mut |slice: Slice| slice.give(give);
         let captured = Packets::default();
         read_events(&mut rows, captured, plan, &first, &progress, take)?;
@@ -95,14 +95,14 @@ pub(crate) fn stream<E: Send>(
     Ok(summary)
 }
 
-/// Makes the tables of the whole recording.
+/// Makes the tables of the whole recording. Also returns true if the recording has `sched_waking` events.
 fn read_whole(
     file: &str,
     recording: &Recording,
     facts: &ProcFacts,
     plan: Plan,
     progress: &Progress<'_>,
-) -> Result<(FirstPass, Summary), Cancelled> {
+) -> Result<(FirstPass, Summary, bool), Cancelled> {
     let origin_ns = origin_ns(recording);
     let has_stacks = plan.first.has_table(Table::Stacks);
     let read = recording.chunks().par_iter().map(|chunk| {
@@ -152,7 +152,8 @@ fn read_whole(
     counts.add_damage(recording);
     first.recorded.may_skip_switches = counts.summary().damage.events_lost == 0;
     whole::fill(&mut first.tables, file, recording, &counts, plan);
-    Ok((first, counts.summary()))
+    let has_waking = counts.has(recording, "sched_waking");
+    Ok((first, counts.summary(), has_waking))
 }
 
 /// Facts of a chunk for the tables of the whole recording.

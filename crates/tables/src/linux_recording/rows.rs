@@ -38,6 +38,8 @@ struct Rules<'r> {
     decoder: LinuxDecoder<'r>,
     sampling: Sampling,
     wanted: ReaderSet,
+    /// True if the recording has `sched_waking` events. Then `sched_wakeup` events report the same wakes again.
+    has_waking: bool,
 }
 
 /// Chunks of a CPU, with the rows that were read but are not yet part of a slice.
@@ -62,6 +64,7 @@ impl<'r> RowsOfChunks<'r> {
         recording: &'r Recording,
         facts: &'r ProcFacts,
         wanted: ReaderSet,
+        has_waking: bool,
     ) -> RowsOfChunks<'r> {
         let origin_ns = origin_ns(recording);
         let mut cpus: Vec<Cpu<'r>> = Vec::new();
@@ -102,6 +105,7 @@ impl<'r> RowsOfChunks<'r> {
                 decoder: LinuxDecoder::new(recording),
                 sampling: Sampling::new(recording),
                 wanted,
+                has_waking,
             },
             cpus,
             ends,
@@ -159,6 +163,11 @@ impl Cpu<'_> {
             self.routines.add(self.number, time_ns, tracepoint, rows);
         }
         let seen_for_ns = self.see(time_ns, event.thread_id, tracepoint);
+        let is_wake = match tracepoint.meaning {
+            Meaning::Waking(_) | Meaning::WakeupNew(_) => true,
+            Meaning::Wakeup(_) => !rules.has_waking,
+            _ => false,
+        };
         match tracepoint.meaning {
             Meaning::Switch(switch) if wanted.has_table(Table::ContextSwitches) => {
                 let switch = context_switches::Switch {
@@ -170,8 +179,8 @@ impl Cpu<'_> {
                 };
                 self.raw.context_switches.0.push((time_ns, switch));
             }
-            Meaning::Waking(woken) | Meaning::WakeupNew(woken)
-                if wanted.has_table(Table::ReadyThreads) =>
+            Meaning::Waking(woken) | Meaning::Wakeup(woken) | Meaning::WakeupNew(woken)
+                if is_wake && wanted.has_table(Table::ReadyThreads) =>
             {
                 let readied = readied(self.number, place, tracepoint, &woken);
                 self.raw.ready_threads.0.push((time_ns, readied));
@@ -200,6 +209,7 @@ impl Cpu<'_> {
         }
         if wanted.has_table(Table::Events)
             && is_generic(&tracepoint.meaning)
+            && !is_wake
             && let Some(decoded) = rules.decoder.decode(event)
         {
             let id = event.attribute().and_then(|it| rules.decoder.id(it));
@@ -271,6 +281,7 @@ fn is_generic(meaning: &Meaning<'_>) -> bool {
     matches!(
         meaning,
         Meaning::Other
+            | Meaning::Wakeup(_)
             | Meaning::Exec { .. }
             | Meaning::Idle(_)
             | Meaning::TimerStarts { .. }
@@ -401,6 +412,7 @@ fn readied(cpu: u16, place: Place, tracepoint: &Tracepoint<'_>, woken: &Woken<'_
         cpu,
         place,
         thread_id: woken.thread_id,
+        recorded_by: Some(tracepoint.thread_id),
         by_dpc: tracepoint.in_interrupt || tracepoint.in_softirq,
         payload: None,
     }

@@ -1,6 +1,8 @@
 //! Wait reasons of threads of Linux. Windows logs the reason of a wait. Linux logs only the state of the waiting
 //! thread, so each state is a wait reason here.
 
+use linux::ThreadState;
+
 /// Waits for an event or a signal (state S).
 pub const INTERRUPTIBLE: u8 = 200;
 /// Waits for an event, mostly of a device, and ignores signals (state D).
@@ -14,38 +16,25 @@ pub const IDLE: u8 = 204;
 /// The thread is a kernel thread that is parked (state P).
 pub const PARKED: u8 = 205;
 
-/// Bits of the field `prev_state` of `sched_switch` events, and the wait reason of each bit. Source:
-/// `include/linux/sched.h`, since kernel 4.14.
-const BITS: [(i64, u8); 6] = [
-    (0x01, INTERRUPTIBLE),
-    (0x02, UNINTERRUPTIBLE),
-    (0x04, STOPPED),
-    (0x08, TRACED),
-    (0x40, PARKED),
-    (0x80, IDLE),
-];
-/// Bits of `prev_state` of a thread that ended: `EXIT_DEAD` and `EXIT_ZOMBIE`.
-const ENDED: i64 = 0x10 | 0x20;
-/// Bit of `prev_state` of a thread that was preempted and is ready (`TASK_REPORT_MAX`).
-const PREEMPTED: i64 = 0x100;
-
-/// Converts the field `prev_state` of a `sched_switch` event. Returns the corresponding state of Windows (1 ready, 4
-/// terminated, 5 waiting) and the wait reason of a waiting thread.
-pub(super) fn of(previous_state: i64) -> (u8, Option<u8>) {
-    match previous_state {
-        0 => (1, None),
-        state if state & PREEMPTED != 0 => (1, None),
-        state if state & ENDED != 0 => (4, None),
-        state => {
-            let reason = BITS.iter().find(|(bit, _)| state & bit != 0);
-            (5, reason.map(|(_, reason)| *reason))
-        }
+/// Converts the state of a thread that leaves a CPU. Returns the corresponding state of Windows (1 ready, 4 terminated, 5
+/// waiting) and the wait reason of a waiting thread.
+pub(super) fn of(state: ThreadState) -> (u8, Option<u8>) {
+    match state {
+        ThreadState::Ready => (1, None),
+        ThreadState::Ended => (4, None),
+        ThreadState::Interruptible => (5, Some(INTERRUPTIBLE)),
+        ThreadState::Uninterruptible => (5, Some(UNINTERRUPTIBLE)),
+        ThreadState::Stopped => (5, Some(STOPPED)),
+        ThreadState::Traced => (5, Some(TRACED)),
+        ThreadState::Idle => (5, Some(IDLE)),
+        ThreadState::Parked => (5, Some(PARKED)),
+        ThreadState::Unknown => (5, None),
     }
 }
 
 /// Returns true if a wait reason is a state of Linux.
 pub fn is_wait_reason(code: u8) -> bool {
-    BITS.iter().any(|(_, reason)| *reason == code)
+    (INTERRUPTIBLE..=PARKED).contains(&code)
 }
 
 /// Returns the name of a wait reason. The reason is a `KWAIT_REASON` of Windows or a state of Linux.
@@ -66,30 +55,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_those_of_the_kernel() {
-        // For these values, perf prints the letters R, S, D, T, t, X, Z, P, I and R+, in this order.
-        let expected = [
-            (0, 1, None),
-            (1, 5, Some("Interruptible")),
-            (2, 5, Some("Uninterruptible")),
-            (4, 5, Some("Stopped")),
-            (8, 5, Some("Traced")),
-            (0x10, 4, None),
-            (0x20, 4, None),
-            (0x40, 5, Some("Parked")),
-            (0x80, 5, Some("Idle")),
-            (0x100, 1, None),
+    fn states_of_linux_are_wait_reasons_with_names() {
+        let names = [
+            (ThreadState::Interruptible, "Interruptible"),
+            (ThreadState::Uninterruptible, "Uninterruptible"),
+            (ThreadState::Stopped, "Stopped"),
+            (ThreadState::Traced, "Traced"),
+            (ThreadState::Idle, "Idle"),
+            (ThreadState::Parked, "Parked"),
         ];
-        for (bits, state, name) in expected {
-            let (found, reason) = of(bits);
-            assert_eq!(
-                (found, reason.and_then(wait_reason)),
-                (state, name),
-                "{bits:#x}"
-            );
-            assert!(reason.is_none_or(is_wait_reason));
+        for (state, name) in names {
+            let (5, Some(reason)) = of(state) else {
+                panic!("{state:?} is no wait");
+            };
+            assert_eq!(wait_reason(reason), Some(name));
+            assert!(is_wait_reason(reason));
         }
+        assert_eq!(of(ThreadState::Unknown), (5, None));
         assert_eq!(wait_reason(4), Some("DelayExecution"));
-        assert!(!is_wait_reason(4));
+        assert!(!is_wait_reason(4) && !is_wait_reason(206));
     }
 }

@@ -112,6 +112,14 @@ impl Counts {
         self.damage.merge(recording.damage());
     }
 
+    /// Returns true if there is an event of the tracepoint with this name.
+    pub(super) fn has(&self, recording: &Recording, tracepoint: &str) -> bool {
+        self.kinds.keys().any(|index| {
+            let format = recording.format_of(&recording.attributes()[*index]);
+            format.is_some_and(|format| format.name == tracepoint)
+        })
+    }
+
     pub(super) fn summary(&self) -> Summary {
         let mut damage = etl::Damage::default();
         damage.events_lost = self.damage.lost_events;

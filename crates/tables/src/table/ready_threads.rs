@@ -69,6 +69,8 @@ pub(crate) struct Readied {
     pub(crate) cpu: u16,
     pub(crate) place: Place,
     pub(crate) thread_id: u32,
+    /// Thread that ran on the CPU according to the event itself. Only events of Linux have it.
+    pub(crate) recorded_by: Option<u32>,
     /// True if a DPC, or an interrupt or softirq of Linux, made the thread ready.
     pub(crate) by_dpc: bool,
     /// Payload of the event of Windows.
@@ -99,6 +101,7 @@ impl EventTable for ReadyThreads {
             cpu: event.cpu(),
             place: event.place(),
             thread_id: payload.thread_id,
+            recorded_by: None,
             by_dpc: payload.by_dpc(),
             payload: Some(payload),
         };
