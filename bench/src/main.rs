@@ -4,6 +4,7 @@
 //! machines.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod against;
 mod assistants;
 mod comparison;
 mod error_rates;
@@ -39,6 +40,9 @@ fn main() -> Outcome<()> {
     let mut report = String::new();
     let given: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
     match given.as_slice() {
+        [what, laglab, earlier, scratch] if what == Path::new("against") => {
+            against::builds(&mut report, laglab, earlier, scratch)?;
+        }
         [what] if what == Path::new("error-rates") => error_rates::all(&mut report)?,
         [what, scratch] if what == Path::new("comparison") => {
             comparison::all(&mut report, scratch)?;
@@ -78,7 +82,7 @@ fn main() -> Outcome<()> {
                          bench page LAGLAB TRACE, bench hives LAGLAB SCRATCH_FOLDER, \
                          bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, bench comparison \
                          SCRATCH_FOLDER, bench assistants LAGLAB SCRATCH_FOLDER, bench recorder SCRATCH_FOLDER, bench \
-                         error-rates, or bench views";
+                         against LAGLAB EARLIER_LAGLAB SCRATCH_FOLDER, bench error-rates, or bench views";
             return Err(usage.into());
         }
     }

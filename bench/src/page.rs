@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::against::Cost;
+use crate::{Outcome, process};
 
 /// Number of times that each request is sent. The first request about a table decodes the columns of the
 /// table, and this time is included.
@@ -63,6 +64,19 @@ pub(crate) fn requests(report: &mut String, laglab: &Path, file: &Path) -> Outco
         opened.peak_megabytes()
     )?;
     Ok(())
+}
+
+/// Opens the page on a file without cached tables. Returns the cost until both first graphs are answered, and the cost until
+/// all requests of typical user actions are answered once.
+pub(crate) fn costs(laglab: &Path, file: &Path) -> Outcome<[Cost; 2]> {
+    let cache = tempfile::tempdir()?;
+    let opened = Opened::new(laglab, file, Some(cache.path()))?;
+    opened.first_graphs()?;
+    let first = opened.cost();
+    for (_, request, body) in work(opened.span()?) {
+        opened.post(request, &body)?;
+    }
+    Ok([first, opened.cost()])
 }
 
 /// Returns the requests of typical user actions: first for the whole time, then for the middle tenth.
@@ -280,6 +294,16 @@ impl Opened {
         match answer.starts_with(b"HTTP/1.1 200") {
             true => Ok(rest),
             false => Err(format!("{request}: {}", String::from_utf8_lossy(&rest)).into()),
+        }
+    }
+
+    /// Returns the cost of the server so far.
+    fn cost(&self) -> Cost {
+        Cost {
+            seconds: self.started.elapsed().as_secs_f64(),
+            peak_megabytes: self.peak_megabytes(),
+            read_megabytes: (process::read_bytes(self.child.id()))
+                .map_or(f64::NAN, |bytes| bytes as f64 / 1e6),
         }
     }
 

@@ -43,6 +43,8 @@ Commands:
   tidy            check the repository's own rules
   pictures        take the pictures of README.md
   bench           measure laglab and write the results to bench/runs
+  bench --against REVISION
+                  compare laglab with its build of an earlier commit
   dist            build laglab for Windows and pack it as a zip
 ";
 
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["pictures"] => pictures::take(),
         ["bench"] => bench::run(),
+        ["bench", "--against", revision] => bench::against(revision),
         ["dist"] => dist::run(),
         _ => {
             eprint!("error: `{}` is not a task\n\n{USAGE}", arguments.join(" "));
