@@ -194,7 +194,14 @@ pub fn replay(hive: &mut Vec<u8>, logs: impl FnOnce() -> Vec<HiveLog>) -> Vec<Re
         return notes;
     };
     notes.push(ReplayNote::Applied(first.number.zip(last.number)));
-    let mut before = block.primary.wrapping_sub(1);
+    // The last finished write may also be in a log. Entries before it were dropped from the logs, which is no gap.
+    let has_finished = first.number == Some(block.secondary);
+    let start = if has_finished {
+        block.secondary
+    } else {
+        block.primary
+    };
+    let mut before = start.wrapping_sub(1);
     for number in changes.iter().filter_map(|change| change.number) {
         if number > before.saturating_add(1) {
             notes.push(ReplayNote::Gap(before.saturating_add(1), number - 1));
@@ -233,7 +240,9 @@ fn collect_missing<'a>(
         .is_some_and(|rest| rest.starts_with(SIGNATURE))
     {
         let (size, change) = parse_entry(&log[at..]).ok_or(Damage::At(at))?;
-        if change.number >= Some(hive.primary) {
+        // The secondary number is that of the last write that finished. Windows applies this entry again, because a
+        // hive that was copied in use may have only some of its pages.
+        if change.number >= Some(hive.secondary) {
             changes.push(change);
         }
         at += size;
@@ -432,18 +441,36 @@ mod tests {
         let mut hive = dirty();
         let logs = vec![
             log("SYSTEM.LOG1", &[(11, 4096, 0xBB)]),
-            // The hive already contains change 9. Change 10 must be applied before change 11.
+            // Change 8 is older than the hive. Change 10 must be applied before change 11.
             log(
                 "SYSTEM.LOG2",
-                &[(9, 0, 0x99), (10, 4096, 0xAA), (10, 8192, 0xCC)],
+                &[
+                    (8, 0, 0x88),
+                    (9, 8192, 0x99),
+                    (10, 4096, 0xAA),
+                    (10, 12288, 0xCC),
+                ],
             ),
         ];
         let notes = replay(&mut hive, || logs);
-        assert_eq!(notes, [ReplayNote::Applied(Some((10, 11)))]);
-        assert_eq!(hive.len(), BASE + 3 * 4096, "the hive grew by a page");
+        assert_eq!(notes, [ReplayNote::Applied(Some((9, 11)))]);
+        assert_eq!(hive.len(), BASE + 4 * 4096, "the hive grew by two pages");
         assert_eq!(hive[BASE], 0);
         assert_eq!(hive[BASE + 4096], 0xBB);
-        assert_eq!(hive[BASE + 8192], 0xCC);
+        assert_eq!(hive[BASE + 8192], 0x99);
+        assert_eq!(hive[BASE + 12288], 0xCC);
+    }
+
+    #[test]
+    fn a_log_that_starts_after_the_finished_write_has_no_gap() {
+        for (changes, expected) in [
+            (&[(9, 0, 1), (10, 0, 2)][..], vec![]),
+            (&[(10, 0, 2)], vec![]),
+            (&[(9, 0, 1), (12, 0, 2)], vec![ReplayNote::Gap(10, 11)]),
+        ] {
+            let notes = replay(&mut dirty(), || vec![log("a.LOG1", changes)]);
+            assert_eq!(notes[1..], expected, "{changes:?}");
+        }
     }
 
     #[test]
