@@ -260,11 +260,13 @@ fn remarks_on(
             format!("This build of Windows does not know the setting{known}."),
         );
     }
-    // A value lowers protection only if a possible default protects the machine.
-    let default_protects = (defaults.iter())
+    // Only if every possible default protects the machine, the value certainly lowers protection.
+    let lowered = (defaults.iter())
         .filter_map(|rule| rule.value.effective())
-        .any(|default| setting.lowers_protection(default, value));
-    let risk = default_protects.then(|| setting.risk.as_deref().unwrap_or(SECURITY_CONTROL));
+        .filter(|default| setting.lowers_protection(default, value))
+        .count();
+    let is_lowered = lowered > 0 && lowered == defaults.len();
+    let risk = is_lowered.then(|| setting.risk.as_deref().unwrap_or(SECURITY_CONTROL));
     for rule in &setting.rules {
         // A rule with the same text as the risk is left out, because the remark about the risk already contains this
         // text.
@@ -274,6 +276,8 @@ fn remarks_on(
     }
     if let Some(risk) = risk {
         say(Kind::Unprotected, risk.to_owned());
+    } else if lowered > 0 {
+        say(Kind::Doubtful, unknown_default(machine));
     }
     if let Some(says) = not_allowed(setting, value) {
         say(Kind::NotAllowed, format!("{says}."));
@@ -283,6 +287,20 @@ fn remarks_on(
 
 /// Risk text for a security setting whose catalogue entry has no text about the risk.
 pub(crate) const SECURITY_CONTROL: &str = "The setting is a security control.";
+
+/// Returns the remark on a value that is less protection than only some of the possible defaults.
+fn unknown_default(machine: &Machine) -> String {
+    let unknown = [
+        (machine.build.is_none(), "--build"),
+        (machine.edition.is_none(), "--edition"),
+    ];
+    let options = unknown.iter().filter(|(is_unknown, _)| *is_unknown);
+    let options: Vec<&str> = options.map(|(_, option)| *option).collect();
+    format!(
+        "On some builds and editions, the default protects more. The default of this machine is unknown: give {}.",
+        options.join(" and ")
+    )
+}
 
 /// Returns true if a value differs from the default. Returns `None` if the value differs from only some of
 /// the possible defaults, or if a default is unknown.

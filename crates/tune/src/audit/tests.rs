@@ -86,6 +86,27 @@ fn a_number_in_a_policy_has_the_wrong_type() {
     assert!(!kinds(&audit, "qos_dscp").contains(&Kind::WrongType));
 }
 
+/// Source: "smb-signing", first section. Windows 11 24H2 Pro requires signatures by default, earlier builds do not.
+#[test]
+fn a_default_that_only_some_builds_have_is_no_failure_if_the_build_is_unknown() {
+    let lines = "[HKLM\\SYSTEM\\CurrentControlSet\\Services\\LanmanServer\\Parameters]\r\n\
+                 \"RequireSecuritySignature\"=dword:0";
+    let pro_of_unknown_build = Machine { build: None, ..PRO };
+    for (machine, given) in [
+        (Machine::default(), "give --build and --edition."),
+        (pro_of_unknown_build, "give --build."),
+    ] {
+        let found = audit_reg(lines, &machine);
+        assert_eq!(kinds(&found, "smb_srv_require"), [Kind::Doubtful]);
+        assert!(!found.findings[0].fails());
+        let says = &found.findings[0].remarks[0].says;
+        assert!(says.ends_with(given), "{says}");
+    }
+    let known = audit_reg(lines, &on(26100));
+    assert_eq!(kinds(&known, "smb_srv_require"), [Kind::Unprotected]);
+    assert_eq!(kinds(&audit_reg(lines, &on(22631)), "smb_srv_require"), []);
+}
+
 #[test]
 fn an_unsupported_setting_has_no_effect() {
     let kernel = r"[HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\kernel]";
