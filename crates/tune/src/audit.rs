@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::catalogue::{Catalogue, Confidence, Datum, DefaultRule, Setting, Verdict};
+use crate::catalogue::{Catalogue, Confidence, Datum, DefaultRule, Setting, Type, Verdict};
 use crate::found::{Found, Place};
 use crate::inputs::Input;
 use crate::machine::Machine;
@@ -319,18 +319,15 @@ fn differs(defaults: &[&DefaultRule], is_same: impl Fn(&Datum) -> bool) -> Optio
 
 /// Returns the reason why a value is not allowed, without a full stop. Returns `None` if it is allowed.
 pub(crate) fn not_allowed(setting: &Setting, value: &Datum) -> Option<String> {
-    let allowed = &setting.allowed;
-    if allowed.values.iter().any(|named| named.is == *value) {
+    // A mask of more than 8 bytes is converted to text.
+    let is_long_mask = value.number().is_none() && setting.types.contains(&Type::Binary);
+    if is_long_mask || setting.allows(value) != Some(false) {
         return None;
     }
-    let outside = match (allowed.range, value.number()) {
-        (Some((least, most)), Some(number)) => !(least..=most).contains(&number),
-        (Some(_), None) => return None,
-        (None, _) => !allowed.values.is_empty(),
-    };
-    outside.then(|| match allowed.range {
-        Some((least, most)) => format!("{value} is outside {least} to {most}"),
-        None => format!("{value} is not a known value"),
+    Some(match (setting.allowed.range, value.number()) {
+        (Some((least, most)), Some(_)) => format!("{value} is outside {least} to {most}"),
+        (Some((least, most)), None) => format!("{value} is not a number from {least} to {most}"),
+        (None, _) => format!("{value} is not a known value"),
     })
 }
 

@@ -486,7 +486,8 @@ fn value(setting: &Setting, name: &str, place: &Place, text: &str) -> Result<Val
             .map_err(|_| refused("a REG_DWORD has 32 bits".to_owned())),
         (Some(Type::Qword), Datum::Number(number)) => Ok(Value::Qword(*number)),
         (Some(Type::DecimalText), Datum::Number(number)) => Ok(Value::Text(number.to_string())),
-        (Some(Type::Text), Datum::Text(text)) => Ok(Value::Text(text.clone())),
+        // The text of a decimal number is a named value here, such as `-1`.
+        (Some(Type::Text | Type::DecimalText), Datum::Text(text)) => Ok(Value::Text(text.clone())),
         (Some(Type::Text), Datum::Number(_)) => Ok(Value::Text(text.to_owned())),
         (Some(Type::Binary), Datum::Number(number)) => {
             Ok(Value::Binary(number.to_le_bytes().to_vec()))

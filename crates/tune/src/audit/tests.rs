@@ -86,6 +86,29 @@ fn a_number_in_a_policy_has_the_wrong_type() {
     assert!(!kinds(&audit, "qos_dscp").contains(&Kind::WrongType));
 }
 
+/// Source: "Manage QoS policy", wizard page 1: a mark is a number from 0 to 63.
+#[test]
+fn a_text_that_is_no_number_is_not_allowed_where_a_number_is_asked() {
+    let bytes = testdata::bytes("settings/reg_text_that_looks_like_hex.reg");
+    let found = audit(&read("a.reg", &bytes).unwrap(), &PRO);
+    assert_eq!(kinds(&found, "qos_dscp"), [Kind::NotAllowed]);
+    let policy = r"[HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS\Game]";
+    for (value, expected) in [
+        ("64", &[Kind::NotAllowed][..]),
+        ("-2", &[Kind::NotAllowed]),
+        ("46", &[]),
+        ("-1", &[]),
+    ] {
+        let found = audit_reg(&format!("{policy}\r\n\"DSCP Value\"=\"{value}\""), &PRO);
+        assert_eq!(kinds(&found, "qos_dscp"), expected, "{value}");
+    }
+    // A mask of 9 bytes is a text in the catalogue, but a valid value.
+    let kernel = r"[HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\kernel]";
+    let mask = "\"ReservedCpuSets\"=hex:ff,0,0,0,0,0,0,0,1";
+    let found = audit_reg(&format!("{kernel}\r\n{mask}"), &PRO);
+    assert!(!kinds(&found, "reservedcpusets").contains(&Kind::NotAllowed));
+}
+
 /// Source: "smb-signing", first section. Windows 11 24H2 Pro requires signatures by default, earlier builds do not.
 #[test]
 fn a_default_that_only_some_builds_have_is_no_failure_if_the_build_is_unknown() {
