@@ -8,11 +8,14 @@
 //!   (<https://learn.microsoft.com/windows-server/networking/technologies/qos/qos-policy-manage>)
 //! - for [`SWITCH`]: "Configuring port ranges"
 //!   (<https://learn.microsoft.com/skypeforbusiness/manage/network-management/qos/configuring-port-ranges-for-your-skype-clients>)
+//! - for editions: the table of "NetworkQoSPolicy CSP", without Home
+//!   (<https://learn.microsoft.com/windows/client-management/mdm/networkqospolicy-csp>)
 
 use registry::Value;
 use serde::Serialize;
 
 use crate::found::{Found, Place};
+use crate::machine::Edition;
 
 /// Parent key of the policy keys, with a trailing backslash.
 pub const POLICIES: &str = r"HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS\";
@@ -40,6 +43,10 @@ const NAMES: [&str; 11] = [
 /// Name that Microsoft's table gives to the value "Remote IP Prefix Length". Exported policies use the longer name.
 const REMOTE_PREFIX: &str = "Remote IP Prefix";
 
+/// Doubt about every policy on a machine with Windows Home.
+const HOME: &str = "the documentation of QoS policies names Pro, Enterprise, Education and servers, but not Windows \
+                    Home: it may ignore the policy";
+
 /// Program and machine for which policies are judged.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
@@ -47,8 +54,8 @@ pub struct Scope {
     pub program: Option<String>,
     /// True if the machine is in a domain; `None` if unknown.
     pub in_domain: Option<bool>,
-    /// True if the machine has a client edition of Windows. `None` if unknown.
-    pub is_client: Option<bool>,
+    /// Edition of Windows; `None` if unknown.
+    pub edition: Option<Edition>,
 }
 
 /// A policy and the reasons why it does not or may not work.
@@ -92,6 +99,9 @@ pub fn judge(found: &[Found], scope: &Scope) -> Vec<Policy> {
             doubts: Vec::new(),
         };
         policy.judge(&values, scope);
+        if scope.edition == Some(Edition::Home) {
+            policy.doubts.push(HOME.to_owned());
+        }
         match &network {
             Ok(()) => {}
             Err(Network::Ignored(why)) => policy.faults.push(why.clone()),
@@ -225,14 +235,15 @@ fn network(found: &[Found], scope: &Scope) -> Result<(), Network> {
         }
         None => ("is not set".to_owned(), true),
     };
+    let is_client = scope.edition.map(|edition| !edition.is_server());
     // Windows Server 2012 applies policies on all networks. The same is assumed for later servers,
     // although no page mentions them.
-    if scope.in_domain == Some(true) || scope.is_client == Some(false) {
+    if scope.in_domain == Some(true) || is_client == Some(false) {
         return Ok(());
     }
     let unknown: Vec<&str> = [
         (
-            scope.is_client.is_none(),
+            is_client.is_none(),
             "whether the machine is a client or a server",
         ),
         (
@@ -359,7 +370,7 @@ mod tests {
         let scope = Scope {
             program: Some(r"C:\Games\Game.exe".to_owned()),
             in_domain: Some(true),
-            is_client: None,
+            edition: None,
         };
         let policies = judge(&policy(&[]), &scope);
         assert_eq!(
@@ -373,25 +384,26 @@ mod tests {
     /// networks of their enterprise. Windows Server 2012 applies policies on all networks.
     #[test]
     fn only_clients_need_the_switch_outside_a_domain() {
-        let machine = |in_domain, is_client| Scope {
+        let machine = |in_domain, edition| Scope {
             program: None,
             in_domain,
-            is_client,
+            edition,
         };
-        let client = machine(Some(false), Some(true));
+        let (pro, server) = (Some(Edition::Pro), Some(Edition::Server));
+        let client = machine(Some(false), pro);
         let mut all = policy(&[]);
         assert!(faults(&all, &client).contains("is not set"));
         assert_eq!(doubts(&all, &client), "");
         for fine in [
-            machine(Some(true), Some(true)),
-            machine(Some(false), Some(false)),
-            machine(None, Some(false)),
+            machine(Some(true), pro),
+            machine(Some(false), server),
+            machine(None, server),
         ] {
             assert_eq!(faults(&all, &fine) + &doubts(&all, &fine), "");
         }
         for (open, unknown) in [
             (machine(Some(false), None), "a client or a server"),
-            (machine(None, Some(true)), "in a domain"),
+            (machine(None, pro), "in a domain"),
             (machine(None, None), "in a domain"),
         ] {
             assert_eq!(faults(&all, &open), "");
@@ -403,6 +415,25 @@ mod tests {
         assert!(doubts(&all, &client).contains("is REG_DWORD, but documented as REG_SZ"));
         all.push(found(SWITCH.0, SWITCH.1, text("1").unwrap()));
         assert_eq!(faults(&all, &client) + &doubts(&all, &client), "");
+    }
+
+    /// The documentation of QoS policies lists editions without Home.
+    #[test]
+    fn windows_home_is_doubtful() {
+        let judged = |edition| {
+            let scope = Scope {
+                in_domain: Some(true),
+                edition: Some(edition),
+                ..Scope::default()
+            };
+            one(&policy(&[]), &scope)
+        };
+        let home = judged(Edition::Home);
+        assert_eq!((home.mark, home.faults.len()), (Some(46), 0));
+        assert!(home.doubts[0].contains("Windows Home"), "{home:?}");
+        for edition in [Edition::Pro, Edition::Enterprise, Edition::Server] {
+            assert!(judged(edition).doubts.is_empty(), "{edition}");
+        }
     }
 
     #[test]
@@ -447,7 +478,7 @@ mod tests {
         let domain = Scope {
             program: Some("game.exe".to_owned()),
             in_domain: Some(true),
-            is_client: Some(true),
+            edition: Some(Edition::Pro),
         };
         for (name, value, fault) in [
             ("DSCP Value", text("64"), "must be 0 to 63"),

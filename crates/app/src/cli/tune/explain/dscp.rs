@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let scope = Scope {
         program: args.program.clone(),
         in_domain: (args.domain || args.workgroup).then_some(args.domain),
-        is_client: edition.map(|edition| !edition.is_server()),
+        edition,
     };
     let policies = dscp::judge(&all, &scope);
     if policies.is_empty() {
