@@ -1,8 +1,8 @@
 //! Durations of sleeps: the timer request that applies to a process, and the clock interrupt that ends a
 //! sleep.
 //!
-//! Times are in units of 100 ns, as in the timer interfaces. Sources: documentation of `timeBeginPeriod`
-//! and `SetProcessInformation`; measurements published by PC-Tuning and by B. Dawson ("Windows Timer
+//! Times are in units of 100 ns, as in the timer interfaces. Sources: documentation of `timeBeginPeriod`,
+//! `SetProcessInformation` and `ExSetTimerResolution`; measurements published by PC-Tuning and by B. Dawson ("Windows Timer
 //! Resolution: The Great Rule Change").
 
 use serde::Serialize;
@@ -90,7 +90,9 @@ impl Timers {
             }
             Some(_) => {
                 because.push(
-                    "since Windows 10 2004, a request applies only to the process that made it",
+                    "since Windows 10 2004, a request applies only to the process that made it; requests of the \
+                     kernel and of drivers still change the interrupts of the whole system (`powercfg /energy` \
+                     lists them)",
                 );
                 if self.global {
                     because.push(
@@ -182,6 +184,27 @@ mod tests {
         assert_eq!(timers.resolution(18_363).period, MS);
         assert_eq!(timers.resolution(19_041).period, COARSEST);
         assert_eq!(timers.resolution(26_100).period, COARSEST);
+    }
+
+    /// Source: documentation of `ExSetTimerResolution`, remarks: the change is system-wide.
+    #[test]
+    fn requests_of_drivers_are_named_as_the_exception() {
+        let because = |build| {
+            let timers = Timers {
+                other: asks(FINEST),
+                ..Timers::default()
+            };
+            timers.resolution(build).because.join("; ")
+        };
+        for build in [19_045, 26_100] {
+            let because = because(build);
+            assert!(
+                because.contains("of the kernel and of drivers"),
+                "{because}"
+            );
+            assert!(because.contains("powercfg /energy"), "{because}");
+        }
+        assert!(!because(18_363).contains("of drivers"));
     }
 
     #[test]
