@@ -327,6 +327,32 @@ fn dangling_references_are_reported() {
     );
 }
 
+/// Source: documentation of inheritance in WPR. The default of `Operation` is `Set`.
+#[test]
+fn providers_that_a_profile_drops_from_its_base_are_reported() {
+    let base = "Base=\"Lag.Verbose.File\" LoggingMode=\"Memory\" DetailLevel=\"Verbose\"/>";
+    let derived = |operation: &str, providers: &str| {
+        let open = base.trim_end_matches("/>");
+        let collector = "EventCollectorId Value=\"Events\"";
+        format!(
+            "{open}>\n<Collectors{operation}>\n<{collector} ><EventProviders>{providers}</EventProviders>\
+             </EventCollectorId></Collectors></Profile>"
+        )
+    };
+    let provider = "<EventProvider Id=\"Other\" Name=\"Microsoft-Windows-Other\"/>";
+    only(
+        base,
+        &derived("", provider),
+        "<EventCollectorId Value=\"Events\" >",
+        Severity::Advice,
+        "does not record its `Freezes`; add `Operation=\"Add\"`",
+    );
+    let complete = format!("{provider}<EventProviderId Value=\"Freezes\"/>");
+    for (operation, providers) in [(" Operation=\"Add\"", provider), ("", &complete)] {
+        assert_eq!(after(base, &derived(operation, providers)), []);
+    }
+}
+
 #[test]
 fn unknown_and_newer_names_are_reported() {
     use Severity::{Error, Newer};

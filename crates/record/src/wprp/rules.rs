@@ -19,6 +19,7 @@ pub(super) fn check(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) 
     }
     check_ids(remarks, document);
     check_references(remarks, document);
+    check_inherited_collectors(remarks, document);
     check_collectors(remarks, document);
     for provider in ["SystemProvider", "SystemProviderId"] {
         for provider in document.all(provider) {
@@ -104,6 +105,57 @@ fn check_references(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) 
             remarks.on_attribute(node, "Base", Severity::Error, what);
         }
     }
+}
+
+/// Reports providers that a profile drops from its base. If a profile with a base lists a collector of this base
+/// again, the list replaces the base's list of providers, because the default of `Operation` is `Set`.
+///
+/// Source: <https://learn.microsoft.com/previous-versions/windows/it-pro/windows-8.1-and-8/hh162959(v=win.10)>
+fn check_inherited_collectors(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) {
+    for profile in document.all("Profile") {
+        let lineage = document.lineage(profile);
+        let lists = children(profile, "Collectors");
+        let replaced = lists.filter(|list| list.attribute("Operation").is_none());
+        for collector in replaced.flat_map(|list| list.children()) {
+            let is_same = |other: &Node<'_, '_>| {
+                collector.attribute("Value").is_some()
+                    && other.tag_name() == collector.tag_name()
+                    && other.attribute("Value") == collector.attribute("Value")
+            };
+            let inherited = lineage[1..].iter().find_map(|base| {
+                let lists = children(*base, "Collectors");
+                lists.flat_map(|list| list.children()).find(is_same)
+            });
+            let is_extended = children(collector, "EventProviders")
+                .any(|list| list.attribute("Operation") == Some("Add"));
+            let Some(inherited) = inherited.filter(|_| !is_extended) else {
+                continue;
+            };
+            let own: HashSet<&str> = provider_ids(collector).collect();
+            let dropped: Vec<&str> = provider_ids(inherited)
+                .filter(|id| !own.contains(id))
+                .collect();
+            if let Some((first, others)) = dropped.split_first() {
+                let others = match others.len() {
+                    0 => String::new(),
+                    1 => " and one other provider".to_owned(),
+                    count => format!(" and {count} other providers"),
+                };
+                let what = format!(
+                    "this list replaces the list of the base and does not record its `{first}`{others}; add \
+                     `Operation=\"Add\"` to `Collectors`"
+                );
+                remarks.on(collector, Severity::Advice, what);
+            }
+        }
+    }
+}
+
+/// Returns the ids of the providers that a collector of a profile lists.
+fn provider_ids<'a>(collector: Node<'a, '_>) -> impl Iterator<Item = &'a str> {
+    let lists = collector.descendants();
+    let providers = lists.filter(|node| node.tag_name().name().contains("Provider"));
+    providers.filter_map(|node| node.attribute("Value").or(node.attribute("Id")))
 }
 
 /// Checks the names of collectors. Releases of WPR with the classic schema accept only two names for a
