@@ -189,6 +189,16 @@ pub enum InputError {
         /// Description of the content.
         found: String,
     },
+    /// The format is known, but it has no settings, or its settings cannot be found.
+    #[error("cannot read {name}: it is {found}; {advice}")]
+    Unusable {
+        /// File name.
+        name: String,
+        /// Description of the content.
+        found: &'static str,
+        /// Advice for the user: the file to give instead.
+        advice: &'static str,
+    },
     /// The file name belongs to another format than the content.
     #[error(
         "cannot read {name}: the content does not match the file name: expected {claimed}, found {found}; rename \
@@ -286,8 +296,8 @@ fn is_log_of_any(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
     hives.any(|hive| is_log_name_of(&log.to_string_lossy(), &hive))
 }
 
-/// Returns the inputs of a folder or archive. Skips files of an unknown format, and transaction logs, which are read
-/// with their hives. If the name of a file belongs to a known format, but its content does not, this is an error.
+/// Returns the inputs of a folder or archive. Skips files of an unknown format or without settings, and transaction logs,
+/// which are read with their hives. If the name of a file belongs to a known format, but its content does not, this is an error.
 fn known_inputs(
     name: &str,
     files: impl Iterator<Item = Result<Vec<Localized>, InputError>>,
@@ -295,7 +305,11 @@ fn known_inputs(
     let mut inputs = Vec::new();
     for file in files {
         match file {
-            Err(InputError::Unknown { .. } | InputError::LogOfHive { .. }) => {}
+            Err(
+                InputError::Unknown { .. }
+                | InputError::Unusable { .. }
+                | InputError::LogOfHive { .. },
+            ) => {}
             file => inputs.extend(file?),
         }
     }
@@ -497,6 +511,13 @@ fn read_text(name: &str, bytes: Vec<u8>) -> Result<Localized, InputError> {
     let text = text::decode(bytes);
     let Some(format) = recognise(&text.text) else {
         let name = name.to_owned();
+        if let Some((found, advice)) = unusable(&text.text) {
+            return Err(InputError::Unusable {
+                name,
+                found,
+                advice,
+            });
+        }
         let found = first_words(&start, &text.text);
         return Err(match claim(&name) {
             Some(claimed) => InputError::NotWhatItClaims {
@@ -580,6 +601,35 @@ fn recognise(text: &str) -> Option<Format> {
     ];
     let found = signs.into_iter().find(|(starts, _)| starts(text));
     found.map(|(_, format)| format)
+}
+
+/// Returns the description of a text that has no settings, and advice for the user. Such texts look like inputs, because
+/// the same commands print them.
+fn unusable(text: &str) -> Option<(&'static str, &'static str)> {
+    if power_scheme::is_list(text) {
+        return Some((
+            "a list of power schemes without their settings",
+            "give the output of `powercfg /qh`",
+        ));
+    }
+    let start = text.trim_start().chars().take(8192).collect::<String>();
+    let start = start.to_lowercase();
+    let has_one = |names: [&str; 2]| names.iter().any(|name| start.contains(name));
+    if !start.starts_with('<') {
+        None
+    } else if has_one(["schemas.microsoft.com/sleepstudy", "<title>sleep study"]) {
+        Some((
+            "a sleep-study report (powercfg /sleepstudy), which has no settings and no timer requests",
+            "give the report of `powercfg /energy`",
+        ))
+    } else if has_one(["schemas.microsoft.com/battery", "<title>battery report"]) {
+        Some((
+            "a battery report (powercfg /batteryreport), which has no settings and no timer requests",
+            "give the report of `powercfg /energy`",
+        ))
+    } else {
+        None
+    }
 }
 
 /// Returns the format to which a file name belongs, if any.

@@ -20,10 +20,21 @@ const SUBGROUP: usize = 2;
 const SETTING: usize = 4;
 
 pub(super) fn starts(text: &str) -> bool {
-    let levels: Vec<usize> = (text.lines().take(60))
-        .filter_map(|line| guid(line).map(|(level, _)| level))
-        .collect();
+    let levels = levels(text);
     levels.first() == Some(&SCHEME) && levels.contains(&SUBGROUP)
+}
+
+/// Returns true if a text is the output of `powercfg /list` or `/getactivescheme`: GUIDs of schemes without settings.
+pub(super) fn is_list(text: &str) -> bool {
+    let levels = levels(text);
+    !levels.is_empty() && levels.iter().all(|level| *level == SCHEME)
+}
+
+/// Returns the indentations of the first lines with a GUID.
+fn levels(text: &str) -> Vec<usize> {
+    (text.lines().take(60))
+        .filter_map(|line| guid(line).map(|(level, _)| level))
+        .collect()
 }
 
 /// Returns the indentation and the GUID of a line.

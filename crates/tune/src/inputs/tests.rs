@@ -370,6 +370,47 @@ fn a_file_that_does_not_match_its_name_is_an_error() {
 }
 
 #[test]
+fn a_list_of_power_schemes_is_answered_with_the_right_command() {
+    let french = testdata::bytes("settings/powercfg_list_french.txt");
+    let english = "Existing Power Schemes (* Active)\r\n-----------------------------------\r\n\
+        Power Scheme GUID: 381b4222-f694-41f0-9685-ff5bb260df2e  (Balanced) *\r\n";
+    for text in [&french[..], english.as_bytes()] {
+        assert_eq!(
+            error("power.txt", text),
+            "cannot read power.txt: it is a list of power schemes without their settings; give the output of \
+             `powercfg /qh`"
+        );
+    }
+}
+
+/// The namespaces come from published reports.
+#[test]
+fn other_reports_of_powercfg_are_named() {
+    for (namespace, name) in [
+        (
+            "sleepstudy/2012",
+            "a sleep-study report (powercfg /sleepstudy)",
+        ),
+        ("battery/2012", "a battery report (powercfg /batteryreport)"),
+    ] {
+        let text = format!(
+            "<!DOCTYPE html>\n<!-- saved from url=(0016)http://localhost -->\n<html \
+             xmlns=\"http://www.w3.org/1999/xhtml\" xmlns:slp=\"http://schemas.microsoft.com/{namespace}\"><head>\
+             <title>System Power Report</title></head></html>"
+        );
+        let error = error("report.html", text.as_bytes());
+        assert!(
+            error.starts_with(&format!("cannot read report.html: it is {name}")),
+            "{error}"
+        );
+        assert!(
+            error.ends_with("give the report of `powercfg /energy`"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn an_export_in_utf16_is_read_like_utf8() {
     let text = format!(
         "Windows Registry Editor Version 5.00\r\n\r\n[{}]\r\n\"Win32PrioritySeparation\"=dword:00000026\r\n",
