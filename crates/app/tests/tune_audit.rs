@@ -43,6 +43,87 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Runs an audit of a report. Returns its text, JSON and HTML.
+fn audit_of(report: &str, name: &str) -> (String, Value, String) {
+    let report = testdata::path(&format!("settings/{report}"));
+    let page = folder(name).join("audit.html");
+    let args = ["tune", "audit", report.to_str().unwrap()];
+    let text = program::laglab(&args);
+    assert_eq!(code(&text), Some(0), "{}", stderr(&text));
+    let mut args = args.to_vec();
+    args.extend(["--json", "--html", page.to_str().unwrap()]);
+    let json = program::laglab(&args);
+    let text = String::from_utf8(text.stdout).unwrap();
+    // Columns depend on the widths of all rows.
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let json = serde_json::from_slice(&json.stdout).unwrap();
+    (text.join(" "), json, fs::read_to_string(page).unwrap())
+}
+
+#[test]
+fn an_audit_shows_the_timer_requests_of_an_energy_report() {
+    let (text, json, page) = audit_of("english_19041_stack_entries.html", "energy");
+    let observed = json["observed"].as_array().unwrap();
+    let expected = [
+        (9_900, None),
+        (156_250, None),
+        (10_000, Some(("kernel", None))),
+        (10_000, Some(("process", Some(100)))),
+        (10_000, Some(("process", Some(104)))),
+        (9_900, Some(("process", Some(200)))),
+    ];
+    assert_eq!(observed.len(), expected.len(), "{json}");
+    for (observed, (value, subject)) in observed.iter().zip(expected) {
+        assert_eq!(observed["value"], value, "{observed}");
+        assert_eq!(observed["unit"], "100 ns");
+        match subject {
+            None => assert!(observed["subject"].is_null(), "{observed}"),
+            Some((kind, id)) => {
+                assert_eq!(observed["subject"]["kind"], kind);
+                assert_eq!(observed["subject"]["id"].as_u64(), id);
+            }
+        }
+    }
+    assert_eq!(json["others"], 0);
+    for shown in [
+        "9,900 × 100 ns (0.99 ms)",
+        "156,250 × 100 ns (15.625 ms)",
+        "10,000 × 100 ns (1 ms)",
+        r"\Device\HarddiskVolume4\Apps\browser.exe (process 104)",
+        r"\Device\HarddiskVolume4\Apps\mouse.exe (process 200)",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
+#[test]
+fn an_audit_shows_the_delays_of_latencymon_with_their_drivers() {
+    let (text, json, page) = audit_of("latencymon_decimal_comma.txt", "latencymon");
+    assert_eq!(json["machine"]["name"], "LAPTOP-1");
+    assert_eq!(json["machine"]["build"], 26_100);
+    let named = |name: &str| {
+        let mut observed = json["observed"].as_array().unwrap().iter();
+        observed.find(|observed| observed["name"] == name).unwrap()
+    };
+    let process = named("Highest measured interrupt to process latency");
+    assert_eq!(
+        (&process["value"], &process["unit"]),
+        (&8433.7.into(), &"us".into())
+    );
+    let dpc = named("Highest DPC routine execution time");
+    assert_eq!(dpc["value"], 8012.74);
+    assert_eq!(dpc["subject"]["file"], "ACPI.sys");
+    assert_eq!(
+        named("Highest ISR routine execution time")["value"],
+        178.263021
+    );
+    assert!(text.contains("8,433.70 µs"), "{text}");
+    assert!(text.contains("8,012.740 µs ACPI.sys Total"), "{text}");
+    assert!(text.contains("178.263021 µs HDAudBus.sys Total"), "{text}");
+    assert!(page.contains("8,012.740 µs"), "{page}");
+}
+
 #[test]
 fn an_audit_fails_the_machine_only_for_wrong_settings() {
     let folder = folder("audit");

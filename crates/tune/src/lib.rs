@@ -1,9 +1,9 @@
 //! Windows settings: their real effect, their values on a machine, and changes with their undo.
 //!
 //! [`inputs`] reads exports of a machine as [findings](found). A finding has a place, a value, and the
-//! line or offset in the export. The [`catalogue`] describes the settings and their defaults by build
-//! and edition of the [`machine`]. [`decode`] computes effects that depend on more than one value. On
-//! top of these modules, [`audit`] judges a machine, [`plan`] prepares changes with their undo, and
+//! line or offset in the export. Reports also have [`observed`] values, which are not settings. The
+//! [`catalogue`] describes the settings and their defaults by build and edition of the [`machine`].
+//! [`decode`] computes effects that depend on more than one value. On top of these modules, [`audit`] judges a machine, [`plan`] prepares changes with their undo, and
 //! [`diff`] compares two machines.
 
 pub mod audit;
@@ -14,6 +14,7 @@ pub mod found;
 pub mod image;
 pub mod inputs;
 pub mod machine;
+pub mod observed;
 pub mod plan;
 mod reference;
 mod same;

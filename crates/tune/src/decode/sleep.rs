@@ -2,8 +2,8 @@
 //! sleep.
 //!
 //! Times are in units of 100 ns, as in the timer interfaces. Sources: documentation of `timeBeginPeriod`,
-//! `SetProcessInformation` and `ExSetTimerResolution`; measurements published by PC-Tuning and by B. Dawson ("Windows Timer
-//! Resolution: The Great Rule Change").
+//! `SetProcessInformation` and `ExSetTimerResolution`; measurements published by PC-Tuning and by B. Dawson
+//! ("Windows Timer Resolution: The Great Rule Change").
 
 use serde::Serialize;
 

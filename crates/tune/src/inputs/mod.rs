@@ -37,6 +37,7 @@ pub use identity::complete;
 
 use crate::found::{At, Found, Origin};
 use crate::machine::Machine;
+use crate::observed::Observed;
 use archive::Member;
 use reading::Reading;
 use registry::{HiveError, HiveLog, Key, is_hive, is_hive_log, is_log_name_of, replay};
@@ -56,6 +57,8 @@ pub struct Input {
     pub format: Format,
     /// Values that the file sets or deletes, in the order of the file.
     pub found: Vec<Found>,
+    /// Values that the file contains and that are not settings, in the order of the file.
+    pub observed: Vec<Observed>,
     /// Registry keys that the file deletes with all subkeys.
     pub deleted_keys: Vec<(Key, Origin)>,
     /// Names of the policies that write registry values, if the file is an ADMX file.
@@ -296,8 +299,9 @@ fn is_log_of_any(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
     hives.any(|hive| is_log_name_of(&log.to_string_lossy(), &hive))
 }
 
-/// Returns the inputs of a folder or archive. Skips files of an unknown format or without settings, and transaction logs,
-/// which are read with their hives. If the name of a file belongs to a known format, but its content does not, this is an error.
+/// Returns the inputs of a folder or archive. Skips files of an unknown format or without settings, and transaction
+/// logs, which are read with their hives. If the name of a file belongs to a known format, but its content does not,
+/// this is an error.
 fn known_inputs(
     name: &str,
     files: impl Iterator<Item = Result<Vec<Localized>, InputError>>,
@@ -546,7 +550,7 @@ fn read_text(name: &str, bytes: Vec<u8>) -> Result<Localized, InputError> {
         Format::Netsh => netsh::read(name, &text),
         Format::PowerScheme => power_scheme::read(name, &text),
         Format::EnergyReport => energy_report::read_xml(name, &text)?,
-        Format::EnergyReportHtml => energy_report::read_html(name, &text),
+        Format::EnergyReportHtml => energy_report::read_html(name, &text)?,
         Format::WinDbg => windbg::read(name, &text),
         Format::LatencyMon => latency_mon::read(name, &text),
         Format::Hive | Format::RegistryPol | Format::Archive | Format::Live => {
@@ -603,8 +607,8 @@ fn recognise(text: &str) -> Option<Format> {
     found.map(|(_, format)| format)
 }
 
-/// Returns the description of a text that has no settings, and advice for the user. Such texts look like inputs, because
-/// the same commands print them.
+/// Returns the description of a text that has no settings, and advice for the user. Such texts look like inputs,
+/// because the same commands print them.
 fn unusable(text: &str) -> Option<(&'static str, &'static str)> {
     if power_scheme::is_list(text) {
         return Some((

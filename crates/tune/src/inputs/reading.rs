@@ -7,6 +7,7 @@ use registry::{Key, Value};
 use super::{Complaint, Complaints, Format, Input};
 use crate::found::{At, Found, Origin, Place};
 use crate::machine::Machine;
+use crate::observed::{Observed, Quantity, Subject};
 
 /// Collects the findings and complaints of one input.
 pub(super) struct Reading {
@@ -21,6 +22,7 @@ impl Reading {
                 name: name.to_owned(),
                 format,
                 found: Vec::new(),
+                observed: Vec::new(),
                 deleted_keys: Vec::new(),
                 policy_names: Vec::new(),
                 machine: Machine::default(),
@@ -61,6 +63,23 @@ impl Reading {
             property: name.into(),
         };
         self.found(place, Some(Value::Text(value.to_owned())), at);
+    }
+
+    /// Adds a value that is not a setting.
+    pub(super) fn observed(
+        &mut self,
+        name: &'static str,
+        subject: Option<Subject>,
+        quantity: Quantity,
+        at: At,
+    ) {
+        let origin = self.origin(at);
+        self.input.observed.push(Observed {
+            name,
+            subject,
+            quantity,
+            origin,
+        });
     }
 
     /// Adds a registry key that the input deletes.

@@ -11,11 +11,13 @@ use serde::Serialize;
 use session::NewFile;
 use tune::audit::{Audit, Finding, Remark};
 use tune::found::{Found, Place};
+use tune::inputs::Input;
 use tune::machine::Machine;
+use tune::observed::Observed;
 
 use super::{MachineOptions, described, inputs};
 use crate::cli::Failure;
-use crate::output::{self, Printable, counted, grouped};
+use crate::output::{self, Columns, Printable, Side, counted, grouped};
 
 /// Checks the settings of a machine: values that are wrong, have no effect, or differ from the default.
 #[derive(clap::Args)]
@@ -66,7 +68,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         let named = policies.get(&found.place);
         named.map(|policy| (*policy).to_owned())
     };
-    let report = Report::new(&audit, &policy);
+    let report = Report::new(&audit, &inputs.inputs, &policy);
     if let Some(path) = &args.html {
         let file = NewFile::create(path)?;
         file.file().write_all(page(&report).as_bytes())?;
@@ -96,8 +98,20 @@ struct Report<'a> {
     /// Number of findings for which the audit fails.
     failing: usize,
     findings: Vec<FindingJson<'a>>,
+    /// Values of reports that are not settings.
+    observed: Vec<&'a Observed>,
     /// Number of values in the inputs that belong to no known setting.
     others: usize,
+}
+
+/// Returns the name, the value and the subject of a value of a report.
+fn cells(observed: &Observed) -> [String; 3] {
+    let subject = observed.subject.as_ref().map(ToString::to_string);
+    [
+        observed.name.to_owned(),
+        observed.quantity.to_string(),
+        subject.unwrap_or_default(),
+    ]
 }
 
 #[derive(Serialize)]
@@ -127,8 +141,14 @@ struct FindingJson<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(audit: &'a Audit, policy: &dyn Fn(&Found) -> Option<String>) -> Self {
+    fn new(
+        audit: &'a Audit,
+        inputs: &'a [Input],
+        policy: &dyn Fn(&Found) -> Option<String>,
+    ) -> Self {
+        let observed = inputs.iter().flat_map(|input| &input.observed);
         Report {
+            observed: observed.collect(),
             machine: &audit.machine,
             failing: audit
                 .findings
@@ -150,6 +170,14 @@ impl<'a> Report<'a> {
         for finding in &shown {
             output::heading(out, &finding.title())?;
             finding.write(out)?;
+        }
+        if !self.observed.is_empty() {
+            output::heading(out, OBSERVED)?;
+            let mut columns = Columns::new(&[Side::Left, Side::Right, Side::Left]);
+            for observed in &self.observed {
+                columns.row(cells(observed));
+            }
+            columns.write(out)?;
         }
         output::heading(out, "Summary")?;
         output::paragraph(out, &self.summary(shown.len(), quiet.len()))?;
@@ -272,6 +300,9 @@ impl<'a> FindingJson<'a> {
     }
 }
 
+/// Heading of the values that are not settings.
+const OBSERVED: &str = "Values of reports";
+
 /// CSS styles that break long paths and addresses, so that the table fits into the window.
 const TABLE: &str = "td small { overflow-wrap: anywhere } td:first-child { width: 28% }";
 
@@ -315,6 +346,21 @@ fn page(report: &Report<'_>) -> String {
                     th scope="col" { "Remarks" } th scope="col" { "Details" }
                 } }
                 tbody { @for finding in &report.findings { (rows(finding)) } }
+            }
+        }
+        @if !report.observed.is_empty() {
+            section {
+                h2 { (OBSERVED) }
+                table {
+                    thead { tr {
+                        th scope="col" { "Name" } th scope="col" { "Value" }
+                        th scope="col" { "Process or driver" } th scope="col" { "Origin" }
+                    } }
+                    tbody { @for observed in &report.observed { tr {
+                        @for cell in cells(observed) { td { (Printable(&cell)) } }
+                        td { small { (Printable(&observed.origin.to_string())) } }
+                    } } }
+                }
             }
         }
     };
