@@ -1,6 +1,6 @@
 //! `laglab cpudisk`: CPU time and disk requests of each process, by time interval.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use session::missing_rows;
 use tables::{CpuRunsView, DiskIoView, Table};
@@ -96,7 +96,7 @@ impl Report for CpuDisk {
         let length = self.interval.unwrap_or(i64::MAX);
         let intervals = Intervals::new(span.clone(), length, 1)?;
         let wanted = self.processes.wanted(&trace.names);
-        let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
+        let cpus = trace.cpus()?;
         let mut used: BTreeMap<(usize, Option<u32>, Option<u32>), Used> = BTreeMap::new();
 
         let doubtful = trace.doubtful_runs()?;
@@ -104,7 +104,6 @@ impl Report for CpuDisk {
             "start_ns",
             "end_ns",
             "cpu_ns",
-            "cpu",
             "thread_id",
             "process_row",
             "process_id",
@@ -116,7 +115,6 @@ impl Report for CpuDisk {
             let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
             for row in 0..view.len() {
-                cpus.insert(view.cpu[row]);
                 let process = (view.process_row.get(row), view.process_id.get(row));
                 if !wanted.has(process.0, process.1) || doubtful.is_unsampled(&view, row) {
                     continue;

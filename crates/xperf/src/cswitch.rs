@@ -1,7 +1,7 @@
 //! `laglab cswitch`: context switches. A run is the time during which a thread stays on a CPU, from one switch to the
 //! next. Each switch starts a run and has the columns of this run, such as the ready time before it.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, Table};
 
 use crate::process_filter::ProcessFilter;
@@ -259,7 +259,7 @@ impl CSwitch {
         let table = trace.tables.recorded(Table::CpuRuns)?;
         let span = trace.span(&[&table]);
         let wanted = self.processes.wanted(&trace.names);
-        let mut cpus: FxHashSet<u16> = (0..trace.processors()).collect();
+        let cpus = trace.cpus()?;
         let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
         let doubtful = trace.doubtful_runs()?;
         let columns = [
@@ -281,7 +281,6 @@ impl CSwitch {
             let view = CpuRunsView::new(&batch)?;
             for row in 0..view.len() {
                 let (start, end) = (view.start_ns[row], view.end_ns[row]);
-                cpus.insert(view.cpu[row]);
                 let process = (view.process_row.get(row), view.process_id.get(row));
                 let thread = view.thread_id[row];
                 if end < span.start

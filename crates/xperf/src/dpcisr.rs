@@ -3,7 +3,7 @@
 
 mod page;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -287,7 +287,7 @@ impl DpcIsr {
         let table = trace.tables.recorded(Table::Interrupts)?;
         let span = trace.span(&[&table]);
         let places = self.places.places(trace)?;
-        let mut cpus: BTreeSet<u16> = (0..trace.processors()).collect();
+        let mut cpus = trace.cpus()?;
         let over_time = |length: Option<i64>| {
             length
                 .map(|length| OverTime::new(span.clone(), length, cpus.len()))
@@ -317,14 +317,6 @@ impl DpcIsr {
                 let wanted = self.wants(kind) && (self.cpu.is_empty() || self.cpu.contains(&cpu));
                 if !wanted || !trace.range.contains(&end) {
                     continue;
-                }
-                if cpus.insert(cpu) {
-                    // The trace header does not list this CPU, so the CPU needs additional values. `OverTime::new` is
-                    // called only because it returns an error if the number of values is too large. Its result is not
-                    // used, because `add` makes the values of a CPU.
-                    for length in [shown.interval, shown.bucket].into_iter().flatten() {
-                        OverTime::new(span.clone(), length, cpus.len())?;
-                    }
                 }
                 let image = view.image_row.get(row);
                 let routine = match view.name.get(row) {

@@ -22,11 +22,12 @@ mod scheduling_names;
 mod stack;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use arrow_array::Array;
 use session::TraceTables;
-use tables::{CpuRunsView, DoubtfulRuns, Identities, Options, StoredTable, Table};
+use tables::{CpuRunsView, CpusView, DoubtfulRuns, Identities, Options, StoredTable, Table};
 
 pub use cpudisk::CpuDisk;
 pub use cswitch::{CSwitch, Whose};
@@ -168,12 +169,20 @@ impl Recording {
         }))
     }
 
-    /// Returns the number of processors that the trace's header states.
-    fn processors(&self) -> u16 {
-        /// Maximum number of processors that Windows supports.
-        const MOST: u32 = 2048;
+    /// Returns the CPUs to which percentages refer: the CPUs that the trace's header counts, and all others that logged
+    /// events. Headers can count too few CPUs.
+    fn cpus(&self) -> Result<BTreeSet<u16>, Error> {
         let header = self.tables.store().trace().header();
-        header.map_or(0, |header| header.processors.min(MOST) as u16)
+        let counted = header.and_then(|header| header.cpus()).unwrap_or(0);
+        let mut cpus: BTreeSet<u16> = (0..counted as u16).collect();
+        let table = self.tables.table(Table::Cpus)?;
+        for chunk in 0..table.chunks().len() {
+            let batch = table.read(chunk, &["cpu", "has_events"])?;
+            let view = CpusView::new(&batch)?;
+            let rows = (0..view.len()).filter(|row| view.has_events.get(*row) == Some(true));
+            cpus.extend(rows.map(|row| view.cpu[row]));
+        }
+        Ok(cpus)
     }
 }
 

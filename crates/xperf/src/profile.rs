@@ -1,6 +1,6 @@
 //! `laglab profile`: CPU use by process and module, from samples of the profile timer.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use tables::{MAX_WEIGHT_NS, SamplesView, Table};
@@ -73,7 +73,7 @@ impl Report for Profile {
         let span = trace.span(&[&table]);
         let wanted = self.processes.wanted(&trace.names);
         let places = self.places.places(trace)?;
-        let mut cpus: HashSet<u16> = (0..trace.processors()).collect();
+        let cpus = trace.cpus()?;
         let mut sums: FxHashMap<(ProcessKey, Option<u32>, u64), Sum> = FxHashMap::default();
         // After lost samples, the weight of the next sample includes the time of all lost samples. Such a weight is too
         // large, so it is limited.
@@ -83,7 +83,6 @@ impl Report for Profile {
         };
         let columns = [
             "time_ns",
-            "cpu",
             "address",
             "process_row",
             "process_id",
@@ -99,7 +98,6 @@ impl Report for Profile {
                 if !trace.range.contains(&view.time_ns[row]) {
                     continue;
                 }
-                cpus.insert(view.cpu[row]);
                 if !wanted.has(process.0, process.1) {
                     continue;
                 }
