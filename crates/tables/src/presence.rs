@@ -14,6 +14,9 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// recorded until the end.
 pub(crate) const LATE_NS: i64 = SECOND_NS;
 
+/// First and last sample of a CPU. Each has a time in nanoseconds and a thread.
+pub(crate) type Samples = ((i64, u32), (i64, u32));
+
 /// Evidence about one CPU, or about one of its streams.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Presence {
@@ -21,6 +24,8 @@ pub(crate) struct Presence {
     pub(crate) switches: bool,
     /// Thread that the CPU's samples name.
     sampled: Sampled,
+    /// First and last sample, if there are any.
+    samples: Option<Samples>,
     /// Times of the first and the last kernel event.
     pub(crate) span_ns: Option<(i64, i64)>,
     /// Number of seconds in which the CPU logged samples, DPCs or interrupts. Every recorded CPU logs such
@@ -51,6 +56,12 @@ impl Sampled {
     }
 }
 
+/// Returns the smallest span that contains both spans.
+fn joined<T: Ord + Copy>(one: Option<(T, T)>, other: Option<(T, T)>) -> Option<(T, T)> {
+    let spans = [one, other].into_iter().flatten();
+    spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
 impl Presence {
     /// Adds an event. Header events (group 0) are ignored. In a ring buffer, header events are much older
     /// than all other events.
@@ -75,6 +86,10 @@ impl Presence {
                 });
                 let sampled = sample.map_or(Sampled::Mixed, |s| Sampled::Always(s.thread_id));
                 self.sampled = self.sampled.and(sampled);
+                if let Some(sample) = sample {
+                    let sample = (time_ns, sample.thread_id);
+                    self.samples = joined(self.samples, Some((sample, sample)));
+                }
             }
             _ => {}
         }
@@ -86,8 +101,13 @@ impl Presence {
         self.sampled = self.sampled.and(other.sampled);
         self.seconds = self.seconds.max(other.seconds);
         self.last_second = self.last_second.max(other.last_second);
-        let spans = [self.span_ns, other.span_ns].into_iter().flatten();
-        self.span_ns = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        self.samples = joined(self.samples, other.samples);
+        self.span_ns = joined(self.span_ns, other.span_ns);
+    }
+
+    /// Returns the first and the last sample.
+    pub(crate) fn samples(&self) -> Option<Samples> {
+        self.samples
     }
 
     /// Returns the thread that ran all the time on a CPU that never switched threads; 0 is the idle thread. Returns

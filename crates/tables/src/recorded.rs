@@ -6,7 +6,8 @@ use std::ops::Range;
 use etl::{CpuStream, Trace, mode};
 use rustc_hash::FxHashMap;
 
-use crate::presence::Presence;
+use crate::doubtful::MAX_WEIGHT_NS;
+use crate::presence::{Presence, Samples};
 use crate::table::cpus::MAX_CPUS;
 
 /// Time ranges in which a trace has all events of each CPU.
@@ -23,6 +24,11 @@ pub(crate) struct Recorded {
     /// CPUs that never switched threads. The values are the thread that ran all the time (0 is the idle
     /// thread), and the time of the CPU's first event.
     unswitched: BTreeMap<u16, (u32, i64)>,
+    /// First and last sample of each CPU.
+    samples: BTreeMap<u16, Samples>,
+    /// True if a run without a switch at its start or end lasts only as far as samples show. This is true for a trace
+    /// with samples, and for a relogged trace, because a relogger can leave out switches.
+    needs_samples: bool,
     /// End of the last session, if all sessions have an end. Events about threads and images may be later
     /// than this end. The reason is that a trimmed trace keeps the original times of these events.
     stopped_ns: Option<i64>,
@@ -37,7 +43,9 @@ impl Recorded {
         let rings = rings(trace);
         let is_cut = is_cut(trace);
         let mut cpus: BTreeMap<u16, Range<i64>> = BTreeMap::new();
+        let mut present: BTreeMap<u16, Presence> = BTreeMap::new();
         for (stream, presence) in streams {
+            present.entry(stream.cpu()).or_default().merge(presence);
             let Some((first, last)) = presence.span_ns else {
                 continue;
             };
@@ -51,8 +59,8 @@ impl Recorded {
         }
         // A truncated file may lack all buffers of a CPU. This happens if the first buffer of the CPU was
         // written after the truncated end.
-        let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
-        let processors = headers
+        let headers = || trace.segments().iter().filter_map(|s| s.header.as_ref());
+        let processors = headers()
             .filter_map(|header| header.cpus())
             .max()
             .unwrap_or(0);
@@ -62,7 +70,11 @@ impl Recorded {
                 cpus.entry(cpu).or_insert(NOTHING);
             }
         }
-        let unswitched = unswitched(streams, processors, &mut cpus);
+        let samples: BTreeMap<u16, Samples> = (present.iter())
+            .filter_map(|(cpu, presence)| Some((*cpu, presence.samples()?)))
+            .collect();
+        let is_relogged = headers().any(|header| header.log_file_mode & mode::RELOG != 0);
+        let unswitched = unswitched(present, processors, &mut cpus);
         let ends = trace.segments().iter().map(|segment| {
             let end = segment.header.as_ref()?.end?;
             let since = end.saturating_sub(segment.clock.origin_filetime());
@@ -72,6 +84,8 @@ impl Recorded {
         Recorded {
             cpus,
             unswitched,
+            needs_samples: is_relogged || !samples.is_empty(),
+            samples,
             stopped_ns: ends.and_then(|ends| ends.into_iter().max()),
             may_skip_switches: false,
         }
@@ -96,6 +110,39 @@ impl Recorded {
         (until != i64::MAX).then_some(until)
     }
 
+    /// Returns the start of a run whose start is not recorded. `run` is its longest possible time. If samples are needed,
+    /// the run starts at the CPU's first sample, or has no length if this sample is of another thread. A gap of up to
+    /// [`MAX_WEIGHT_NS`] before the sample counts for the run.
+    pub(crate) fn shown_from_ns(&self, cpu: u16, thread_id: u32, run: Range<i64>) -> i64 {
+        let sample = self.samples.get(&cpu).map(|(first, _)| *first);
+        let shown_ns = self.shown_ns(sample, thread_id, run.end);
+        let shown_ns = shown_ns.map_or(run.start, |ns| ns.min(run.end));
+        match shown_ns.saturating_sub(run.start) <= MAX_WEIGHT_NS {
+            true => run.start,
+            false => shown_ns,
+        }
+    }
+
+    /// Returns the end of a run whose end is not recorded. `run` is its longest possible time. If samples are needed,
+    /// the run ends at the CPU's last sample, or has no length if this sample is of another thread. A gap of up to
+    /// [`MAX_WEIGHT_NS`] behind the sample counts for the run.
+    pub(crate) fn shown_until_ns(&self, cpu: u16, thread_id: u32, run: Range<i64>) -> i64 {
+        let sample = self.samples.get(&cpu).map(|(_, last)| *last);
+        let shown_ns = self.shown_ns(sample, thread_id, run.start);
+        let shown_ns = shown_ns.map_or(run.end, |ns| ns.max(run.start));
+        match run.end.saturating_sub(shown_ns) <= MAX_WEIGHT_NS {
+            true => run.end,
+            false => shown_ns,
+        }
+    }
+
+    /// Returns the time of the sample that shows the thread on the CPU, or `switch_ns` if no sample shows it. Returns
+    /// `None` if samples are not needed. Idle threads need no samples, because many CPUs take none while they are idle.
+    fn shown_ns(&self, sample: Option<(i64, u32)>, thread_id: u32, switch_ns: i64) -> Option<i64> {
+        let sample = sample.filter(|(_, sampled)| *sampled == thread_id);
+        (self.needs_samples && thread_id != 0).then(|| sample.map_or(switch_ns, |(ns, _)| ns))
+    }
+
     /// Returns the CPUs that never switched threads. Each element has the CPU, the thread that ran all the
     /// time, and the time of the CPU's first event.
     pub(crate) fn unswitched(&self) -> impl Iterator<Item = (u16, u32, i64)> + '_ {
@@ -118,18 +165,16 @@ const NOTHING: Range<i64> = i64::MIN..0;
 /// thread ran on such a CPU, the events of the CPU count as missing. The range of the CPU is then
 /// [`NOTHING`].
 fn unswitched(
-    streams: &[(CpuStream<'_>, Presence)],
+    mut present: BTreeMap<u16, Presence>,
     processors: Range<u16>,
     cpus: &mut BTreeMap<u16, Range<i64>>,
 ) -> BTreeMap<u16, (u32, i64)> {
     let mut unswitched = BTreeMap::new();
-    if !streams.iter().any(|(_, presence)| presence.switches) {
+    if !present.values().any(|presence| presence.switches) {
         return unswitched;
     }
-    let mut present: BTreeMap<u16, Presence> =
-        processors.map(|cpu| (cpu, Presence::default())).collect();
-    for (stream, presence) in streams {
-        present.entry(stream.cpu()).or_default().merge(presence);
+    for cpu in processors {
+        present.entry(cpu).or_default();
     }
     let spans = present.values().filter_map(|presence| presence.span_ns);
     let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));

@@ -174,6 +174,8 @@ impl Scheduler {
                 let thread = (switch_in.thread_id, switch_in.thread);
                 let until_ns = self.recorded.end_ns(cpu).unwrap_or(end_ns);
                 let end_ns = end_ns.min(until_ns).max(running.start_ns);
+                let end_ns =
+                    (self.recorded).shown_until_ns(cpu, thread.0, running.start_ns..end_ns);
                 self.end_run(cpu, running, thread, end_ns, None, trackers);
             }
         }
@@ -305,7 +307,7 @@ impl Scheduler {
             remaining_quantum: payload.old_remaining_quantum,
             ideal_processor: switch.old_ideal_processor(),
         };
-        let running = self.running(cpu, time_ns);
+        let running = self.running(cpu, old, time_ns);
         let running = self.after_idle(time_ns, running, switch, trackers);
         let planned = running.switch_in.map(|s| (s.thread_id, s.thread));
         let old_index = match planned {
@@ -416,8 +418,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the current run of a CPU that switches threads at `time_ns`.
-    fn running(&mut self, cpu: u16, time_ns: i64) -> Running {
+    /// Returns the current run of a CPU that switches away from the thread `old` at `time_ns`.
+    fn running(&mut self, cpu: u16, old: u32, time_ns: i64) -> Running {
         if self.cpus.len() <= usize::from(cpu) {
             self.cpus.resize(usize::from(cpu) + 1, None);
         }
@@ -426,8 +428,9 @@ impl Scheduler {
         let begin_ns = *begin_ns;
         self.cpus[usize::from(cpu)].unwrap_or_else(|| {
             let from_ns = self.recorded.begin_ns(cpu).unwrap_or(begin_ns);
+            let start_ns = begin_ns.max(from_ns).min(time_ns);
             Running {
-                start_ns: begin_ns.max(from_ns).min(time_ns),
+                start_ns: self.recorded.shown_from_ns(cpu, old, start_ns..time_ns),
                 ..Running::default()
             }
         })

@@ -3,8 +3,8 @@
 
 use std::io::Cursor;
 
-use etl::Trace;
 use etl::write::{KernelEvent, Session, Writer};
+use etl::{Trace, mode};
 use tables::{CpuRuns, Options, Table, Tables};
 
 /// State of a thread that was switched out but is ready to run.
@@ -26,8 +26,13 @@ struct Switch {
 
 impl Log {
     fn new() -> Log {
+        Log::with_mode(mode::SEQUENTIAL)
+    }
+
+    fn with_mode(mode: u32) -> Log {
         let session = Session {
             processors: 2,
+            mode,
             os_version: (10, 0),
             ..Session::default()
         };
@@ -66,6 +71,14 @@ impl Log {
         let mut payload = thread.to_le_bytes().to_vec();
         payload.extend([1, 2, u8::from(by_dpc), 0]);
         self.kernel(cpu, at, 0x0532, 2, &payload)
+    }
+
+    /// Adds a sample of the profile timer.
+    fn sample(&mut self, cpu: u16, at: i64, thread: u32) -> &mut Self {
+        let mut payload = 0x1000_u64.to_le_bytes().to_vec();
+        payload.extend(thread.to_le_bytes());
+        payload.extend([1, 0, 0, 0]);
+        self.kernel(cpu, at, 0x0F2E, 2, &payload)
     }
 
     fn thread(&mut self, at: i64, process: u32, thread: u32) -> &mut Self {
@@ -366,6 +379,46 @@ fn runs_at_the_ends_are_cut() {
         (runs.priority.get(last), runs.priority_out.get(last)),
         (Some(9), None)
     );
+}
+
+/// One second in ticks.
+const SECOND: i64 = 10_000_000;
+
+#[test]
+fn samples_limit_runs_without_a_switch_at_an_end() {
+    let mut log = Log::new();
+    log.switch(switch(1, 100, 0, 2, 9))
+        .sample(0, SECOND, 7)
+        .switch(switch(0, 2 * SECOND, 7, WAITING, 8))
+        .sample(0, 3 * SECOND, 8)
+        .switch(switch(1, 4 * SECOND, 9, WAITING, 0))
+        .kernel(0, 5 * SECOND, 0x0F22, 0, b"mark\0");
+    let runs = log.runs();
+    let times = |thread, start| {
+        let row = run(&runs, thread, start);
+        (runs.end_ns[row] / 100, runs.ends_at_switch[row])
+    };
+    // The first sample of the CPU shows thread 7, and the last one thread 8.
+    assert_eq!(times(7, SECOND), (2 * SECOND, true));
+    assert_eq!(times(8, 2 * SECOND), (3 * SECOND, false));
+    // Switches at both ends need no sample, and idle threads have none.
+    assert_eq!(times(9, 100), (4 * SECOND, true));
+    assert_eq!(times(0, 4 * SECOND), (5 * SECOND, false));
+}
+
+#[test]
+fn the_end_of_a_recording_shows_a_run_but_the_end_of_a_part_does_not() {
+    for (mode, cpu_ticks) in [
+        (mode::SEQUENTIAL, 2 * SECOND),
+        (mode::SEQUENTIAL | mode::RELOG, 0),
+    ] {
+        let mut log = Log::with_mode(mode);
+        log.switch(switch(0, SECOND, 7, WAITING, 8))
+            .kernel(0, 3 * SECOND, 0x0F22, 0, b"mark\0");
+        let runs = log.runs();
+        let open = run(&runs, 8, SECOND);
+        assert_eq!(runs.cpu_ns[open], cpu_ticks * 100, "{mode:#x}");
+    }
 }
 
 #[test]

@@ -128,9 +128,10 @@ impl Recording {
     }
 
     /// Returns the long runs that have too few samples. Switches within such runs are probably missing, so the CPU time
-    /// of these runs does not count. If no event of the trace is lost or damaged, returns no runs.
+    /// of these runs does not count. If no event of the trace is lost or damaged, and no switches contradict each other,
+    /// returns no runs.
     fn doubtful_runs(&self) -> Result<DoubtfulRuns, Error> {
-        if !self.is_damaged()? {
+        if !self.is_damaged()? && self.missing_switches()?.is_none() {
             return Ok(DoubtfulRuns::default());
         }
         let progress = |_| self.tables.check().is_ok();

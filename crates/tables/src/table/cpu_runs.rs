@@ -11,7 +11,9 @@ table! {
     ///
     /// The thread of a row is the old thread of the switch that ended the run. If a run was in progress at
     /// the trace's first switch, its row starts at this switch. If a run was in progress at the end of the
-    /// trace, its row ends at the end of the trace (see `starts_at_switch` and `ends_at_switch`). A CPU that
+    /// trace, its row ends at the end of the trace (see `starts_at_switch` and `ends_at_switch`). Such a row
+    /// of a thread that is not idle is shorter if the trace has samples or was relogged, for example trimmed:
+    /// it lasts only as far as samples of its thread show, with a gap of up to 50 ms. A CPU that
     /// never switched threads has one run. The thread of this run is the thread that all samples of the CPU
     /// name. If the CPU has no samples, the thread of this run is the idle thread. Columns named `previous_…`
     /// describe the thread's last switch-out before this run. Columns named `…_out` describe the switch that

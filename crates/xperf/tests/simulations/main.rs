@@ -4,3 +4,4 @@ mod lost_events;
 mod reported;
 mod scenarios;
 mod stacks;
+mod trimmed;
