@@ -37,6 +37,15 @@ impl Link {
         }
     }
 
+    /// Returns the link layer of a frame of a Wi-Fi adapter. Drivers of these adapters convert frames to Ethernet for
+    /// Windows, so that a capture that states IEEE 802.11 can contain frames of both kinds.
+    pub(crate) fn of_wifi(bytes: &[u8]) -> Link {
+        match is_ethernet(bytes) && !is_wifi_data(bytes) {
+            true => Link::Ethernet,
+            false => Link::Wifi,
+        }
+    }
+
     /// Returns the name of the link layer, as in the table `packets`.
     pub(crate) fn name(self) -> Option<String> {
         Some(match self {
@@ -49,6 +58,52 @@ impl Link {
             Link::Unknown => return None,
         })
     }
+}
+
+/// Returns true if a frame has a known EtherType at the place that Ethernet gives it, and content that fits.
+fn is_ethernet(bytes: &[u8]) -> bool {
+    let Some([high, low, content @ ..]) = bytes.get(12..) else {
+        return false;
+    };
+    let ethertype = u16::from_be_bytes([*high, *low]);
+    match (ethertype, content) {
+        // IPv4 with a header of at least 20 bytes.
+        (0x0800, [first, ..]) => (0x45..=0x4F).contains(first),
+        (0x86DD, [first, ..]) => first >> 4 == 6,
+        // ARP for Ethernet.
+        (0x0806, content) => content.starts_with(&[0, 1]),
+        // Authentication of IEEE 802.1X, versions 1 to 3.
+        (0x888E, [version, ..]) => (1..=3).contains(version),
+        // VLAN tag: two bytes, then the EtherType of the content.
+        (0x8100 | 0x88A8, [_, _, high, low, ..]) => {
+            matches!(
+                u16::from_be_bytes([*high, *low]),
+                0x0800 | 0x86DD | 0x0806 | 0x888E
+            )
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if a frame is a data frame of IEEE 802.11 with LLC and SNAP headers behind its own header.
+fn is_wifi_data(bytes: &[u8]) -> bool {
+    let &[kind, flags, ..] = bytes else {
+        return false;
+    };
+    // Version 0, type 2.
+    if kind & 0x0F != 0x08 {
+        return false;
+    }
+    let has_quality = kind & 0x80 != 0;
+    let addresses = if flags & 3 == 3 { 30 } else { 24 };
+    let quality = if has_quality { 2 } else { 0 };
+    let control = if has_quality && flags & 0x80 != 0 {
+        4
+    } else {
+        0
+    };
+    let content = bytes.get(addresses + quality + control..);
+    content.is_some_and(|content| content.starts_with(&[0xAA, 0xAA, 3]))
 }
 
 /// Header fields of a frame. A field is `None` if the frame lacks this field or was cut off before it.

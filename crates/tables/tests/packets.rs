@@ -157,6 +157,62 @@ fn packet_monitor_tells_of_cut_packets() {
     );
 }
 
+/// Returns a data frame of IEEE 802.11 with the content of an Ethernet frame. `kind` is the first byte of the frame
+/// control, and `header` the size of the header in bytes. Bytes 12 and 13 are those of an EtherType, as in the address
+/// of some transmitters.
+fn wifi(kind: u8, header: usize, ethernet: &[u8]) -> Vec<u8> {
+    let mut frame = vec![kind, 1, 0, 0, 2, 0, 0, 0, 0, 1, 2, 0, 0x86, 0xDD, 0x60, 1];
+    frame.resize(header, 0);
+    frame.extend([0xAA, 0xAA, 3, 0, 0, 0]);
+    frame.extend(&ethernet[12..]);
+    frame
+}
+
+#[test]
+fn packets_of_wifi_adapters_have_the_link_layer_of_their_bytes() {
+    const WIFI: u64 = 0x1_0000;
+    let ipv6 = frame(46, 0);
+    let mut tagged = ipv6[..12].to_vec();
+    tagged.extend([0x81, 0, 0, 7]);
+    tagged.extend(&ipv6[12..]);
+    // The receiver's address starts like the frame control of a data frame.
+    let mut like_data = ipv6.clone();
+    like_data[0] = 0x88;
+    let mut arp = ipv6[..12].to_vec();
+    arp.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    let beacon = [
+        &[0x80, 0, 0, 0][..],
+        &[0xFF; 6],
+        &[2, 0, 0, 0, 0, 1].repeat(2),
+    ]
+    .concat();
+    let pktmon = |bytes: &[u8]| {
+        let size = (bytes.len() as u16).to_le_bytes();
+        let mut payload = [[0; 14].as_slice(), &[2, 0], &[0; 14]].concat();
+        payload.extend([size, size].concat());
+        payload.extend(bytes);
+        payload
+    };
+    for (bytes, link, dscp) in [
+        (&ipv6, "ethernet", Some(46)),
+        (&tagged, "ethernet", Some(46)),
+        (&like_data, "ethernet", Some(46)),
+        (&arp, "ethernet", None),
+        (&wifi(0x08, 24, &ipv6), "802.11", None),
+        (&wifi(0x88, 26, &ipv6), "802.11", None),
+        (&beacon, "802.11", None),
+    ] {
+        let packets = packets_of(&[
+            (0, 1, PKTMON, 160, 0, pktmon(bytes)),
+            (0, 2, NDIS, 1001, WIFI | RECEIVE | START | END, ndis(bytes)),
+        ]);
+        for row in 0..2 {
+            assert_eq!(packets.link_type.get(row), Some(link), "{bytes:x?}");
+            assert_eq!(packets.dscp.get(row), dscp, "{bytes:x?}");
+        }
+    }
+}
+
 /// Seconds from 1601 to 1970.
 const EPOCH: i64 = 11_644_473_600;
 /// Time at which the captures start, in seconds since 1970.

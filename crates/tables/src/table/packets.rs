@@ -37,7 +37,8 @@ table! {
         /// Direction: `send` or `receive`. Unknown for `pktmon`, because its direction tag is not documented.
         direction: Text = "NDIS-PacketCapture: keyword; pcapng: epb_flags",
         /// Link layer of the frame: `ethernet`, `ip`, `802.11`, `linux_cooked`, `loopback`, or
-        /// `linktype` and a number.
+        /// `linktype` and a number. A frame of a Wi-Fi adapter is `ethernet` if it has the header of Ethernet,
+        /// although the capture states 802.11.
         link_type: Text = "NDIS-PacketCapture: keyword; PktMon: PacketType; pcapng, pcap: link type",
         /// Length of the frame on the wire. `ndis` does not report this length. For `ndis`, the value is the
         /// larger of two lengths: the captured length and the length in the IP header.
@@ -247,6 +248,7 @@ impl Fragments {
         let sender = logged_by(event)
             .1
             .filter(|_| direction == Some(Direction::Send));
+        let bytes = whole.as_deref().unwrap_or(fragment);
         rows.push(&Packet {
             time_ns: event.time_ns(),
             cpu: Some(event.cpu()),
@@ -255,13 +257,13 @@ impl Fragments {
             interface_name: None,
             direction,
             link: match bits {
-                _ if has(keyword::WIFI) => Link::Wifi,
+                _ if has(keyword::WIFI) => Link::of_wifi(bytes),
                 _ if has(keyword::WWAN) => Link::Ip,
                 _ if has(keyword::ETHERNET) => Link::Ethernet,
                 _ => Link::Unknown,
             },
             length: None,
-            bytes: whole.as_deref().unwrap_or(fragment),
+            bytes,
             packet_id: None,
             drop_reason: None,
             process_id: sender,
@@ -274,6 +276,7 @@ impl Fragments {
 fn take_pktmon(event: &Event<'_>, rows: &mut Packets) -> Option<()> {
     let payload = event.payload();
     let size = usize::from(le::u16(payload, 32)?);
+    let bytes = payload.get(34..)?.get(..size)?;
     rows.push(&Packet {
         time_ns: event.time_ns(),
         cpu: Some(event.cpu()),
@@ -283,12 +286,12 @@ fn take_pktmon(event: &Event<'_>, rows: &mut Packets) -> Option<()> {
         direction: None,
         link: match le::u16(payload, 14)? {
             1 => Link::Ethernet,
-            2 => Link::Wifi,
+            2 => Link::of_wifi(bytes),
             3 => Link::Ip,
             _ => Link::Unknown,
         },
         length: Some(le::u16(payload, 30)?.into()),
-        bytes: payload.get(34..)?.get(..size)?,
+        bytes,
         packet_id: le::u64(payload, 0),
         drop_reason: le::u32(payload, 22).filter(|reason| *reason != 0),
         process_id: None,
