@@ -18,6 +18,12 @@ use crate::name_cost;
 /// share no pages, and each stream is read at most twice.
 const MAX_READ: u64 = 8;
 
+/// First bytes of a PDB.
+const SIGNATURE: &[u8] = b"Microsoft C/C++ MSF 7.00\r\n\x1ADS\0\0\0";
+
+/// Number of bytes at the start of a file from which its format is recognised.
+const HEAD: u64 = 64;
+
 /// Maximum length in bytes of a decorated name. Longer names stay decorated. Microsoft's compiler does not write
 /// longer names. The undecorator is recursive, so it needs a limit.
 const MAX_DECORATED: usize = 4096;
@@ -163,7 +169,8 @@ pub fn symbols_named(
 }
 
 /// Opens the PDB in `bytes` and checks that its identity is `id`.
-fn identified(bytes: Bytes, id: &PdbId) -> Result<PDB<'static, Bytes>, PdbError> {
+fn identified(mut bytes: Bytes, id: &PdbId) -> Result<PDB<'static, Bytes>, PdbError> {
+    check_format(&bytes.head()?)?;
     let mut pdb = PDB::open(bytes).map_err(unreadable)?;
     let information = pdb.pdb_information().map_err(unreadable)?;
     let (a, b, c, d) = information.guid.as_fields();
@@ -177,6 +184,34 @@ fn identified(bytes: Bytes, id: &PdbId) -> Result<PDB<'static, Bytes>, PdbError>
             wanted: id.key(),
         }),
     }
+}
+
+/// Returns an error that names the format of a file that is no PDB. `head` has the first bytes of the file.
+fn check_format(head: &[u8]) -> Result<(), PdbError> {
+    let text = head.trim_ascii_start();
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    let format = match head {
+        _ if head.starts_with(SIGNATURE) => return Ok(()),
+        [] => "it is empty; delete it, so that it is downloaded again",
+        _ if head.starts_with(b"BSJB") => {
+            "it is a portable PDB of .NET, without functions of native code; build the module with DebugType full"
+        }
+        _ if head.starts_with(b"MSCF") => {
+            "it is a cabinet; expand it, or end its name in _ (.pd_), as symbol stores do"
+        }
+        _ if head.starts_with(b"Microsoft C/C++ program database 2.00") => {
+            "it is a PDB of an old compiler (program database 2.00); build the module with Visual C++ 7.0 or later"
+        }
+        _ if head.starts_with(b"version https://git-lfs.") => {
+            "it is a pointer of Git LFS, without the file's content; run `git lfs pull`"
+        }
+        _ if text.starts_with(b"<") => {
+            "it is an HTML page or another document with tags, as servers send for errors and sign-ins; open its \
+             address in a browser"
+        }
+        _ => "it does not start as PDBs do",
+    };
+    Err(unreadable(format))
 }
 
 impl fmt::Debug for Pdb {
@@ -227,6 +262,14 @@ impl Bytes {
             source,
             left: length.saturating_mul(MAX_READ),
         })
+    }
+
+    /// Returns the first [`HEAD`] bytes.
+    fn head(&mut self) -> io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        self.source.rewind()?;
+        self.source.as_mut().take(HEAD).read_to_end(&mut head)?;
+        Ok(head)
     }
 }
 

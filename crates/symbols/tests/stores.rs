@@ -110,6 +110,28 @@ fn another_build_is_passed_over_and_told() {
 }
 
 #[test]
+fn files_that_are_no_pdb_are_refused_by_the_name_of_their_format() {
+    let lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    let old = "Microsoft C/C++ program database 2.00\r\n\u{1a}JG\0\0";
+    for (bytes, format) in [
+        (&b""[..], "empty"),
+        (b"BSJB\x01\0\x01\0", "portable PDB"),
+        (lfs.as_bytes(), "Git LFS"),
+        (b"\r\n<!DOCTYPE html><html>", "HTML page"),
+        (b"\xEF\xBB\xBF<html>", "HTML page"),
+        (&cabinet("Made.pdb", &pdb(&id(1))), "cabinet"),
+        (old.as_bytes(), "program database 2.00"),
+        (b"\x7FELF", "does not start as PDBs do"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), "made.pdb", bytes);
+        let refusal = find(folder.path(), "@", &id(1)).unwrap_err().to_string();
+        assert!(refusal.contains(format), "{format}: {refusal}");
+        assert!(!refusal.contains("times the file's size"), "{refusal}");
+    }
+}
+
+#[test]
 fn servers_are_not_asked_unless_that_is_allowed() {
     let path = "srv*https://example.invalid/symbols".parse().unwrap();
     let missing = Stores::offline(path).find(&id(1)).unwrap_err();
