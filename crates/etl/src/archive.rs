@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 
+use crate::free_space::{BETWEEN_CHECKS, RESERVE};
 use cabinet::Cabinet;
 use zip::result::ZipError;
 
@@ -25,12 +26,6 @@ const MAY_EXPAND: u64 = 1 << 30;
 /// Maximum total size in bytes of the members that are kept in memory. Members beyond this size go to
 /// temporary files.
 const MAX_IN_MEMORY: u64 = 64 << 20;
-
-/// Number of bytes that must stay free on the disk that has the temporary files.
-const RESERVE: u64 = 256 << 20;
-
-/// Number of bytes that are written to a temporary file between two checks of the free space.
-const BETWEEN_CHECKS: u64 = 64 << 20;
 
 /// Number of bytes at the start of a member that [`looks_like_trace`] needs.
 const HEAD_SIZE: usize = 0x4C;

@@ -4,9 +4,15 @@
 
 use std::path::Path;
 
+/// Number of bytes that must stay free on a disk to which laglab writes data of unknown size.
+pub const RESERVE: u64 = 256 << 20;
+
+/// Number of bytes that are written between two checks of the free space.
+pub const BETWEEN_CHECKS: u64 = 64 << 20;
+
 /// Returns the number of bytes that this user can write to the disk of `folder`. Returns `None` if the system
 /// does not report this number.
-pub(crate) fn of(folder: &Path) -> Option<u64> {
+pub fn of(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let disk = rustix::fs::statvfs(folder).ok()?;

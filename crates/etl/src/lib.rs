@@ -97,7 +97,7 @@ mod damage;
 mod error;
 mod event;
 mod foreign;
-mod free_space;
+pub mod free_space;
 mod guid;
 pub mod ids;
 pub mod le;

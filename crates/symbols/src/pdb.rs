@@ -6,6 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use etl::Guid;
+#[cfg(feature = "network")]
+use etl::le;
 use msvc_demangler::DemangleFlags;
 use pdb_addr2line::pdb::{FallibleIterator, PDB, Source, SourceSlice, SourceView};
 use pdb_addr2line::{Context, ContextPdbData, TypeFormatterFlags};
@@ -22,7 +24,7 @@ const MAX_READ: u64 = 8;
 const SIGNATURE: &[u8] = b"Microsoft C/C++ MSF 7.00\r\n\x1ADS\0\0\0";
 
 /// Number of bytes at the start of a file from which its format is recognised.
-const HEAD: u64 = 64;
+pub(crate) const HEAD: u64 = 64;
 
 /// Maximum length in bytes of a decorated name. Longer names stay decorated. Microsoft's compiler does not write
 /// longer names. The undecorator is recursive, so it needs a limit.
@@ -184,6 +186,21 @@ fn identified(mut bytes: Bytes, id: &PdbId) -> Result<PDB<'static, Bytes>, PdbEr
             wanted: id.key(),
         }),
     }
+}
+
+/// Returns the size in bytes that a PDB states in its header. `head` has the first bytes of the file.
+///
+/// # Errors
+/// Returns an error if the file is no PDB.
+#[cfg(feature = "network")]
+pub(crate) fn stated_size(head: &[u8]) -> Result<u64, PdbError> {
+    check_format(head)?;
+    let block = le::u32(head, SIGNATURE.len());
+    let blocks = le::u32(head, SIGNATURE.len() + 8);
+    let (block, blocks) = block
+        .zip(blocks)
+        .ok_or_else(|| unreadable("its header is cut off"))?;
+    Ok(u64::from(block) * u64::from(blocks))
 }
 
 /// Returns an error that names the format of a file that is no PDB. `head` has the first bytes of the file.

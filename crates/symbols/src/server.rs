@@ -2,16 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use etl::{free_space, le};
 use tempfile::{NamedTempFile, TempPath};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
 use crate::symbol_path::{Form, in_store};
 use crate::symbolizer::Outcome;
-use crate::{PdbId, stores};
+use crate::{PdbId, pdb, stores};
 
 /// Time limit for each step of a request: resolving the host name, connecting, the start of the response, and each
 /// read of the response.
@@ -19,6 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Maximum size of a download in bytes. A PDB with the usual page size has at most 4 GiB.
 const MAX_DOWNLOAD: u64 = 4 << 30;
+
+/// Maximum number of bytes behind the end of a file that its header states, for example of a signature.
+const MAX_BEHIND: u64 = 1 << 20;
+
+/// First letters of the names of temporary files in stores.
+const TEMPORARY: &str = ".laglab-";
 
 /// HTTP client with a cache of failed requests.
 pub(crate) struct Servers {
@@ -28,6 +35,8 @@ pub(crate) struct Servers {
     /// Servers that could not be reached, with the cause. Further requests to these servers fail at once,
     /// without a time-out.
     unreachable: HashMap<String, String>,
+    /// Stores without temporary files of killed programs.
+    cleared: HashSet<PathBuf>,
 }
 
 /// A file to download.
@@ -55,6 +64,7 @@ impl Servers {
             agent,
             absent: HashSet::new(),
             unreachable: HashMap::new(),
+            cleared: HashSet::new(),
         }
     }
 
@@ -74,14 +84,24 @@ impl Servers {
         }
         let failed = |error: io::Error| Outcome::Failed(error.to_string());
         let path = in_store(wanted.id);
+        for store in keep_in {
+            if self.cleared.insert(store.clone()) {
+                clear(store);
+            }
+        }
         let mut new = NewFile::create(keep_in, &path).map_err(failed)?;
         match form {
             Form::Compressed => {
                 let mut cabinet = tempfile::tempfile().map_err(failed)?;
-                self.download(wanted, &mut cabinet)?;
-                stores::expand(cabinet, &mut new.file).map_err(failed)?;
+                let folder = std::env::temp_dir();
+                self.download(wanted, form, &mut Limited::new(&mut cabinet, &folder))?;
+                cabinet.rewind().map_err(failed)?;
+                let mut expanded = Limited::new(&mut new.file, &new.folder);
+                stores::expand(cabinet, &mut expanded).map_err(failed)?;
             }
-            Form::Plain | Form::Pointer => self.download(wanted, &mut new.file)?,
+            Form::Plain | Form::Pointer => {
+                self.download(wanted, form, &mut Limited::new(&mut new.file, &new.folder))?;
+            }
         }
         let found = read(new.file.try_clone().map_err(failed)?)?;
         // If the file cannot be stored, it can still be used. So the error is ignored.
@@ -89,8 +109,14 @@ impl Servers {
         Ok(found)
     }
 
-    /// Downloads the file of a request.
-    fn download(&mut self, wanted: &Wanted<'_>, to: &mut File) -> Result<(), Outcome> {
+    /// Downloads the file of a request. The file has at most the size that its header states, so that an endless
+    /// response ends.
+    fn download(
+        &mut self,
+        wanted: &Wanted<'_>,
+        form: Form,
+        to: &mut Limited<'_>,
+    ) -> Result<(), Outcome> {
         use ureq::Error;
         let server = || wanted.server.to_owned();
         let mut response = match self.agent.get(wanted.url).call() {
@@ -112,10 +138,27 @@ impl Servers {
                 return Err(Outcome::Failed(why));
             }
         };
+        let failed = |error: io::Error| Outcome::Failed(format!("download failed: {error}"));
         let body = response.body_mut().with_config().limit(MAX_DOWNLOAD);
-        io::copy(&mut body.reader(), to)
-            .and_then(|_| to.rewind())
-            .map_err(|error| Outcome::Failed(format!("download failed: {error}")))
+        let mut body = body.reader();
+        let mut head = Vec::new();
+        (&mut body)
+            .take(pdb::HEAD)
+            .read_to_end(&mut head)
+            .map_err(failed)?;
+        let stated = match form {
+            Form::Compressed => cabinet_size(&head)?,
+            Form::Plain | Form::Pointer => pdb::stated_size(&head)?,
+        };
+        let limit = stated.saturating_add(MAX_BEHIND);
+        let whole = head.as_slice().chain(body);
+        let copied = io::copy(&mut whole.take(limit.saturating_add(1)), to).map_err(failed)?;
+        match copied > limit {
+            true => Err(Outcome::Failed(format!(
+                "download stopped: the server sent more than the {stated} bytes that the file's header states"
+            ))),
+            false => Ok(()),
+        }
     }
 }
 
@@ -148,10 +191,85 @@ fn tls() -> TlsConfig {
         .build()
 }
 
+/// Returns the size in bytes that a cabinet states in its header. `head` has the first bytes of the file.
+fn cabinet_size(head: &[u8]) -> Result<u64, Outcome> {
+    let size = le::u32(head, 8).filter(|_| head.starts_with(b"MSCF"));
+    let not_a_cabinet = || Outcome::Failed("its compressed file is not a cabinet".to_owned());
+    size.map(u64::from).ok_or_else(not_a_cabinet)
+}
+
+/// Deletes the temporary files in a store that programs left behind when they were killed. A running program holds a
+/// lock on its file. Errors are ignored, because the files do no harm.
+fn clear(store: &Path) {
+    let entries = fs::read_dir(store).into_iter().flatten().flatten();
+    for entry in entries {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if !is_file || !entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            continue;
+        }
+        let path = entry.path();
+        let is_left = File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if is_left {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A file that stops to grow before its disk is full.
+struct Limited<'f> {
+    file: &'f mut File,
+    /// Folder of the file.
+    folder: &'f Path,
+    /// Number of bytes that may be written before the next check of the free space.
+    unchecked: u64,
+}
+
+impl<'f> Limited<'f> {
+    fn new(file: &'f mut File, folder: &'f Path) -> Limited<'f> {
+        Limited {
+            file,
+            folder,
+            unchecked: 0,
+        }
+    }
+}
+
+impl Write for Limited<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        use free_space::{BETWEEN_CHECKS, RESERVE};
+        if self.unchecked == 0 {
+            let free = free_space::of(self.folder);
+            if let Some(free) = free.filter(|free| *free < RESERVE + BETWEEN_CHECKS) {
+                return Err(io::Error::new(
+                    io::ErrorKind::StorageFull,
+                    format!(
+                        "{} MiB are free in {}, and {} MiB must stay free; free some space",
+                        free >> 20,
+                        self.folder.display(),
+                        RESERVE >> 20
+                    ),
+                ));
+            }
+            self.unchecked = BETWEEN_CHECKS;
+        }
+        let most = usize::try_from(self.unchecked).unwrap_or(usize::MAX);
+        let written = self.file.write(&bytes[..bytes.len().min(most)])?;
+        self.unchecked = self.unchecked.saturating_sub(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 /// A new file in a store. It gets its final name after it was verified. So no reader finds an incomplete
-/// file.
+/// file. Its temporary name is in the store itself, where [`clear`] finds it. The file is locked until it has its final
+/// name.
 struct NewFile {
     file: File,
+    /// Folder of the temporary file.
+    folder: PathBuf,
     /// Temporary name and final name of the file. `None` if no store is writable.
     name: Option<(TempPath, PathBuf)>,
 }
@@ -159,24 +277,34 @@ struct NewFile {
 impl NewFile {
     fn create(stores: &[PathBuf], path: &Path) -> io::Result<NewFile> {
         for store in stores {
-            let path = store.join(path);
-            let folder = path.parent().unwrap_or(store);
-            let new = fs::create_dir_all(folder)
-                .and_then(|()| NamedTempFile::with_prefix_in(".laglab-", folder));
+            let new = fs::create_dir_all(store)
+                .and_then(|()| NamedTempFile::with_prefix_in(TEMPORARY, store));
             if let Ok(new) = new {
                 let (file, temporary) = new.into_parts();
-                let name = Some((temporary, path));
-                return Ok(NewFile { file, name });
+                // Some network drives have no locks.
+                let _ = file.try_lock();
+                return Ok(NewFile {
+                    file,
+                    folder: store.clone(),
+                    name: Some((temporary, store.join(path))),
+                });
             }
         }
-        let file = tempfile::tempfile()?;
-        Ok(NewFile { file, name: None })
+        Ok(NewFile {
+            file: tempfile::tempfile()?,
+            folder: std::env::temp_dir(),
+            name: None,
+        })
     }
 
     fn keep(self) -> io::Result<()> {
-        match self.name {
-            None => Ok(()),
-            Some((temporary, path)) => temporary.persist(path).map_err(|error| error.error),
+        let Some((temporary, path)) = self.name else {
+            return Ok(());
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
         }
+        self.file.unlock()?;
+        temporary.persist(path).map_err(|error| error.error)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read as _, Seek, Write};
+use std::io::{self, BufReader, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::PdbId;
@@ -211,7 +211,7 @@ fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Res
 }
 
 /// Extracts the file from a cabinet of a store.
-pub(crate) fn expand(cabinet: File, expanded: &mut (impl Write + Seek)) -> io::Result<()> {
+pub(crate) fn expand(cabinet: File, expanded: &mut impl Write) -> io::Result<()> {
     etl::expand_cabinet(BufReader::new(cabinet), expanded)
 }
 

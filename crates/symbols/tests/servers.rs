@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use etl::Guid;
@@ -50,6 +51,31 @@ fn server(files: HashMap<String, Vec<u8>>) -> (String, Arc<Mutex<Vec<String>>>) 
         }
     });
     (address, asked)
+}
+
+/// Starts a server that answers each request with `head` and then with zeros without end. Returns the address of the
+/// server, and the number of bytes that it sent.
+fn endless_server(head: Vec<u8>) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sent);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map(Result::unwrap) {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            let _ = lines.by_ref().take_while(|line| !line.is_empty()).count();
+            let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let chunk = |bytes: &[u8]| {
+                [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+            };
+            let mut next = [answer.as_bytes(), &chunk(&head)].concat();
+            while stream.write_all(&next).is_ok() {
+                count.fetch_add(next.len(), Ordering::Relaxed);
+                next = chunk(&[0; 1 << 16]);
+            }
+        }
+    });
+    (address, sent)
 }
 
 fn path_of(id: &PdbId) -> String {
@@ -135,4 +161,45 @@ fn a_server_that_cannot_be_reached_is_told() {
     drop(listener);
     let missing = online(&format!("srv*{address}")).find(&id(1)).unwrap_err();
     assert!(matches!(missing.attempts[0].outcome, Outcome::Failed(_)));
+}
+
+#[test]
+fn a_response_without_end_is_stopped_at_the_size_that_its_header_states() {
+    let id = id(1);
+    let mut cabinet = b"MSCF\0\0\0\0".to_vec();
+    cabinet.extend(1_000_u32.to_le_bytes());
+    for (head, cause) in [
+        (pdb(&id), "header states"),
+        (vec![0; 100], "does not start as PDBs do"),
+        (cabinet, "cabinet"),
+    ] {
+        let (address, sent) = endless_server(head);
+        let store = tempfile::tempdir().unwrap();
+        let path = format!("srv*{}*{address}", store.path().display());
+        let missing = online(&path).find(&id).unwrap_err().to_string();
+        assert!(missing.contains(cause), "{missing}");
+        assert!(is_empty(store.path()));
+        // The system buffers some megabytes.
+        let sent = sent.load(Ordering::Relaxed);
+        assert!(sent < 64 << 20, "{sent}");
+    }
+}
+
+#[test]
+fn files_of_a_killed_download_are_deleted_at_the_next_start() {
+    let id = id(1);
+    let (address, _) = server(HashMap::from([(path_of(&id), pdb(&id))]));
+    let store = tempfile::tempdir().unwrap();
+    let [left, used, other] = [".laglab-left", ".laglab-used", "other"].map(|name| {
+        let path = store.path().join(name);
+        fs::write(&path, "part of a PDB").unwrap();
+        path
+    });
+    // A running program holds a lock on its file.
+    let running = fs::File::open(&used).unwrap();
+    running.lock().unwrap();
+    let path = format!("srv*{}*{address}", store.path().display());
+    assert!(online(&path).find(&id).is_ok());
+    assert!(!left.exists());
+    assert!(used.exists() && other.exists());
 }
