@@ -7,6 +7,7 @@
 
 mod cabinet;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
@@ -115,6 +116,15 @@ pub enum ArchiveError {
         free: u64,
         /// Folder of temporary files.
         folder: PathBuf,
+    },
+    /// Two members of a zip archive have the same name, so that only the last one can be read.
+    #[error(
+        "the archive is ambiguous: two members are called {name:?}; unpack it with a program that gives them \
+         different names, and give the .etl files"
+    )]
+    SameName {
+        /// Name of the members.
+        name: String,
     },
     /// The archive contains no trace.
     #[error("the archive contains no trace (.etl); {}", list(inside, *count))]
@@ -275,6 +285,33 @@ pub fn cabinet_files(
     Ok(files)
 }
 
+/// Returns the first name that occurs twice in the central directory of a zip archive. The directory starts at the offset
+/// `directory`.
+///
+/// # Errors
+/// Returns an error if the directory cannot be read, or no name occurs twice.
+pub fn repeated_name(mut archive: impl Read + Seek, directory: u64) -> io::Result<String> {
+    const HEADER_SIZE: usize = 46;
+    archive.seek(io::SeekFrom::Start(directory))?;
+    let mut names = HashSet::new();
+    loop {
+        let mut header = [0; HEADER_SIZE];
+        archive.read_exact(&mut header)?;
+        if !header.starts_with(b"PK\x01\x02") {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let [name_size, extra, comment] =
+            [28, 30, 32].map(|at| usize::from(u16::from_le_bytes([header[at], header[at + 1]])));
+        let mut name = vec![0; name_size];
+        archive.read_exact(&mut name)?;
+        archive.seek_relative((extra + comment) as i64)?;
+        let text = String::from_utf8_lossy(&name).into_owned();
+        if !names.insert(name) {
+            return Ok(text);
+        }
+    }
+}
+
 /// Returns the number of bytes to which an archive of `size` bytes may expand.
 fn expansion_limit(size: u64) -> u64 {
     size.saturating_mul(MAX_EXPANSION).max(MAY_EXPAND)
@@ -313,6 +350,13 @@ impl<'s> Traces<'s> {
     fn read_zip(&mut self, file: File) -> Result<(), ArchiveError> {
         let unreadable = |error: ZipError| ArchiveError::Unreadable(error.into());
         let mut archive = zip::ZipArchive::new(io::BufReader::new(file)).map_err(unreadable)?;
+        // The library shows only the last of several members with the same name.
+        if archive.has_duplicate_names() {
+            let directory = archive.central_directory_start();
+            let name = repeated_name(archive.into_inner(), directory);
+            let name = name.map_err(ArchiveError::Unreadable)?;
+            return Err(ArchiveError::SameName { name });
+        }
         for index in 0..archive.len() {
             let entry = archive.by_index_data(index).map_err(unreadable)?;
             if entry.is_dir() {

@@ -110,7 +110,7 @@ mod time_order;
 mod trace;
 pub mod write;
 
-pub use archive::{ArchiveError, cabinet_files, expand_cabinet};
+pub use archive::{ArchiveError, cabinet_files, expand_cabinet, repeated_name};
 pub use buffer::{BufferRef, HEADER_SIZE as BUFFER_HEADER_SIZE, flag as buffer_flag};
 pub use clock::{Clock, ClockKind};
 pub use damage::{Damage, Fault, FaultKind};

@@ -107,6 +107,30 @@ fn takes_traces_out_of_a_zip() {
 }
 
 #[test]
+fn members_of_one_name_are_refused_in_a_zip_and_read_from_a_cabinet() {
+    let trace = data_file("perfview__gcevents.etl");
+    let other = data_file("perfview__smallEtlFile.etl");
+    let same = [("a.etl", &trace[..]), ("a.etl", &other)];
+    // The writer of zip archives refuses equal names, so the second name is replaced afterwards.
+    let mut archive = zip_of(
+        &[("x", b""), ("a.etl", &trace), ("b.etl", &other)],
+        zip::CompressionMethod::Stored,
+    );
+    for at in 0..archive.len() - 5 {
+        if archive[at..].starts_with(b"b.etl") {
+            archive[at] = b'a';
+        }
+    }
+    let error = extract_bytes(&archive).unwrap_err();
+    assert!(
+        matches!(&error, ArchiveError::SameName { name } if name == "a.etl"),
+        "{error}"
+    );
+    let cabinet = cabinet_of(&same, cab::CompressionType::None);
+    assert_eq!(extract_bytes(&cabinet).unwrap(), owned(&same));
+}
+
+#[test]
 fn large_members_go_to_a_file() {
     let trace = vec![7; MAX_IN_MEMORY as usize + 1];
     let mut file = tempfile::tempfile().unwrap();

@@ -89,6 +89,18 @@ type Files = Vec<(String, Vec<u8>)>;
 
 fn zip(bytes: &[u8]) -> io::Result<Files> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
+    // The library shows only the last of several files with the same name.
+    if archive.has_duplicate_names() {
+        let directory = archive.central_directory_start();
+        let name = etl::repeated_name(archive.into_inner(), directory)?;
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "two of its files are called {name:?}; unpack it with a program that gives them different names, \
+                 and give the folder"
+            ),
+        ));
+    }
     let mut extracted = Extracted::default();
     if archive.len() > MAX_FILES {
         return Err(too_many("archive"));

@@ -297,6 +297,28 @@ fn an_archive_with_too_many_files_is_refused() {
 }
 
 #[test]
+fn an_archive_with_two_files_of_one_name_is_refused() {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    for name in ["a.reg", "b.reg"] {
+        zip.start_file(name, options).unwrap();
+    }
+    // The writer refuses equal names, so the second name is replaced afterwards.
+    let mut zip = zip.finish().unwrap().into_inner();
+    for at in 0..zip.len() - 5 {
+        if zip[at..].starts_with(b"b.reg") {
+            zip[at] = b'a';
+        }
+    }
+    let error = read("baseline.zip", &zip).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        cause.contains("two of its files are called \"a.reg\""),
+        "{cause}"
+    );
+}
+
+#[test]
 fn archives_and_folders_are_read_file_by_file() {
     let reg =
         b"Windows Registry Editor Version 5.00\r\n\r\n[HKLM\\SOFTWARE\\A]\r\n\"b\"=dword:1\r\n";
