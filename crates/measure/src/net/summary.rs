@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use wording::{counted, grouped, size};
 
-use super::{Fates, Repairs, RoundTripReport, Tally};
-use crate::{Group, SampleOutcome, short_time};
+use super::{Ended, Fates, Repairs, RoundTripReport, Tally};
+use crate::{Group, SampleOutcome, Series, short_time};
 
 impl RoundTripReport {
     /// Returns sentences about the packets of each method and setting, and about the results of the
@@ -18,7 +18,8 @@ impl RoundTripReport {
                     fates.method == group.first.method && fates.setting == group.first.setting
                 })
                 .collect();
-            sentences.push(fates(&of, rate(&group)));
+            sentences.push(fates(&of, &group));
+            sentences.extend(overload(&of, group.first));
         }
         let mut methods: Vec<&str> = self.peer.iter().map(|run| run.method.as_str()).collect();
         methods.sort_unstable();
@@ -84,7 +85,34 @@ fn rate(group: &Group<'_>) -> Option<f64> {
     (ns > 0).then(|| packets as f64 * 1e9 / ns as f64)
 }
 
-fn fates(of: &[&Fates], rate: Option<f64>) -> String {
+/// Returns a sentence about a rate at which most packets did not return. Returns `None` if most packets returned, or if
+/// the packets had no rate.
+fn overload(of: &[&Fates], series: &Series) -> Option<String> {
+    let whole = of.iter().filter(|of| of.ended == Ended::AsPlanned);
+    let (planned, returned) = whole.fold((0, 0), |(planned, returned), of| {
+        let tally = of.tally;
+        (
+            planned + tally.sent + tally.not_sent,
+            returned + tally.returned,
+        )
+    });
+    if returned * 2 >= planned {
+        return None;
+    }
+    let per_second = 1_000_000_000 / series.interval_ns?.max(1) as u64;
+    let bytes = series.size_bytes?;
+    Some(format!(
+        "{}, {}: most packets did not return. {} packets of {} bytes per second are {} bytes per second in each \
+         direction, more than this machine or the network carries; choose a lower --rate or --size.",
+        series.method,
+        series.setting,
+        grouped(per_second),
+        grouped(bytes),
+        grouped(per_second.saturating_mul(bytes)),
+    ))
+}
+
+fn fates(of: &[&Fates], group: &Group<'_>) -> String {
     let Some(first) = of.first() else {
         return String::new();
     };
@@ -95,7 +123,7 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
         first.method,
         first.setting,
         counted(sum(|tally| tally.sent), "packet", "packets"),
-        rate.map_or(String::new(), |rate| format!(
+        rate(group).map_or(String::new(), |rate| format!(
             " ({} per second)",
             grouped(rate.round() as u64)
         )),
@@ -119,7 +147,8 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
     if repairs().next().is_some() {
         let sum = |count: fn(Repairs) -> u64| repairs().map(count).sum::<u64>();
         sentence.push_str(&format!(
-            "; {} sent again, {} received after a repair request, {} lost",
+            "; in packets of the transport, several for a large packet: {} sent again, {} received after a repair \
+             request, {} lost",
             grouped(sum(|of| of.sent)),
             grouped(sum(|of| of.received)),
             grouped(sum(|of| of.lost)),
@@ -127,4 +156,65 @@ fn fates(of: &[&Fates], rate: Option<f64>) -> String {
     }
     sentence.push('.');
     sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Probe;
+
+    fn fates_of(tally: Tally, ended: Ended) -> Fates {
+        Fates {
+            method: "pgm 10000/s".to_owned(),
+            setting: "usual".to_owned(),
+            run: 0,
+            tally,
+            seen_dscp: Vec::new(),
+            receive_buffer: None,
+            ended,
+            reflected: None,
+            repairs: Some(Repairs {
+                lost: 389_574,
+                ..Repairs::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn a_rate_that_loses_most_packets_is_told_in_bytes_with_the_option_that_lowers_it() {
+        let series = Series {
+            interval_ns: Some(100_000),
+            size_bytes: Some(65_000),
+            ..Series::new(Probe::Net, "pgm 10000/s", "usual", 0)
+        };
+        let tally = |returned| Tally {
+            sent: 10_000,
+            returned,
+            lost: 10_000 - returned,
+            ..Tally::default()
+        };
+        let said = |returned, ended| overload(&[&fates_of(tally(returned), ended)], &series);
+        let sentence = said(423, Ended::AsPlanned).unwrap();
+        assert!(
+            sentence.contains("650,000,000 bytes per second"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("--rate"), "{sentence}");
+        assert_eq!(said(9_000, Ended::AsPlanned), None);
+        // The packets after the end of a dead reflector say nothing about the rate.
+        assert_eq!(said(423, Ended::Silent), None);
+    }
+
+    #[test]
+    fn lost_parts_are_not_called_lost_packets() {
+        let series = Series::new(Probe::Net, "pgm 10000/s", "usual", 0);
+        let group = Group {
+            first: &series,
+            runs: vec![&series],
+        };
+        let of = fates_of(Tally::default(), Ended::AsPlanned);
+        let sentence = fates(&[&of], &group);
+        let parts = sentence.split_once("several for a large packet").unwrap().1;
+        assert!(parts.contains("389,574 lost"), "{sentence}");
+    }
 }
