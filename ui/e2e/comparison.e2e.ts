@@ -176,6 +176,33 @@ describe("the page with a comparison", () => {
     content(seen!);
   });
 
+  test("draws the rates of durations on a linear scale, or on a logarithmic one", async () => {
+    const page = await shown();
+    const histogram = comparison.histograms.find(({ durations }) => durations === "dpc")!;
+    const durations = section(page, "Durations of DPCs");
+    const scale = durations.getByRole("group", { name: "Scale of the heights" });
+    const pressed = (name: string) => scale.getByRole("button", { name }).getAttribute("aria-pressed");
+    const tall = (side: string, place: number) =>
+      durations
+        .locator(`rect.${side}`)
+        .nth(place)
+        .evaluate((bar) => Number(bar.getAttribute("height")));
+    // Two classes of one side: on a linear scale, their bars have the ratio of their counts.
+    const full = histogram.before.indexOf(Math.max(...histogram.before));
+    const few = histogram.before.findIndex((n) => n > 0 && n < histogram.before[full] / 4);
+    const ratio = async () => (await tall("before", few)) / (await tall("before", full));
+    const expected = histogram.before[few] / histogram.before[full];
+    expect([await pressed("Linear"), await pressed("Logarithmic")]).toEqual(["true", "false"]);
+    expect(await durations.locator("text.scale").textContent()).toContain("linear");
+    expect(await ratio()).toBeCloseTo(expected, 6);
+    await scale.getByRole("button", { name: "Logarithmic" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => pressed("Logarithmic")).toBe("true");
+    expect(await durations.locator("text.scale").textContent()).toContain("logarithmic");
+    expect(await ratio()).toBeGreaterThan(expected * 1.1);
+    content(seen!);
+  });
+
   test("describes changes of quantiles by keyboard", async () => {
     const page = await shown();
     const { shifts, units_before } = comparison.histograms.find(({ durations }) => durations === "dpc")!;
