@@ -237,9 +237,16 @@ fn a_stall_counts_once_however_many_samples_it_delays() {
 #[test]
 fn too_few_runs_have_no_verdict() {
     let mut rng = Rng(9);
-    for (design, count) in [(Design::Paired, 5), (Design::Unpaired, 3)] {
-        let mut one = |median| runs(&mut rng, count, 2_000, median, 1.0);
-        let judgement = judged(one(1e6), one(9e6), design);
+    for (design, before, after) in [
+        (Design::Paired, 5, 5),
+        (Design::Unpaired, 3, 3),
+        (Design::Unpaired, 1, 39),
+        (Design::Unpaired, 8, 2),
+        (Design::Unpaired, 3, 5),
+        (Design::Unpaired, 2, 100),
+    ] {
+        let mut side = |count, median| runs(&mut rng, count, 2_000, median, 1.0);
+        let judgement = judged(side(before, 1e6), side(after, 9e6), design);
         for line in &judgement.lines {
             assert_eq!(line.verdict, None, "{line:?}");
             assert!(line.not_compared.is_some(), "{line:?}");

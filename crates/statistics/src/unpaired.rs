@@ -8,6 +8,10 @@ use serde::Serialize;
 use crate::paired::{doubled_ranks, ranks_within};
 use crate::{Incomparable, Interval, normal};
 
+/// Minimum number of runs on each side. With fewer runs on one side, a single disturbed run decides the result, and
+/// the scatter of this side is unknown. The ranks alone would allow 3 runs against 5, or 2 against 8.
+pub const LEAST: usize = 4;
+
 /// Maximum product of the two numbers of runs for the exact distribution if there are no ties.
 const EXACT: usize = 10_000;
 
@@ -46,8 +50,12 @@ pub fn unpaired(before: &[f64], after: &[f64], confidence: f64) -> Result<Unpair
     if !before.iter().chain(after).all(|value| value.is_finite()) {
         return Err(Incomparable::NotFinite);
     }
-    let rank = critical_rank(before.len(), after.len(), confidence);
-    if product == 0 || rank == 0 {
+    let smaller = before.len().min(after.len());
+    let rank = match smaller < LEAST {
+        true => 0,
+        false => critical_rank(before.len(), after.len(), confidence),
+    };
+    if rank == 0 {
         return Err(Incomparable::TooFewRuns {
             before: before.len(),
             after: after.len(),

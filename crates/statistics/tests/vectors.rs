@@ -86,10 +86,12 @@ fn sides_of_very_different_sizes_need_little_memory() {
         (expected..1.5 * expected).contains(&p),
         "{p}, about {expected}"
     );
-    // Compare one run with 10,000 other runs, without equal values.
-    let many: Vec<f64> = (0..10_000).map(f64::from).collect();
-    let p = unpaired::unpaired(&many, &[1e6], 0.95).unwrap().p;
-    near(p, 2.0 / 10_001.0, 1e-12);
+    // Compare four runs with 2,500 other runs, without equal values. Of the C(2504, 4) ways to choose four of all runs,
+    // two are equally extreme.
+    let many: Vec<f64> = (0..2_500).map(f64::from).collect();
+    let p = unpaired::unpaired(&many, &[1e6, 2e6, 3e6, 4e6], 0.95);
+    let ways = 2_504.0 * 2_503.0 * 2_502.0 * 2_501.0 / 24.0;
+    near(p.unwrap().p * ways / 2.0, 1.0, 1e-6);
 }
 
 const A: [f64; 8] = [12.1, 11.4, 13.0, 12.7, 11.9, 12.3, 15.8, 12.0];
@@ -459,6 +461,33 @@ fn published_claims() {
         found: 4,
         needed: 6,
     };
+/// Compares sides of all sizes from 0 to 50 runs. The values are equal, distinct, or have ties. The least numbers of
+/// runs are 4 on each side, and 6 pairs.
+#[test]
+fn sides_of_any_size_are_compared_or_refused() {
+    let side = |count: usize, distinct: usize, from: f64| -> Vec<f64> {
+        (0..count)
+            .map(|n| from + (n % distinct) as f64 / 7.0)
+            .collect()
+    };
+    let sizes = (0..=50).flat_map(|n| (0..=50).map(move |m| (n, m)));
+    for (n, m) in testdata::cases(sizes) {
+        for distinct in [1, 3, 100] {
+            let (before, after) = (side(n, distinct, 1.0), side(m, distinct, 1.1));
+            let unpaired = compare(&before, &after, Design::Unpaired);
+            assert_eq!(unpaired.is_ok(), n.min(m) >= 4, "{n} and {m} runs");
+            let pairs = compare(&before, &after, Design::Paired);
+            assert_eq!(pairs.is_ok(), n == m && n >= 6, "{n} and {m} runs");
+            let looks = compare_with_looks(&before, &after);
+            assert_eq!(looks.is_ok(), n == m && n >= 8, "{n} and {m} runs");
+            let began: Vec<bool> = (0..n).map(|pair| pair % 2 == 0).collect();
+            assert_eq!(order(&before, &after, &began).is_ok(), n == m && n >= 8);
+            let plan = planning::Forecast::of(&before, &after);
+            assert_eq!(plan.is_ok(), n == m && n >= 6, "{n} and {m} runs");
+        }
+    }
+}
+
     assert_eq!(compare(&read_file, &ring, Design::Paired), Err(few));
     let pairs = ring.iter().zip(&read_file);
     let differences: Vec<f64> = pairs.map(|(b, a): (&f64, &f64)| (b / a).ln()).collect();
