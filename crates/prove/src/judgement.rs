@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use statistics::clusters::Clusters;
 use statistics::counts::{Count, RateRatio, differ, rates};
 use statistics::dependence::autocorrelation;
 use statistics::modes::{Bars, Move, moves};
@@ -467,8 +466,8 @@ fn stalls(
 /// Returns the number of stalls of each run of a side, and the number of the side's samples above the threshold
 /// `above`. If the summary of a run lacks samples above the threshold, reads the run again.
 fn count_stalls(group: &Group, side: &Side, above: f64) -> Result<(Vec<Count>, u64), Error> {
-    let in_summary = |run: &RunSummary| run.late.as_ref().and_then(|late| late.stalls(above));
-    let known: Vec<Option<Clusters>> = side.runs.iter().map(in_summary).collect();
+    let in_summary = |run: &RunSummary| run.late.as_ref().and_then(|late| late.beyond(above));
+    let known: Vec<Option<clusters::Late>> = side.runs.iter().map(in_summary).collect();
     let unread = group
         .runs
         .iter()
@@ -478,25 +477,25 @@ fn count_stalls(group: &Group, side: &Side, above: f64) -> Result<(Vec<Count>, u
     let mut read = Vec::with_capacity(unread.len());
     in_waves(
         &unread,
-        |run| Ok(clusters::beyond(&run.values()?.known, above)),
+        |run| Ok(clusters::Late::beyond(&run.values()?.known, above)),
         |found| {
             read.push(found?);
             Ok(())
         },
     )?;
     let mut read = read.into_iter();
-    let (mut runs, mut late) = (Vec::with_capacity(known.len()), 0);
-    for (known, run) in known.into_iter().zip(&side.runs) {
-        // Only the runs without known stalls were read again, in the same order.
-        if let Some(found) = known.or_else(|| read.next()) {
-            late += found.late as u64;
-            runs.push(Count {
-                events: found.stalls as u64,
-                exposure: run.quantiles.samples as f64,
-            });
-        }
-    }
-    Ok((runs, late))
+    // Only the runs without known late samples were read again, in the same order.
+    let known = known.into_iter();
+    let late: Vec<clusters::Late> = known
+        .filter_map(|known| known.or_else(|| read.next()))
+        .collect();
+    let all = late.iter().map(|late| late.count).sum();
+    let apart = clusters::apart(all, side.samples());
+    let runs = late.iter().zip(&side.runs).map(|(late, run)| Count {
+        events: late.stalls(apart) as u64,
+        exposure: run.quantiles.samples as f64,
+    });
+    Ok((runs.collect(), all as u64))
 }
 
 /// Minimum number of pairs for a doubt about the order. The doubt is reported if the run of the same side began first

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHasher;
 use statistics::Design;
 use statistics::classes::Shape;
-use statistics::clusters::{self, Clusters};
+use statistics::clusters;
 use statistics::dependence::samples_per_independent_at;
 use statistics::modes::Bars;
 use statistics::quantile;
@@ -284,11 +284,12 @@ impl Late {
         }
     }
 
-    /// Returns the stalls above a threshold. Returns `None` if the threshold is so low that samples above it may be
+    /// Returns the samples above a threshold. Returns `None` if the threshold is so low that samples above it may be
     /// missing here.
-    pub(crate) fn stalls(&self, above: f64) -> Option<Clusters> {
+    pub(crate) fn beyond(&self, above: f64) -> Option<clusters::Late> {
         let late = self.samples.iter().filter(|(_, value)| *value > above);
-        (above >= self.beyond).then(|| clusters::of_places(late.map(|(place, _)| *place as usize)))
+        let places = late.map(|(place, _)| *place as usize);
+        (above >= self.beyond).then(|| clusters::Late::of_places(places))
     }
 }
 

@@ -201,13 +201,23 @@ fn dependence_of_a_series() {
     for (size, tau) in [(10, 5.0752), (25, 6.4944), (50, 8.5647), (100, 16.018)] {
         near(by_batches(&y, size).unwrap(), tau, 5e-4);
     }
-    let mut sorted = y.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
-    for (rank, late, index) in [(950, 50, 0.341799), (900, 100, 0.314849)] {
-        let clusters = clusters::beyond(&y, sorted[rank - 1]);
-        assert_eq!(clusters.late, late);
-        near(clusters.index, index, 1e-6);
-    }
+}
+
+/// Counts three stalls in 12 runs of 1,000 samples. A stall is partly late: between its late samples are others.
+#[test]
+fn late_samples_near_each_other_are_one_stall() {
+    let runs: [&[usize]; 3] = [&[945, 947, 964], &[285], &[817, 818, 822, 825, 829, 831]];
+    let late = runs.map(|places| clusters::Late::of_places(places.iter().copied()));
+    let apart = clusters::apart(late.iter().map(|late| late.count).sum(), 12_000);
+    // Late samples have a mean distance of 1,200 samples.
+    assert_eq!(apart, 120);
+    assert_eq!(
+        late.map(|late| (late.count, late.stalls(apart))),
+        [(3, 1), (1, 1), (6, 1)]
+    );
+    let alone = clusters::Late::beyond(&[1.0, 9.0, 1.0, 9.0, 9.0], 5.0);
+    assert_eq!((alone.count, alone.stalls(1), alone.stalls(2)), (3, 2, 1));
+    assert_eq!(clusters::Late::default().stalls(1), 0);
 }
 
 /// Compares the variances with the results in examples of libkalibera.
