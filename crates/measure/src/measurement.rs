@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use statistics::dependence::samples_per_independent_at;
+use statistics::counts::Count;
+use statistics::dependence::{independent_by_runs, samples_per_independent_at};
 use tables::{LatencySamples, Probe};
 
 use crate::compare::{Comparison, Variant, compare, compare_so_far, reference};
@@ -170,18 +171,30 @@ impl Group<'_> {
         self.summary(|sample| sample.start_ns.checked_sub(sample.intended_start_ns))
     }
 
-    /// Returns the statistics of one value of each sample. Neighbouring samples of a run depend on each other, so
-    /// they count as fewer independent samples.
+    /// Returns the statistics of one value of each sample. Samples of a run depend on each other, if they are
+    /// neighbours or if runs differ, so they count as fewer independent samples.
     fn summary(&self, value: impl Fn(&Sample) -> Option<i64>) -> Summary {
         let samples = self.runs.iter().flat_map(|run| &run.samples);
         let all = Percentiles::from_latencies(samples.map(&value));
         all.summary(|threshold| {
-            let of_run = |run: &&Series| {
+            // Many samples may be equal to the quantile, such as those of one batch of completions. A quantile is exact
+            // to 3 digits, so samples a little below it may be equal, too.
+            let below = (threshold - threshold.abs() / 1_024 - 1) as f64;
+            let (mut within, mut late) = (0.0, Vec::new());
+            for run in &self.runs {
                 let known = run.samples.iter().filter_map(&value);
                 let known: Vec<f64> = known.map(|ns| ns as f64).collect();
-                known.len() as f64 / samples_per_independent_at(&known, threshold as f64)
-            };
-            self.runs.iter().map(of_run).sum::<f64>() as u64
+                if known.is_empty() {
+                    continue;
+                }
+                within += known.len() as f64 / samples_per_independent_at(&known, below);
+                late.push(Count {
+                    events: known.iter().filter(|ns| **ns > below).count() as u64,
+                    exposure: known.len() as f64,
+                });
+            }
+            let between = independent_by_runs(&late);
+            between.map_or(within, |between| within.min(between)) as u64
         })
     }
 
@@ -329,6 +342,35 @@ mod tests {
             .map(|(_, with)| with.map(|(_, ratio)| ratio))
             .collect();
         assert_eq!(ratios, [None, Some(0.5), None, Some(2.0)]);
+    }
+
+    /// Returns the summary of 8 runs of 300 samples each. `latency_ns` returns the latency of a sample of a run.
+    fn summary(latency_ns: impl Fn(i64, i64) -> i64) -> Summary {
+        let of_run = |run: u32| {
+            let mut series = Series::new(Probe::Files, "io_uring", "cached", run);
+            let samples = (0..300).map(|sample| latency_ns(i64::from(run), sample));
+            series.samples = samples.map(|ns| Sample::timed(0, 0, ns)).collect();
+            series
+        };
+        let measurement = measurement((0..8).map(of_run).collect());
+        measurement.groups()[0].latencies()
+    }
+
+    /// Checks runs whose samples are equal. The slowest run alone decides the 99 % quantile, and one run has no bounds.
+    #[test]
+    fn runs_of_equal_samples_have_no_bounds_of_high_quantiles() {
+        let constants = summary(|run, _| 1_000_000 * (run + 1));
+        assert_eq!((constants.p99_ns, constants.p99_bounds_ns), (None, None));
+        // Each run has 3 batches of 100 completions, which end within some nanoseconds.
+        let batches =
+            summary(|run, sample| 1_000_000 * (sample / 100 + 1) + 40_000 * run + sample % 100);
+        assert_eq!((batches.p99_ns, batches.p99_bounds_ns), (None, None));
+        // Independent samples have bounds.
+        let mut rng = testdata::Rng(7);
+        let values: Vec<i64> = (0..2_400).map(|_| rng.below(1_000_000) as i64).collect();
+        let independent = summary(|run, sample| values[(300 * run + sample) as usize]);
+        let [low, high] = independent.p99_bounds_ns.unwrap();
+        assert!(low < 990_000 && 990_000 < high, "{independent:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Dependence of neighbouring samples, and the equivalent number of independent samples.
 
+use crate::counts::{Count, differ};
 use crate::interval::{mean, median, variance};
 
 /// Maximum number of lags whose autocorrelations are summed. If samples depend on each other over more lags,
@@ -149,6 +150,19 @@ pub fn samples_per_independent_at(values: &[f64], quantile: f64) -> f64 {
 pub fn by_batches(values: &[f64], size: usize) -> Option<f64> {
     let means: Vec<f64> = values.chunks_exact(size.max(1)).map(mean).collect();
     (means.len() > 1).then(|| size as f64 * variance(&means) / variance(values))
+}
+
+/// Returns the number of independent samples that would estimate a share as well as these runs do, computed from the
+/// differences of the shares between runs. Each count is the number of samples of a run with a property, and the number
+/// of all its samples. Returns `None` if chance explains the differences.
+pub fn independent_by_runs(runs: &[Count]) -> Option<f64> {
+    if !differ(runs) {
+        return None;
+    }
+    let shares = runs.iter().map(|run| run.events as f64 / run.exposure);
+    let shares: Vec<f64> = shares.collect();
+    let share = mean(&shares);
+    Some(share * (1.0 - share) * runs.len() as f64 / variance(&shares))
 }
 
 #[cfg(test)]
