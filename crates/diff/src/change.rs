@@ -5,7 +5,7 @@ use serde::Serialize;
 use statistics::Interval;
 use statistics::welch::Neighbours;
 
-use crate::compare::Matching;
+use crate::compare::{LEAST_SHARE, Matching, conclude};
 use crate::sums::Key;
 use crate::{Besides, Finding, Kind, Parts, Recording, Sum, Tree, Work, finding};
 
@@ -134,16 +134,18 @@ pub struct Change {
     pub change: Option<Interval>,
     /// Parts of the change of the time per unit: the part of the count, and the part of the mean time.
     pub parts: Parts,
-    /// Probability that chance alone makes such a change of the time, corrected for the number of rows
-    /// (Benjamini and Hochberg). `None` if there are too few units of evidence.
+    /// Probability that chance alone makes such a change of the time. `None` if there are too few units of evidence.
+    pub p: Option<f64>,
+    /// `p`, corrected for the number of rows (Benjamini and Hochberg).
     pub adjusted_p: Option<f64>,
     /// Minimum change of the time per unit that matters, in nanoseconds.
     pub matters_ns: f64,
     /// Change of the mean time of one event in nanoseconds, with its 95 % confidence interval. `None` for samples and
     /// for sums by CPU, and if there are too few events or units of evidence.
     pub mean_change: Option<Interval>,
-    /// Probability that chance alone makes such a change of the mean time, corrected in the same way as
-    /// `adjusted_p`.
+    /// Probability that chance alone makes such a change of the mean time. `None` if `mean_change` is `None`.
+    pub mean_p: Option<f64>,
+    /// `mean_p`, corrected in the same way as `adjusted_p`.
     pub adjusted_mean_p: Option<f64>,
     /// Conclusion about the row.
     pub conclusion: Conclusion,
@@ -204,6 +206,18 @@ impl Change {
         })
     }
 
+    /// Returns true if the change of the mean time may matter: its confidence interval contains a change that matters,
+    /// and its part of the change of the time matters. The sum of the times may still be the same, because there are
+    /// fewer events.
+    pub fn mean_may_matter(&self) -> bool {
+        let means = self.before.mean_ns().zip(self.after.mean_ns());
+        let Some((change, (before, after))) = self.mean_change.zip(means) else {
+            return false;
+        };
+        change.low.abs().max(change.high.abs()) >= LEAST_SHARE * before.max(after)
+            && self.parts.mean_ns.abs() >= self.matters_ns
+    }
+
     /// Returns true if the change is surely small: its whole confidence interval is below `share` of the longer time.
     /// Returns false if there is no interval.
     pub(crate) fn is_within(&self, share: f64) -> bool {
@@ -254,6 +268,15 @@ pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> 
     };
     diff.findings = finding::findings(&diff, [before, after]);
     diff
+}
+
+/// Draws the conclusions about some rows of a [`Diff`], as if no other rows were compared: the probabilities are corrected
+/// for the number of these rows only. Sorts the rows by descending importance.
+pub fn conclude_alone(rows: &mut [Change]) {
+    for row in rows.iter_mut() {
+        (row.adjusted_p, row.adjusted_mean_p) = (row.p, row.mean_p);
+    }
+    conclude(rows);
 }
 
 /// Returns true if two recordings are of the same trace, and their compared times overlap.

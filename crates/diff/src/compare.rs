@@ -17,7 +17,7 @@ pub(crate) const FALSE_SHARE: f64 = 0.05;
 const LEAST_NS: f64 = 0.005e9;
 
 /// Minimum change that matters, as a share of the larger time of the row.
-const LEAST_SHARE: f64 = 0.1;
+pub(crate) const LEAST_SHARE: f64 = 0.1;
 
 /// Minimum time of a row that may fill a CPU, in nanoseconds per second. If a row fills a CPU, its time stays the same
 /// even if its work becomes cheaper.
@@ -275,9 +275,11 @@ fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> 
         after: after.whole,
         change: tested.map(|it| it.difference),
         parts: decompose(before.whole, after.whole),
+        p: tested.map(|it| it.p),
         adjusted_p: tested.map(|it| it.p),
         matters_ns: LEAST_SHARE * before.whole.ns.max(after.whole.ns),
         mean_change: mean.map(|it| it.difference),
+        mean_p: mean.map(|it| it.p),
         adjusted_mean_p: mean.map(|it| it.p),
         conclusion: Conclusion::TooFew,
         is_exchanged: false,
@@ -285,7 +287,7 @@ fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> 
 }
 
 /// Corrects the probabilities, draws the conclusions and sorts the changes.
-fn conclude(changes: &mut [Change]) {
+pub(crate) fn conclude(changes: &mut [Change]) {
     let all = changes.iter_mut();
     let mut all: Vec<&mut f64> = all
         .flat_map(|of| [&mut of.adjusted_p, &mut of.adjusted_mean_p])

@@ -43,7 +43,7 @@ mod wakes;
 mod work;
 
 pub use besides::{Besides, Difference, Driver};
-pub use change::{Change, Conclusion, Diff, PerWork, Side, Unit, Unmatched, diff};
+pub use change::{Change, Conclusion, Diff, PerWork, Side, Unit, Unmatched, conclude_alone, diff};
 pub use decomposition::{Parts, decompose};
 pub use finding::{Finding, Proof, When, count_text, rate_text};
 pub use latency::{Divided, Interval as LatencyInterval, Latency, LatencyPart, NoPath};

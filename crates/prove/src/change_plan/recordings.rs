@@ -1,6 +1,6 @@
 //! Checks of the planned traces.
 
-use diff::{Change, Conclusion, Diff, Kind, diff};
+use diff::{Change, Conclusion, Diff, Kind, conclude_alone, diff};
 use explain::Subject;
 use wording::{counted, duration, listed};
 
@@ -118,23 +118,24 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
         let row = asked.row.as_ref();
         change.kind == kind && row.is_none_or(|row| change.name.eq_ignore_ascii_case(row))
     };
-    let mut rows: Vec<&Change> = differences.per_second.iter().filter(is_asked).collect();
+    let rows = differences.per_second.iter().filter(is_asked).cloned();
+    let mut rows: Vec<Change> = rows.collect();
     // The times of DPCs and ISRs that depend on the traffic are compared per unit of traffic.
     let per_work = differences.per_work.as_ref();
-    let per_work: Vec<&Change> =
+    let mut per_work: Vec<Change> =
         per_work
             .filter(|_| kind.is_in_interrupts())
             .map_or_else(Vec::new, |work| {
                 let depends = |of: &&Change| of.conclusion != Conclusion::Unrelated;
-                work.changes
-                    .iter()
-                    .filter(is_asked)
-                    .filter(depends)
-                    .collect()
+                let asked = work.changes.iter().filter(is_asked).filter(depends);
+                asked.cloned().collect()
             });
     rows.retain(|row| !per_work.iter().any(|of| of.name == row.name));
-    rows.splice(..0, per_work.iter().copied());
-    let unit = |row: &Change| match per_work.iter().any(|of| std::ptr::eq(*of, row)) {
+    // The other rows of the traces are not asked, so the number of all rows does not matter.
+    conclude_alone(&mut per_work);
+    conclude_alone(&mut rows);
+    let rows: Vec<&Change> = per_work.iter().chain(&rows).collect();
+    let unit = |row: &Change| match per_work.iter().any(|of| std::ptr::eq(of, row)) {
         true => "per KiB of network traffic",
         false => "per second",
     };
@@ -167,7 +168,7 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
     }
     // Row that determines the answer: the first row that differs. Rows per KiB come first, and the rows of each unit
     // are sorted by descending importance. If no row differs, it is the first row whose change may matter.
-    let open = |row: &&&Change| row.may_matter();
+    let open = |row: &&&Change| row.may_matter() || may_be_longer(row);
     let deciding = less.first().or(more.first()).or(rows.iter().find(open));
     let answer = match (less.is_empty(), more.is_empty(), deciding) {
         (false, ..) => Answer::Helped,
@@ -218,11 +219,16 @@ fn is_longer(row: &Change) -> bool {
     row.kind == Kind::Ready && row.conclusion == Conclusion::MeanDiffers
 }
 
+/// Returns true if single waits for a CPU may be longer or shorter by an amount that matters.
+fn may_be_longer(row: &Change) -> bool {
+    row.kind == Kind::Ready && row.mean_may_matter()
+}
+
 fn sentence(row: &Change, unit: &str) -> String {
     let time = |ns: f64| duration(ns.round() as i64);
-    if is_longer(row)
-        && let Some((before, after)) = row.before.mean_ns().zip(row.after.mean_ns())
-    {
+    let shows_mean = is_longer(row)
+        || row.conclusion != Conclusion::Differs && !row.may_matter() && may_be_longer(row);
+    if shows_mean && let Some((before, after)) = row.before.mean_ns().zip(row.after.mean_ns()) {
         return format!(
             "{}: each wait has {} before and {} after the change, on average",
             row.name,
