@@ -2,6 +2,7 @@
 
 use wording::size;
 
+use crate::successors::unmatched;
 use crate::{Change, Conclusion, Diff, Kind, PerWork, Recording, Work, rate_text};
 
 /// Share of time in rows that only one side has. From this share on, the finding has a doubt about these
@@ -19,15 +20,14 @@ pub(crate) fn of_finding(
     sides: [&[Recording]; 2],
 ) -> Vec<String> {
     let mut doubts = Vec::new();
-    let of_kind = diff.unmatched.iter().find(|it| it.kind == change.kind);
-    if let Some(unmatched) = of_kind
-        && unmatched.before.max(unmatched.after) > UNMATCHED
+    if let Some([before, after]) = unmatched(diff, change)
+        && before.max(after) > UNMATCHED
     {
         doubts.push(format!(
             "{:.0} % of the time before and {:.0} % of the time after the change is in rows that only one \
              side has",
-            unmatched.before * 100.0,
-            unmatched.after * 100.0
+            before * 100.0,
+            after * 100.0
         ));
     }
     if work.is_none()

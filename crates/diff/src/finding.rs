@@ -5,6 +5,8 @@ use serde::Serialize;
 use wording::{Name, Sentence, duration, grouped, listed, size};
 
 use crate::compare::{EXPLAINS, class, weight};
+use crate::moved::Moved;
+use crate::successors::{self, successors};
 use crate::sums::Key;
 use crate::{
     Change, Conclusion, Diff, Kind, PerWork, Recording, Root, Unit, Work, doubts, throughput,
@@ -157,6 +159,7 @@ fn of_changes<'d>(
     let mut findings = Vec::new();
     let mut explained: Vec<&Change> = Vec::new();
     let mut has_stacks = false;
+    let moved = Moved::of(changes);
     for change in changes
         .iter()
         .filter(|it| it.differs() && !it.kind.is_detail())
@@ -166,14 +169,34 @@ fn of_changes<'d>(
         if findings.len() >= FINDINGS || is_explained {
             continue;
         }
+        if let Some(moved) = moved.as_ref().filter(|moved| moved.has(change)) {
+            if std::ptr::eq(moved.largest, change) {
+                let mut finding = moved.finding(changes, work, sides);
+                finding.doubts = doubts::of_finding(diff, change, work, sides);
+                findings.push((change, finding));
+            }
+            continue;
+        }
         let mut finding = Finding::new(sentence(change, work), subject(change));
         finding.prove(sides, |of| Some(of.evidence(change)));
         if let Some(work) = work {
             finding.prove(sides, |of| Some(of.work_evidence(&work.work)));
         }
         // If other modules replace this module, the sentence about them comes first, because it has the net change.
-        if let Some(why) = in_return(change, changes, work) {
-            finding.because(why, None);
+        let others = successors(change, changes);
+        if !others.is_empty() {
+            finding.because(successors::sentence(change, &others, work), None);
+            for other in &others {
+                finding.subjects.extend(subject(other));
+                finding.prove(sides, |of| Some(of.evidence(other)));
+            }
+            // Samples show the code of these modules also in other rows.
+            let is_code = |it: &&Change| {
+                let mut own = others.iter().map(|other| &other.name);
+                it.kind == Kind::InterruptCode && own.any(|own| own.eq_ignore_ascii_case(&it.name))
+            };
+            explained.extend(changes.iter().filter(is_code));
+            explained.extend(others);
         }
         for Cause { of: cause, ns } in causes(change, changes, work, sides) {
             let share = ns / change.ns();
@@ -225,51 +248,6 @@ fn has_routine_of(cpu: &Change, findings: &[(&Change, Finding)]) -> bool {
     findings
         .iter()
         .any(|(of, _)| matches!(of.kind, Kind::Dpc | Kind::Isr) && of.ns() / cpu.ns() >= EXPLAINS)
-}
-
-/// Maximum ratio of the numbers of DPCs or ISRs of two modules. Above this ratio, one module does not seem to replace
-/// the other.
-const SAME_RATE: f64 = 2.0;
-
-/// Returns a sentence about the modules that replace a module: one module is gone and others are new, or the reverse.
-/// Only modules with about as many DPCs or ISRs count, because others belong to another device.
-fn in_return(change: &Change, changes: &[Change], work: Option<&PerWork>) -> Option<String> {
-    let end = |of: &Change| (of.before.count > 0.0, of.after.count > 0.0);
-    let opposite = match end(change) {
-        (true, false) => (false, true),
-        (false, true) => (true, false),
-        _ => return None,
-    };
-    let calls = |of: &Change| of.before.count.max(of.after.count);
-    let replaces = |of: &&Change| {
-        let ratio = calls(of) / calls(change);
-        let is_similar = (1.0 / SAME_RATE..=SAME_RATE).contains(&ratio);
-        of.kind == change.kind && of.differs() && end(of) == opposite && is_similar
-    };
-    let others: Vec<&Change> = changes.iter().filter(replaces).collect();
-    if !matches!(change.kind, Kind::Dpc | Kind::Isr) || others.is_empty() {
-        return None;
-    }
-    let names = others.iter().map(|of| {
-        format!(
-            "{} ({})",
-            name(of),
-            time_text(of.before.ns.max(of.after.ns))
-        )
-    });
-    let state = match opposite {
-        (false, _) => "new",
-        _ => "gone",
-    };
-    let sum = change.ns() + others.iter().map(|of| of.ns()).sum::<f64>();
-    Some(format!(
-        "In return, {} {} {state}: together {} {} {}.",
-        listed(names.collect::<Vec<_>>()),
-        if others.len() == 1 { "is" } else { "are" },
-        time_text(sum.abs()),
-        more_or_less(sum),
-        work.map_or("per second".to_owned(), |work| format!("per {}", work.work))
-    ))
 }
 
 /// Change that explains a part of another change.
@@ -426,7 +404,7 @@ impl Change {
     }
 }
 
-fn more_or_less(ns: f64) -> &'static str {
+pub(crate) fn more_or_less(ns: f64) -> &'static str {
     match ns > 0.0 {
         true => "more",
         false => "less",

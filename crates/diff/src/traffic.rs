@@ -59,6 +59,12 @@ impl Part {
     }
 }
 
+/// Returns true if the module belongs to the network.
+pub(crate) fn is_of_network(module: &str) -> bool {
+    let module = module.to_lowercase();
+    NETWORK.contains(&&*module)
+}
+
 /// DPCs and ISRs of all recordings that depend on the network traffic.
 pub(crate) struct Traffic<'r> {
     sides: [&'r [Recording]; 2],
@@ -91,7 +97,7 @@ impl<'r> Traffic<'r> {
             .flat_map(of_kind)
             .collect();
         for key in keys {
-            let is_of_network = NETWORK.contains(&&*key.1)
+            let is_of_network = is_of_network(&key.1)
                 || key.0 == Kind::Dpc && traffic.runs_network(&key.1)
                 || traffic.follows(key);
             if is_of_network {

@@ -148,6 +148,55 @@ fn parts_have_the_sizes_of_the_truth() {
     }
 }
 
+/// Checks a replaced driver of a USB controller. Both drivers have the same 19,901 DPCs in 20 s, of 17.9 and 7.0 µs: the
+/// whole change is by mean.
+#[test]
+fn a_replaced_driver_is_one_finding() {
+    for seed in 1..=2 {
+        let (old, new) = (
+            with_seed("usb-wdf01000", seed),
+            with_seed("usb-amdxhc31", seed),
+        );
+        let diff = diff(&old, &new);
+        let [finding] = diff.findings.as_slice() else {
+            panic!("{:?}", diff.findings);
+        };
+        let text = format!("{} {}", finding.sentence, finding.why[0]);
+        for part in [
+            "Wdf01000.sys",
+            "amdxhc31.sys",
+            "all of it by mean, none by count",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        for part in ["17.9 µs before", "7.0 µs after"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert_eq!(finding.doubts, [""; 0]);
+    }
+}
+
+/// Checks traffic that RSS spreads over twelve CPUs instead of four (settings of the scenarios).
+#[test]
+fn dpcs_that_moved_to_other_cpus_are_one_finding() {
+    let diff = diff(
+        &with_seed("dpc-flood-no-ids", 1),
+        &with_seed("dpc-flood-scaled-out", 1),
+    );
+    let [finding] = diff.findings.as_slice() else {
+        panic!("{:?}", diff.findings);
+    };
+    let text = finding.sentence.to_string();
+    let (from, to) = text.split_once(" to ").unwrap();
+    assert!(from.contains("CPUs 0, 2, 4 and 6 ("), "{text}");
+    assert!(
+        to.contains("CPUs 8, 10, 12, 14, 16, 18, 20 and 22 ("),
+        "{text}"
+    );
+    assert!(text.contains("sum is about the same"), "{text}");
+    assert!(finding.why[0].contains("RSS"), "{:?}", finding.why);
+}
+
 /// Checks that no finding is about lost throughput if no CPU is saturated.
 #[test]
 fn an_idle_cpu_limits_nothing() {
