@@ -1,12 +1,13 @@
 //! Opening of traces by path. A path names a plain log or an archive with logs.
 
 use std::collections::HashSet;
-use std::fs::{self, File, FileType};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::archive::{MemberData, extract, is_archive};
 use crate::error::OpenError;
+use crate::regular_file::{open_file, other_kind};
 use crate::source::{FileSource, Source};
 use crate::trace::Trace;
 
@@ -43,13 +44,15 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
             source: error,
         },
     };
-    // The kind of the file is checked before the file is opened, because opening a pipe would wait for a
-    // writer.
     let found = fs::metadata(path).map_err(failed)?;
-    if let Some((what, advice)) = not_a_file(found.file_type()) {
+    if let Some(what) = other_kind(found.file_type()) {
+        let advice = match found.is_dir() {
+            true => "give the .etl files in it",
+            false => "a trace is read at many places at once, so save it to a file first",
+        };
         return Err(OpenError::NotAFile { name, what, advice });
     }
-    let source = FileSource::new(File::open(path).map_err(failed)?).map_err(failed)?;
+    let source = FileSource::new(open_file(path).map_err(failed)?).map_err(failed)?;
     let mut first = [0; 4];
     let n = source.read_at(0, &mut first).map_err(failed)?;
     if !is_archive(&first[..n]) {
@@ -57,7 +60,7 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
         return Ok(());
     }
     let members =
-        extract(File::open(path).map_err(failed)?).map_err(|source| OpenError::Archive {
+        extract(open_file(path).map_err(failed)?).map_err(|source| OpenError::Archive {
             name: name.clone(),
             source,
         })?;
@@ -78,26 +81,4 @@ fn printable(path: &Path) -> String {
         .chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()
-}
-
-/// Returns a name for the kind of file, and advice. Returns `None` for a regular file.
-fn not_a_file(kind: FileType) -> Option<(&'static str, &'static str)> {
-    if kind.is_dir() {
-        return Some(("a directory", "give the .etl files in it"));
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        const SAVE: &str = "a trace is read at many places at once, so save it to a file first";
-        if kind.is_fifo() {
-            return Some(("a pipe", SAVE));
-        }
-        if kind.is_socket() {
-            return Some(("a socket", SAVE));
-        }
-        if kind.is_char_device() || kind.is_block_device() {
-            return Some(("a device", SAVE));
-        }
-    }
-    (!kind.is_file()).then_some(("something special", "give an .etl file"))
 }

@@ -116,12 +116,12 @@ fn files_of(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf>, 
 
 /// Reads text in UTF-8, or in UTF-16 with a byte-order mark. The tools of Windows write both encodings.
 fn read_text(path: &Path) -> Result<String, MetadataError> {
-    let found = fs::metadata(path).map_err(|e| unreadable(path, e))?;
-    if !found.is_file() || found.len() > MAX_FILE {
-        let path = path.to_owned();
-        return Err(MetadataError::NotAFile { path });
-    }
-    let bytes = fs::read(path).map_err(|e| unreadable(path, e))?;
+    let bytes = etl::read_file(path, MAX_FILE).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => MetadataError::NotAFile {
+            path: path.to_owned(),
+        },
+        _ => unreadable(path, error),
+    })?;
     Ok(match bytes.as_slice() {
         [0xFF, 0xFE, rest @ ..] => {
             let (units, _) = rest.as_chunks::<2>();

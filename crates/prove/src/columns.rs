@@ -55,8 +55,8 @@ fn too_many_groups(file: &Path) -> Error {
 /// Maximum number of characters of a cell that an error message shows.
 const SHOWN: usize = 40;
 
-/// Returns a cell for an error message.
-fn shown(cell: &str) -> String {
+/// Returns a cell or a name of a column for an error message.
+pub(crate) fn shown(cell: &str) -> String {
     let mut shown: String = cell.chars().take(SHOWN).collect();
     if shown.len() < cell.len() {
         shown.push('…');
@@ -200,7 +200,7 @@ pub(crate) fn is_comparable(value: f64) -> bool {
 pub(crate) fn several_columns(name: &str) -> String {
     format!(
         "it has several columns named `{}`; rename them, so that each has another name",
-        wording::Printable(name)
+        shown(name)
     )
 }
 
@@ -209,16 +209,13 @@ pub(crate) fn no_column<'n>(name: &str, known: impl Iterator<Item = &'n str>) ->
     /// Maximum number of columns that an error lists.
     const MOST: usize = 20;
 
-    let known: Vec<String> = known
-        .take(MOST)
-        .map(|name| wording::Printable(name).to_string())
-        .collect();
+    let known: Vec<String> = known.take(MOST).map(shown).collect();
     if known.is_empty() {
         return "it is empty; give a file with a header line and rows".to_owned();
     }
     format!(
         "it has no column `{}`; its columns are {}",
-        wording::Printable(name),
+        shown(name),
         known.join(", ")
     )
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use statistics::Design;
 
+use crate::columns::shown;
 use crate::{Error, Group, Run};
 
 /// Runs of one thing before and after a change.
@@ -79,7 +80,7 @@ pub fn within(
     if before == after {
         return Err(Error::Sides(format!(
             "cannot compare `{}` with itself; give another name with --after",
-            names[before]
+            shown(&names[before])
         )));
     }
     let take = |groups: &mut Vec<Group>, at: usize| {
@@ -126,7 +127,7 @@ pub fn between(
             return Err(Error::Sides(format!(
                 "cannot pair {} of `{}` before the change with {} after it; leave out --paired",
                 wording::counted(group.runs.len() as u64, "run", "runs"),
-                group.name,
+                shown(&group.name),
                 other.runs.len()
             )));
         }
@@ -212,7 +213,7 @@ fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names
         .iter()
         .take(MOST)
-        .map(|name| format!("`{name}`"))
+        .map(|name| format!("`{}`", shown(name)))
         .collect();
     match names.len() {
         0 => "nothing".to_owned(),

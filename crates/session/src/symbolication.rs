@@ -239,6 +239,9 @@ struct Kernel {
     modules: HashMap<usize, String>,
 }
 
+/// Maximum number of bytes of a list of kernel symbols. Lists of kernels with many modules have 20 MB.
+const MOST_KERNEL_SYMBOLS: u64 = 256 << 20;
+
 impl Kernel {
     /// Reads the symbols of the recorded kernel. Searches the folders of the symbol path first, then the recording and
     /// the file next to the recording. Ignores symbols of a kernel that was loaded at another address than the recorded
@@ -248,7 +251,7 @@ impl Kernel {
         let starts = (0..images.len()).filter(is_kernel);
         let starts: Vec<u64> = starts.map(|row| images.base_address[row]).collect();
         let given = path.folders().map(|folder| folder.join(KERNEL_FILE));
-        let given = given.filter_map(|file| std::fs::read(file).ok());
+        let given = given.filter_map(|file| etl::read_file(&file, MOST_KERNEL_SYMBOLS).ok());
         let recorded = std::iter::once_with(|| store.kernel_symbols().ok().flatten());
         let mut texts = given.chain(recorded.flatten());
         let symbols = texts.find_map(|text| {

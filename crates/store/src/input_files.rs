@@ -107,12 +107,15 @@ impl InputFiles {
     }
 }
 
+/// Maximum number of bytes of a file with a stored hash.
+const MOST_REMEMBERED: u64 = 64 << 10;
+
 impl InputFile {
     /// Returns the hash of the file's bytes, in hexadecimal. If the file did not change since its hash was
     /// stored, the stored hash is returned and the file is not read.
     fn hash(&self, cache: &CacheFolder, go_on: Continue<'_>) -> Result<String, Error> {
         let memory = cache.hash_file(&name_of(self.path.as_os_str()));
-        let remembered = fs::read(&memory)
+        let remembered = etl::read_file(&memory, MOST_REMEMBERED)
             .ok()
             .and_then(|json| serde_json::from_slice::<Remembered>(&json).ok());
         if let Some(known) = remembered.filter(|known| known.stamp == self.stamp) {

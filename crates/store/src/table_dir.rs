@@ -70,7 +70,7 @@ impl TableDir {
         let Some(path) = self.path(spec) else {
             return Ok(None);
         };
-        let Ok(source) = File::open(&path).and_then(FileSource::new) else {
+        let Ok(source) = etl::open_file(&path).and_then(FileSource::new) else {
             return Ok(None);
         };
         match TableFile::open(Box::new(source), spec.clone(), self.key()) {

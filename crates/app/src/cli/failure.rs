@@ -36,6 +36,11 @@ impl Failure {
         Failure::Input(format!("cannot read {}: {}", path.display(), cause(error)))
     }
 
+    /// Reads a regular file of at most `most` bytes, or returns the error.
+    pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+        etl::read_file(path, most).map_err(|error| Failure::reading(path, &error))
+    }
+
     /// Creates an error about a file or folder that could not be written. If the error comes from the
     /// operating system, the text states the cause and gives advice.
     pub(crate) fn writing(path: &Path, error: &(dyn Error + 'static)) -> Failure {

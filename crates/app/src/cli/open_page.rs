@@ -234,15 +234,13 @@ const LONGEST_VIEW: u64 = 1 << 20;
 /// Reads the file of `--view`. The page checks the content of the view, like the content of a link.
 fn saved_view(path: &Path) -> Result<serde_json::Value, Failure> {
     let advice = "give a file that the page saved with `Save view`";
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST_VIEW + 1).read_to_end(&mut text));
-    read.map_err(|error| Failure::input(path, error))?;
-    if text.len() as u64 > LONGEST_VIEW {
-        return Err(Failure::input(
-            path,
-            format!("it is larger than 1 MiB; {advice}"),
-        ));
-    }
+    let text = etl::read_file(path, LONGEST_VIEW);
+    let text = text.map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            Failure::input(path, format!("it is larger than 1 MiB; {advice}"))
+        }
+        _ => Failure::reading(path, &error),
+    })?;
     match serde_json::from_slice(&text) {
         Ok(view @ serde_json::Value::Object(_)) => Ok(view),
         Ok(_) => Err(Failure::input(path, format!("this is no view; {advice}"))),

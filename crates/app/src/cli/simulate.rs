@@ -222,16 +222,13 @@ fn text(name: &str) -> Result<String, Failure> {
 /// Reads a scenario file. Returns an error if the file is larger than any real scenario.
 fn read_text(path: &Path) -> io::Result<String> {
     const MAX_BYTES: u64 = 4 << 20;
-    let mut text = String::new();
-    fs::File::open(path)?
-        .take(MAX_BYTES + 1)
-        .read_to_string(&mut text)?;
-    match text.len() as u64 > MAX_BYTES {
-        true => Err(io::Error::other(
-            "this is not a scenario: the file is larger than 4 MiB",
-        )),
-        false => Ok(text),
-    }
+    let bytes = etl::read_file(path, MAX_BYTES).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            io::Error::other("this is not a scenario: the file is larger than 4 MiB")
+        }
+        _ => error,
+    })?;
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// Returns the values from the arguments. They replace values of the scenario.

@@ -331,27 +331,7 @@ fn read_file(path: &Path) -> Result<Vec<Localized>, InputError> {
         source,
     };
     let name = path.display().to_string();
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    // The size of a device or pipe is unknown, and reading it may never end.
-    let limit = if metadata.is_file() {
-        MAX_FILE
-    } else {
-        MAX_TEXT as u64
-    };
-    let too_large = |size| InputError::TooLarge {
-        name: name.clone(),
-        size,
-        limit,
-    };
-    if metadata.len() > limit {
-        return Err(too_large(metadata.len()));
-    }
-    let mut bytes = Vec::new();
-    (file.take(limit + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    if bytes.len() as u64 > limit {
-        return Err(too_large(bytes.len() as u64));
-    }
+    let bytes = etl::read_file(path, MAX_FILE).map_err(failed)?;
     read_any(&name, bytes, &|| logs_next_to(path))
 }
 
@@ -369,9 +349,8 @@ fn logs_next_to(hive: &Path) -> Vec<HiveLog> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let logs = files.filter_map(|file| {
         let name = file.file_name().to_string_lossy().into_owned();
-        let is_wanted = is_log_name_of(&name, &hive)
-            && file.metadata().is_ok_and(|data| data.len() <= MAX_FILE);
-        let bytes = is_wanted.then(|| std::fs::read(file.path()).ok())??;
+        let is_wanted = is_log_name_of(&name, &hive);
+        let bytes = is_wanted.then(|| etl::read_file(&file.path(), MAX_FILE).ok())??;
         Some(HiveLog { name, bytes })
     });
     logs.collect()

@@ -79,13 +79,7 @@ fn negative(text: &str) -> Failure {
 
 fn read_plan(file: &Path) -> Result<MeasurePlan, Failure> {
     let advice = "give the folder of a plan that `laglab tune plan` wrote";
-    let length = fs::metadata(file).map_err(|error| Failure::reading(file, &error))?;
-    if length.len() > MOST_BYTES {
-        let what = format!("it has more than {MOST_BYTES} bytes; {advice}");
-        return Err(Failure::input(file, what));
-    }
-    let bytes = fs::read(file).map_err(|error| Failure::reading(file, &error))?;
-    let text = String::from_utf8(bytes);
+    let text = String::from_utf8(Failure::read(file, MOST_BYTES)?);
     let text = text.map_err(|_| Failure::input(file, format!("it is not UTF-8 text; {advice}")))?;
     MeasurePlan::parse(&text).map_err(|error| Failure::input(file, format!("{error}; {advice}")))
 }

@@ -183,7 +183,7 @@ fn read(args: &Args) -> Result<Recorded, Failure> {
                 "cannot use --between: the measured time of a workload is fixed; give the trace";
             return Err(Failure::Input(message.to_owned()));
         }
-        let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+        let file = etl::open_file(path).map_err(|error| Failure::reading(path, &error))?;
         return replay::read(BufReader::new(file)).map_err(|error| Failure::input(path, error));
     }
     let tables = TabledTrace::new(&args.files, args.no_cache).open()?;
@@ -202,7 +202,7 @@ fn read(args: &Args) -> Result<Recorded, Failure> {
 
 fn starts_like_workload(path: &Path) -> bool {
     let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut first));
+    let read = etl::open_file(path).and_then(|file| file.take(64).read_to_end(&mut first));
     read.is_ok() && replay::is_workload(&first)
 }
 

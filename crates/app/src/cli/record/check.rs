@@ -64,15 +64,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Reads a profile. At most one byte more than the maximum size is read.
+/// Reads a profile.
 pub(in crate::cli) fn read(path: &Path) -> Result<String, Failure> {
-    /// Maximum size plus 1 byte. The checker then reports the file as too large.
-    const MAX: u64 = (1 << 20) + 1;
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-    file.take(MAX)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::reading(path, &error))?;
+    const MAX: u64 = 1 << 20;
+    let bytes = Failure::read(path, MAX)?;
     wprp::text(&bytes).map_err(|error| Failure::input(path, error))
 }
 

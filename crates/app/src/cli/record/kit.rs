@@ -146,12 +146,15 @@ fn write_files(kit: &Kit, folder: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
+/// Maximum number of bytes of a file of a kit.
+const MOST_OF_KIT: u64 = 16 << 20;
+
 /// Returns an error if the file exists but is not part of a kit. Replacing it could destroy a file of the user, for
 /// example a README.
 fn keep_others(path: &Path) -> Result<(), Failure> {
     /// Texts that occur only in files of kits.
     const MADE_BY: [&str; 3] = ["Made by laglab", "A kit of laglab", "Author=\"laglab\""];
-    let is_of_kit = match fs::read(path) {
+    let is_of_kit = match etl::read_file(path, MOST_OF_KIT) {
         Ok(there) => {
             let there = String::from_utf8_lossy(&there);
             MADE_BY.iter().any(|made_by| there.contains(made_by))

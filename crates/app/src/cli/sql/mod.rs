@@ -164,6 +164,9 @@ fn split(inputs: &[OsString], query_is_elsewhere: bool) -> (Vec<PathBuf>, Option
     }
 }
 
+/// Maximum number of bytes of a script.
+const MOST_SCRIPT: u64 = 16 << 20;
+
 fn read_script(path: &Path) -> Result<String, Failure> {
     if path == Path::new("-") {
         let mut text = String::new();
@@ -174,7 +177,8 @@ fn read_script(path: &Path) -> Result<String, Failure> {
             ))),
         };
     }
-    std::fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))
+    let text = String::from_utf8(Failure::read(path, MOST_SCRIPT)?);
+    text.map_err(|_| Failure::reading(path, &io::ErrorKind::InvalidData.into()))
 }
 
 /// Opens the traces.

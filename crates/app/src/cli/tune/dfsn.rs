@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use session::NewFile;
 
-use super::{chain, failure, read};
+use super::{chain, failure};
 use crate::cli::Failure;
 use crate::output::{self, Columns, Side, counted};
 
@@ -126,7 +126,7 @@ struct RewriteReport<'a> {
 
 fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
     let path = &args.export;
-    let bytes = read(path, Export::MAX_BYTES as u64)?;
+    let bytes = Failure::read(path, Export::MAX_BYTES as u64)?;
     let export = Export::read(&bytes).map_err(|error| Failure::input(path, chain(&error)))?;
     let names = Names {
         map: args.map.clone(),
@@ -282,8 +282,8 @@ fn gate(args: &GateArgs, json: bool) -> Result<(), Failure> {
     };
     let mut clients = Vec::new();
     for file in &args.referrals {
-        let text =
-            text(&read(file, 16 << 20)?).ok_or_else(|| Failure::input(file, "not a text file"))?;
+        let text = text(&Failure::read(file, 16 << 20)?)
+            .ok_or_else(|| Failure::input(file, "not a text file"))?;
         let referrals = Referrals::read(&text).map_err(|error| Failure::input(file, error))?;
         let judgement = gate.judge(
             &referrals,

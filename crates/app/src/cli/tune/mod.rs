@@ -109,17 +109,3 @@ fn chain(error: &dyn Error) -> String {
     }
     text
 }
-
-/// Reads a file. Returns an error if it is larger than `most` bytes.
-fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
-    let length = fs::metadata(path)
-        .map_err(|error| Failure::reading(path, &error))?
-        .len();
-    if length > most {
-        return Err(Failure::input(
-            path,
-            format!("file too large: {length} bytes, at most {most} are read"),
-        ));
-    }
-    fs::read(path).map_err(|error| Failure::reading(path, &error))
-}

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tables::{DiskIoView, Table};
 use wording::{DefaultUnit, parse_duration};
 
-use super::{chain, failure, read};
+use super::{chain, failure};
 use crate::cli::open::TabledTrace;
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side, counted};
@@ -206,7 +206,7 @@ fn is_on(path: &str, volume: &str) -> bool {
 
 /// Reads round trip times in nanoseconds from a file.
 fn round_trips(path: &Path) -> Result<Vec<i64>, Failure> {
-    let text = String::from_utf8_lossy(&read(path, MAX_BYTES)?).into_owned();
+    let text = String::from_utf8_lossy(&Failure::read(path, MAX_BYTES)?).into_owned();
     let mut trips = Vec::new();
     let mut skipped = 0_u64;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -140,18 +140,12 @@ fn names(word: &str) -> Result<Vec<String>, Failure> {
 enum SearchError {
     #[error("cannot read the file")]
     Io(#[from] std::io::Error),
-    #[error("the file is too large: {0} bytes; no kernel is that large")]
-    TooLarge(u64),
     #[error(transparent)]
     Image(#[from] ImageError),
 }
 
 fn search(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, SearchError> {
-    let length = fs::metadata(file)?.len();
-    if length > MAX_FILE {
-        return Err(SearchError::TooLarge(length));
-    }
-    let bytes = fs::read(file)?;
+    let bytes = etl::read_file(file, MAX_FILE)?;
     let image = Image::read(&bytes)?;
     let build = image.version.map(Version::build);
     let found = names
@@ -192,7 +186,7 @@ fn symbol(
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
     let read = |bytes: File| symbols_named(bytes, &id, &wanted);
     let path = file.with_file_name(id.name());
-    let next_to_file = File::open(&path).ok().and_then(|bytes| {
+    let next_to_file = etl::open_file(&path).ok().and_then(|bytes| {
         let unusable = |error| say(&format!("{}: {error}; skipped", path.display()));
         read(bytes).map_err(unusable).ok()
     });

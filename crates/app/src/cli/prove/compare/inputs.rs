@@ -173,20 +173,7 @@ pub(in crate::cli::prove) fn groups(
     columns: Option<&Columns>,
     advice: &str,
 ) -> Result<Vec<Group>, Failure> {
-    // Opening a pipe would block until another program writes to it, so only regular files are accepted.
-    match std::fs::metadata(file) {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => {
-            return Err(Failure::input(
-                file,
-                "this is not a regular file; write the measurement to a file first",
-            ));
-        }
-        Err(error) => return Err(Failure::reading(file, &error)),
-    }
-    if let Err(error) = std::fs::File::open(file) {
-        return Err(Failure::reading(file, &error));
-    }
+    etl::open_file(file).map_err(|error| Failure::reading(file, &error))?;
     if let Some(columns) = columns {
         return Ok(columns::read(file, columns)?);
     }

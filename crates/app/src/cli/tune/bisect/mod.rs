@@ -107,6 +107,9 @@ enum Word {
 /// Maximum size of a list of settings, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// Maximum number of bytes of a log of a search.
+const MAX_LOG: u64 = 256 << 20;
+
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let settings = settings(&args.baseline)?;
     let path = args.log.clone().unwrap_or_else(|| {
@@ -167,16 +170,8 @@ fn settings_of(inputs: &[Input]) -> Vec<String> {
 
 /// Reads a list of settings, one per line.
 fn list(path: &Path) -> Result<Vec<String>, Failure> {
-    let length = fs::metadata(path)
-        .map_err(|error| Failure::reading(path, &error))?
-        .len();
-    if length > MAX_BYTES {
-        return Err(Failure::input(
-            path,
-            format!("the file is too large for a list of settings: {length} bytes"),
-        ));
-    }
-    let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
+    let text = String::from_utf8(Failure::read(path, MAX_BYTES)?)
+        .map_err(|_| Failure::reading(path, &ErrorKind::InvalidData.into()))?;
     let mut seen = HashSet::new();
     let mut settings = Vec::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -197,8 +192,9 @@ fn list(path: &Path) -> Result<Vec<String>, Failure> {
 
 /// Resumes the search that a log describes. Without a log, starts a new search.
 fn resume(args: &Args, path: &Path, settings: Vec<String>) -> Result<Search, Failure> {
-    let log = match fs::read_to_string(path) {
-        Ok(text) => Log::parse(&text).map_err(|error| Failure::input(path, chain(&error)))?,
+    let log = match etl::read_file(path, MAX_LOG) {
+        Ok(text) => Log::parse(&String::from_utf8_lossy(&text))
+            .map_err(|error| Failure::input(path, chain(&error)))?,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let plan = plan(args, Plan::default());
             let log = Log::new(settings.clone(), plan);
