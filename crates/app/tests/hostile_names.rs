@@ -118,6 +118,283 @@ fn no_command_passes_a_harmful_character() {
     }
 }
 
+/// Arguments of each command, separated by blanks. Words in braces stand for files and names that are hostile.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("explain", &["{trace} --all"]),
+    ("report", &["{trace} -o {folder}/every.html"]),
+    // Both run until they are stopped. Other tests have their answers.
+    ("open", &[]),
+    ("mcp", &[]),
+    ("info", &["{trace}"]),
+    ("stats", &["{trace}"]),
+    ("events", &["{trace}"]),
+    ("sql", &["{trace} {query}", "{trace} {name}"]),
+    (
+        "trim",
+        &[
+            "{trace} -o {folder}/every.etl",
+            "{trace} -o {folder}/every.etl --process {name}",
+        ],
+    ),
+    ("measure", &[""]),
+    (
+        "measure sleep",
+        &[
+            "--count 1 -o {dir}/{name}/m.parquet",
+            "--count 2 -o {dir}/m.html",
+        ],
+    ),
+    (
+        "measure files",
+        &["{dir} --rounds 1 --method {name}", "{dir} --rounds 1"],
+    ),
+    (
+        "measure net",
+        &[
+            "--loopback --interface {name}",
+            "--role source --to {name} --rate 1k --runs 1",
+        ],
+    ),
+    ("prove", &[""]),
+    (
+        "prove compare",
+        &[
+            "{csv} --value frame_ms --run run --by name",
+            "{csv} --value frame_ms --by name -o {folder}/compare.html",
+            "{csv} --value frame_ms --by name --before {name} --after x",
+            "{csv} --value {name}",
+            "{csv} --value {column} -- {csv}",
+            "{dir} --value x",
+            "--metric ready:{name} {trace} -- {other}",
+        ],
+    ),
+    (
+        "prove history",
+        &[
+            "{csv} --value frame_ms --run run --by name",
+            "{csv} --value {column} --run run",
+            "{csv} --value {name}",
+        ],
+    ),
+    (
+        "prove plan",
+        &[
+            "{csv} --value frame_ms --run run --by name",
+            "{csv} --value {column} --run run --by {name}",
+        ],
+    ),
+    (
+        "prove diff",
+        &[
+            "{trace} -o {folder}/diff.html -- {other}",
+            "{trace} --all --thread {name} -- {other}",
+        ],
+    ),
+    ("prove verdict", &["{plan}", "{dir}"]),
+    ("prove what-if", &["{trace}", "{trace} --change rank=off"]),
+    ("tune", &[""]),
+    ("tune explain", &["{name}"]),
+    ("tune explain sleep", &["--sleep 1"]),
+    ("tune explain rss", &["--processors 4"]),
+    ("tune explain smb", &["--client 22631 --server 22631"]),
+    ("tune explain dscp", &["{reg}"]),
+    ("tune supports", &["{name} --kernel {csv}"]),
+    ("tune audit", &["{reg}", "{dir}"]),
+    (
+        "tune plan",
+        &[
+            "{name}=1 --output {folder}/new --from {reg}",
+            "Win32PrioritySeparation=0x28 --output {dir}/new --from {reg}",
+        ],
+    ),
+    ("tune apply", &["{plan}"]),
+    ("tune diff", &["{reg} {reg}"]),
+    (
+        "tune bisect",
+        &[
+            "--measure true {reg}",
+            "--measure {name} --log {dir}/log {reg}",
+        ],
+    ),
+    ("tune dfsn", &[""]),
+    (
+        "tune dfsn rewrite",
+        &["{reg} --map {name}=a.b", "{reg} --suffix {name}"],
+    ),
+    ("tune dfsn runbook", &["--old {name} --new b {name}"]),
+    (
+        "tune dfsn gate",
+        &["--namespace {name} --old a --new b new-known {csv}"],
+    ),
+    (
+        "tune replica",
+        &[
+            "{csv} --volume D: --rtt 2ms",
+            "{trace} --volume D: --rtt 2ms",
+        ],
+    ),
+    ("tune adapters", &["", "{name}"]),
+    ("record", &["--for {name}", "--for dpc --dry-run", "--list"]),
+    ("record check", &["{reg}", "{csv}"]),
+    ("record input", &["{name}"]),
+    ("record now", &["{name}"]),
+    ("export", &["{trace} --to {folder}/every.json"]),
+    ("simulate", &["{scenario} --show", "{csv}", "{name}"]),
+    ("demo", &["{scenario}", "{name}"]),
+    ("dpcisr", &["{trace}"]),
+    ("cswitch", &["{trace}"]),
+    ("readythread", &["{trace}"]),
+    ("cpudisk", &["{trace}"]),
+    ("profile", &["{trace}"]),
+    ("stack", &["{trace}"]),
+    ("diskio", &["{trace}"]),
+    ("hardfault", &["{trace}"]),
+    ("focuschange", &["{trace}"]),
+    ("marks", &["{trace}"]),
+    ("process", &["{trace}"]),
+    ("cache", &["", "{name}"]),
+    ("completions", &["bash", "{name}"]),
+];
+
+/// Returns the commands that the help of a command lists, and those below them.
+fn commands_below(command: &str) -> BTreeSet<String> {
+    let mut args: Vec<&str> = command.split_whitespace().collect();
+    args.push("--help");
+    let help = program::text(&args);
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = listed
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            // The lines of a description are further to the right.
+            let name = line.strip_prefix("  ")?.split(' ').next()?;
+            (!name.is_empty() && name != "help").then_some(name)
+        });
+    let mut all = BTreeSet::new();
+    for name in names {
+        let name = format!("{command} {name}").trim().to_owned();
+        all.extend(commands_below(&name));
+        all.insert(name);
+    }
+    all
+}
+
+/// Measurements whose runs, things and column have hostile names.
+fn table(column: &str) -> String {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table
+        .write_record(["frame_ms", "run", "name", column])
+        .unwrap();
+    for run in 0..12 {
+        for (name, side) in HOSTILE_NAMES.iter().zip(["1", "2"]) {
+            let (value, run) = (format!("{side}{run}"), format!("{}{run}", HOSTILE_NAMES[2]));
+            table.write_record([&value, &run, *name, &value]).unwrap();
+        }
+    }
+    String::from_utf8(table.into_inner().unwrap()).unwrap()
+}
+
+/// Registry values with hostile names and texts.
+fn registry() -> String {
+    let values = HOSTILE_NAMES
+        .iter()
+        .filter(|name| !name.contains(['\r', '\n', '"', '\\']));
+    let values = values.map(|name| format!("\"{name}\"=\"{name}\"\r\n"));
+    format!(
+        "Windows Registry Editor Version 5.00\r\n\r\n\
+         [HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Control\\PriorityControl]\r\n\
+         \"Win32PrioritySeparation\"=dword:2\r\n{}",
+        values.collect::<String>()
+    )
+}
+
+/// A plan of `laglab tune plan` whose texts are hostile.
+fn plan() -> String {
+    let name = toml::Value::from(HOSTILE_NAMES[2]).to_string();
+    format!(
+        "version = 1\nmargin = 0.02\n\
+         [[change]]\nsetting = {name}\nplace = {name}\nfrom = {name}\nto = {name}\ntakes_effect = []\n\
+         [[recording]]\ntimes = \"ready\"\nrow = {name}\ntraces = 3\nseconds = 30.0\nkit = {name}\n\
+         before = {name}\nafter = {name}\n\
+         [[recording.reasons]]\nsetting = {name}\nwhy = {name}\nsource = {name}\n"
+    )
+}
+
+/// Runs each command of the program with hostile traces, files and names. The program lists its commands itself, so a
+/// new command needs arguments here.
+#[test]
+fn no_command_of_the_help_passes_a_harmful_character() {
+    let known: BTreeSet<&str> = COMMANDS.iter().map(|(command, _)| *command).collect();
+    let found = commands_below("");
+    let missing: Vec<&String> = found
+        .iter()
+        .filter(|it| !known.contains(it.as_str()))
+        .collect();
+    assert!(
+        missing.is_empty() && found.len() > 30,
+        "{missing:?} of {found:?}"
+    );
+
+    let Hostile { folder, trace } = traces().remove(0);
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let column = "f\u{202e}\u{9b}\u{1b}[2J_ms";
+    let dir = path("a\u{202e}\u{9b}b");
+    fs::create_dir_all(format!("{dir}/plan")).unwrap();
+    fs::write(format!("{dir}/x.csv"), table(column)).unwrap();
+    fs::write(format!("{dir}/x.reg"), registry()).unwrap();
+    fs::write(format!("{dir}/plan/measure.toml"), plan()).unwrap();
+    let other = path("other.etl");
+    program::text(&["simulate", "healthy", "-o", &other, "--duration", "1s"]);
+    let (csv, reg) = (format!("{dir}/x.csv"), format!("{dir}/x.reg"));
+    let (plan, scenario, folder) = (format!("{dir}/plan"), path("s.toml"), path(""));
+    let words = [
+        ("{trace}", trace.as_str()),
+        ("{other}", &other),
+        ("{folder}", &folder),
+        ("{dir}", &dir),
+        ("{csv}", &csv),
+        ("{reg}", &reg),
+        ("{plan}", &plan),
+        ("{scenario}", &scenario),
+        ("{column}", column),
+        ("{query}", "SELECT image_name FROM processes"),
+        ("{name}", HOSTILE_NAMES[0]),
+    ];
+    let fill = |word: &str| {
+        (words.iter()).fold(word.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
+        })
+    };
+    for (command, each) in COMMANDS
+        .iter()
+        .filter(|(command, _)| found.contains(*command))
+    {
+        for args in *each {
+            let args: Vec<String> = command
+                .split(' ')
+                .chain(args.split_whitespace())
+                .map(fill)
+                .collect();
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let output = program::laglab(&args);
+            // Some commands refuse these names. An error is harmless, too.
+            assert!(
+                output.status.code().is_some_and(|code| code <= 2),
+                "{args:?}: {output:?}"
+            );
+            for text in [output.stdout, output.stderr] {
+                let text = String::from_utf8(text).unwrap();
+                assert_eq!(harmful(&text), BTreeSet::new(), "{args:?}: {text}");
+                assert!(!text.contains("panicked"), "{args:?}: {text}");
+            }
+        }
+    }
+    for page in ["every.html", "compare.html", "diff.html"] {
+        let page = fs::read_to_string(path(page)).unwrap();
+        assert_eq!(harmful(&page), BTreeSet::new());
+        assert!(!page.contains("<img"));
+    }
+}
+
 /// Checks that JSON contains the exact names, and that no cell of CSV is a formula.
 #[cfg(feature = "sql")]
 #[test]

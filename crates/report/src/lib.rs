@@ -20,7 +20,7 @@ mod views;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use session::{SEVERAL_SYSTEMS, TraceTables};
-use wording::{Printable, duration, grouped, size};
+use wording::{JsonText, Printable, duration, grouped, size};
 
 pub use brief::{BYTES_PER_TOKEN, Brief, BriefFinding, answer, damage, json_bytes, not_recorded};
 use charts::Charts;
@@ -237,23 +237,16 @@ fn data_with_policy(json: &str) -> (String, String, String) {
     (data, nonce, policy)
 }
 
-/// Escapes characters of JSON: characters that could end the enclosing script element, and invisible
-/// characters that reorder text.
+/// Escapes characters of JSON: characters that could end the enclosing script element, and harmful characters, such as
+/// those that reorder text.
 fn escape_json(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for character in json.chars() {
-        // These characters can only occur within strings of JSON, where an escape sequence is valid.
-        match character {
-            '<'
-            | '>'
-            | '&'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' => {
-                escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
-            }
-            _ => escaped.push(character),
-        }
+    let mut escaped = Vec::with_capacity(json.len());
+    // Writing to memory does not fail, and the bytes of a `str` are UTF-8.
+    let _ = JsonText::new(&mut escaped).write_all(json.as_bytes());
+    let mut escaped = String::from_utf8(escaped).unwrap_or_default();
+    // These characters can only occur within strings of JSON, where an escape sequence is valid.
+    for (character, escape) in [("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")] {
+        escaped = escaped.replace(character, escape);
     }
     escaped
 }
@@ -264,9 +257,12 @@ mod tests {
 
     #[test]
     fn no_text_ends_the_script() {
-        let text = "</script>&\u{2028}\u{2029}\u{202e}<!--";
+        let text = "</script>&\u{2028}\u{2029}\u{202e}\u{9b}\u{85}\u{feff}<!--";
         let json = escape_json(&serde_json::to_string(text).unwrap());
-        assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}', '\u{202e}']));
+        let harmful = [
+            '<', '>', '&', '\u{2028}', '\u{2029}', '\u{202e}', '\u{9b}', '\u{85}', '\u{feff}',
+        ];
+        assert!(!json.contains(harmful));
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
     }
 }

@@ -126,7 +126,19 @@ pub(crate) fn run() -> ExitCode {
             let what = text.strip_prefix("error: ").unwrap_or(&text);
             return fail(what.trim_end(), 2, true);
         }
-        Err(error) => error.exit(),
+        Err(error) => {
+            // The argument may be the name of a file, for example if the shell expanded a pattern.
+            let text = error.render().to_string();
+            let lines = text
+                .lines()
+                .map(|line| crate::output::Printable(line).to_string());
+            let escaped = lines.collect::<Vec<String>>().join("\n");
+            if escaped == text.trim_end_matches('\n') {
+                error.exit();
+            }
+            eprintln!("{escaped}");
+            return ExitCode::from(2);
+        }
     };
     let outcome = match &cli.command {
         Command::Explain(args) => explain::run(args, cli.json),

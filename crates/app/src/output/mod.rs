@@ -56,9 +56,10 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 100.0)
 }
 
-/// Writes the heading of the first section of the output.
+/// Writes the heading of the first section of the output. Like all functions that write texts, it escapes harmful
+/// characters of names in the text.
 pub(crate) fn first_heading(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    writeln!(out, "{HEADING}{text}{HEADING:#}")
+    writeln!(out, "{HEADING}{}{HEADING:#}", Printable(text))
 }
 
 /// Writes an empty line and the heading of a later section.

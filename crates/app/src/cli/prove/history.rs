@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 }
 
 fn write(out: &mut dyn Write, history: &History) -> io::Result<()> {
-    output::first_heading(out, &Printable(&history.name).to_string())?;
+    output::first_heading(out, &history.name)?;
     output::paragraph(out, &headline(history))?;
     if !history.left_out.is_empty() {
         /// Maximum number of points without a value whose names are written.

@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 
 fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     let (plan, margin) = (&answer.plan, percent(answer.question.margin));
-    output::first_heading(out, &Printable(&plan.name).to_string())?;
+    output::first_heading(out, &plan.name)?;
     output::paragraph(out, &headline(answer))?;
     writeln!(out)?;
     let right = [Side::Right; 5];

@@ -45,8 +45,8 @@ fn write_adapter(out: &mut dyn Write, first: bool, adapter: &Adapter) -> Result<
         .map_or(String::new(), |index| format!("#{index} "));
     let title = format!("{index}{}", adapter.name);
     match first {
-        true => output::first_heading(out, &output::Printable(&title).to_string())?,
-        false => output::heading(out, &output::Printable(&title).to_string())?,
+        true => output::first_heading(out, &title)?,
+        false => output::heading(out, &title)?,
     }
     let able = |able: bool, what: &str| format!("{} {what}", if able { "can" } else { "cannot" });
     let description = adapter

@@ -169,7 +169,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 }
 
 fn write(out: &mut dyn Write, judgement: &Judgement, question: Question) -> io::Result<()> {
-    output::first_heading(out, &Printable(&judgement.name).to_string())?;
+    output::first_heading(out, &judgement.name)?;
     output::paragraph(out, &headline(judgement, question))?;
     writeln!(out)?;
     let sides = [
