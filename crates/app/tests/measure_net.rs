@@ -9,7 +9,7 @@ const SHORT: [&str; 7] = [
     "measure",
     "net",
     "--loopback",
-    "--for",
+    "--run-for",
     "50ms",
     "--runs",
     "2",
@@ -259,7 +259,7 @@ fn errors_give_advice() {
             "give one with --port",
         ),
         (
-            &["--loopback", "--rate", "1", "--for", "0.2s"],
+            &["--loopback", "--rate", "1", "--run-for", "0.2s"],
             "no packet is due in 0.2 s at 1/s",
         ),
         (&["--rate", "fast"], "expected packets per second"),
@@ -295,7 +295,14 @@ fn one_process_counts_what_another_sends() {
     words.read_line(&mut said).expect("read");
     assert!(said.contains(&format!("counting at {at}")), "{said}");
     let asked = ["--throughput", "--role", "source", "--to", &at];
-    let short = ["--for", "50ms", "--runs", "2", "--method", "blocking,poll"];
+    let short = [
+        "--run-for",
+        "50ms",
+        "--runs",
+        "2",
+        "--method",
+        "blocking,poll",
+    ];
     let report =
         program::json(&[&["measure", "net"], &asked[..], &short[..], &["--json"]].concat());
     counter.kill().expect("killed");

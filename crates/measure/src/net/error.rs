@@ -132,7 +132,7 @@ pub enum NetError {
         most: u64,
     },
     /// No packet is due within the run, because the run is shorter than the interval.
-    #[error("no packet is due in {} s at {pace}; use a longer --for or another --rate", .time.as_secs_f64())]
+    #[error("no packet is due in {} s at {pace}; use a longer --run-for or another --rate", .time.as_secs_f64())]
     NothingDue {
         /// Length of a run.
         time: Duration,

@@ -140,7 +140,8 @@ fn sleep(reasons: Vec<Reason>) -> Measurement {
 fn net(wishes: &Wishes, reasons: Vec<Reason>) -> Measurement {
     let to = quoted(wishes.reflector.as_deref().unwrap_or("REFLECTOR"));
     let runs = runs();
-    let command = format!("--role source --to {to} --rate 10k --size 100 --for 1s --runs {runs}");
+    let command =
+        format!("--role source --to {to} --rate 10k --size 100 --run-for 1s --runs {runs}");
     Measurement {
         size_bytes: Some(100),
         samples_per_run: PACKETS,

@@ -87,12 +87,16 @@ pub(super) struct Args {
     /// Payload of a packet, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     size: usize,
-    /// Duration of a run; for a reflector, total duration [default: 1s; for a reflector unlimited]
+    /// Total duration: start no new runs after this time, but make at least six of each rate and setting [default:
+    /// unlimited]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
-    /// Number of runs of each rate and setting; the runs alternate
-    #[arg(long, value_name = "COUNT", default_value_t = 6, conflicts_with = "until_sure", value_parser = whole::<u32>(1, 1000))]
-    runs: u32,
+    /// Duration of a run [default: 1s, or less with a short --for]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    run_for: Option<Duration>,
+    /// Number of runs of each rate and setting; the runs alternate [default: 6, or as many as --for allows]
+    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, 1000))]
+    runs: Option<u32>,
     #[command(flatten)]
     sure: UntilSure,
     /// Give up if no packet from the reflector arrives for this time
@@ -179,6 +183,12 @@ const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xff18, 0, 0, 0, 0, 0, 0, 0x76
 /// Default duration of a run.
 const TIME: Duration = Duration::from_secs(1);
 
+/// Minimum duration of a run that is shortened so that all runs fit into the total time.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// Default number of runs of each rate and setting. It is the minimum number for a comparison.
+const RUNS: u32 = Comparison::MIN_PAIRS as u32;
+
 /// Length of the warm-up at the start of a run. Packets that are sent during the warm-up do not count.
 const WARM_UP: Duration = Duration::from_millis(100);
 
@@ -205,6 +215,7 @@ fn contradiction(args: &Args) -> Option<&'static str> {
         || !args.rate.is_empty()
         || args.vs.is_some()
         || !args.method.is_empty()
+        || args.run_for.is_some()
         || args.delivery.has_file();
     let rules = [
         (
@@ -236,7 +247,7 @@ fn contradiction(args: &Args) -> Option<&'static str> {
         ),
         (
             is_reflector && has_source_options,
-            "a reflector has no --to, --rate, --vs, --method or --output; give them to its source",
+            "a reflector has no --to, --rate, --vs, --method, --run-for or --output; give them to its source",
         ),
         (
             is_reflector && args.throughput && args.buffer.is_some(),
@@ -289,20 +300,22 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     }
     differ(&settings, "--vs")?;
     let goal = args.sure.goal(settings.len() * carriers(args).len())?;
+    let carriers = carriers(args);
+    let paces = match args.rate.is_empty() {
+        true => [10_000, 20_000, 30_000, 40_000]
+            .into_iter()
+            .filter_map(NonZeroU32::new)
+            .map(Pace::PerSecond)
+            .collect(),
+        false => args.rate.clone(),
+    };
     let mut plan = RoundTripPlan {
         route: route(args)?,
-        carriers: carriers(args),
-        paces: match args.rate.is_empty() {
-            true => [10_000, 20_000, 30_000, 40_000]
-                .into_iter()
-                .filter_map(NonZeroU32::new)
-                .map(Pace::PerSecond)
-                .collect(),
-            false => args.rate.clone(),
-        },
+        time: run_time(args, carriers.len() * paces.len() * settings.len()),
+        carriers,
+        paces,
         settings,
         size: args.size,
-        time: args.time.unwrap_or(TIME),
         warm_up: WARM_UP,
         patience: args.patience,
         with_peer: args.peers,
@@ -326,21 +339,22 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
 }
 
 fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
+    let methods = match args.method.is_empty() {
+        true => Method::ALL
+            .iter()
+            .copied()
+            .filter(|method| carriers(args).contains(&method.carrier()))
+            .collect(),
+        false => deduplicate(args.method.iter().copied(), |known, method| {
+            known.name == method.name
+        }),
+    };
     let plan = ThroughputPlan {
         route: route(args)?,
-        methods: match args.method.is_empty() {
-            true => Method::ALL
-                .iter()
-                .copied()
-                .filter(|method| carriers(args).contains(&method.carrier()))
-                .collect(),
-            false => deduplicate(args.method.iter().copied(), |known, method| {
-                known.name == method.name
-            }),
-        },
+        time: run_time(args, methods.len()),
+        methods,
         scheduling: args.scheduling.scheduling(),
         size: args.size,
-        time: args.time.unwrap_or(TIME),
         buffer_bytes: Some(args.buffer.unwrap_or(LARGE_BUFFER) as usize),
         patience: args.patience,
         with_peer: args.peers,
@@ -366,16 +380,32 @@ fn deduplicate<T>(items: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -
     all
 }
 
-/// Returns a plan for the requested number of runs, without a time limit.
+/// Returns a plan for the requested number of runs, or for the requested time.
 fn turns(args: &Args, goal: Option<Goal>) -> Plan {
-    let runs = goal.map_or(args.runs, |_| Goal::MAX_ROUNDS);
+    let runs = match (goal, args.runs, args.time) {
+        (Some(_), ..) => Goal::MAX_ROUNDS,
+        (None, Some(runs), _) => runs,
+        (None, None, Some(_)) => Comparison::MAX_PAIRS as u32,
+        (None, None, None) => RUNS,
+    };
     Plan {
         warm_up: 0,
-        at_least: runs.min(Comparison::MIN_PAIRS as u32),
+        at_least: runs.min(RUNS),
         at_most: runs,
-        time: Duration::MAX,
+        time: args.time.unwrap_or(Duration::MAX),
         goal,
     }
+}
+
+/// Returns the duration of a run. `count` is the number of runs of a round. If the default duration is too long for the
+/// total time, it is shortened.
+fn run_time(args: &Args, count: usize) -> Duration {
+    let shortened = |total: Duration| {
+        let count = u32::try_from(count.max(1)).unwrap_or(u32::MAX);
+        let runs = args.runs.unwrap_or(RUNS).min(RUNS).saturating_mul(count);
+        (total / runs).saturating_sub(WARM_UP).clamp(SHORTEST, TIME)
+    };
+    (args.run_for).unwrap_or_else(|| args.time.map_or(TIME, shortened))
 }
 
 /// Returns the socket options.
