@@ -16,6 +16,8 @@ pub struct History {
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
+    /// Name of the column of the values, if a user named it.
+    pub column: Option<String>,
     /// Names of the points, in order: files, or runs of one file.
     pub points: Vec<String>,
     /// Names of the points that are left out, because they have no value.
@@ -55,6 +57,7 @@ pub struct Segment {
 struct Points {
     name: String,
     unit: Unit,
+    column: Option<String>,
     points: Vec<(String, Vec<Run>)>,
 }
 
@@ -62,6 +65,7 @@ struct Points {
 struct ReadPoints {
     name: String,
     unit: Unit,
+    column: Option<String>,
     points: Vec<String>,
     /// Names of the points without a value.
     left_out: Vec<String>,
@@ -73,6 +77,7 @@ impl ReadPoints {
         let mut read = ReadPoints {
             name: of.name,
             unit: of.unit,
+            column: of.column,
             points: Vec::new(),
             left_out: Vec::new(),
             runs: Vec::new(),
@@ -129,6 +134,7 @@ pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error
                 None => all.push(Points {
                     name: group.name,
                     unit: group.unit,
+                    column: group.column,
                     points,
                 }),
             }
@@ -146,6 +152,7 @@ pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error
             .collect(),
         name: of.name,
         unit: of.unit,
+        column: of.column,
         points: of.points,
         left_out: of.left_out,
     };

@@ -7,11 +7,12 @@ use statistics::counts::{Count, RateRatio, differ, rates};
 use statistics::dependence::autocorrelation;
 use statistics::modes::{Bars, Move, moves};
 use statistics::{
-    Basis, Comparison, Design, Incomparable, Margin, Order, Scale, Verdict, clusters, compare,
-    compare_with_looks, multiple, order, planning,
+    Basis, Comparison, Design, Estimate, Incomparable, Margin, Order, Scale, Verdict, clusters,
+    compare, compare_with_looks, estimate, multiple, order, planning, unpaired,
 };
 
 use crate::sessions::Sessions;
+use crate::sides::are_neighbours;
 use crate::summary::{RunSummary, Side, in_waves, median};
 use crate::{Error, Group, Run, Sides, Summary, Unit};
 
@@ -33,6 +34,14 @@ pub enum Metric {
     Quantile(f64),
 }
 
+impl Line {
+    /// Returns the scale of the change. `None` if there is no estimate of the change.
+    pub fn scale(&self) -> Option<Scale> {
+        let compared = self.comparison.map(|comparison| comparison.scale);
+        compared.or(self.estimate.map(|estimate| estimate.scale))
+    }
+}
+
 impl Metric {
     /// Returns the share of samples that do not exceed the metric. For `Metric::Value`, any share is valid:
     /// each quantile of a single value is the value itself.
@@ -49,12 +58,14 @@ impl Metric {
 pub struct Judgement {
     /// Name of the measured thing.
     pub name: String,
+    /// Name of the column of the values, if a user named it.
+    pub column: Option<String>,
     /// Unit of the values.
     pub unit: Unit,
     /// Relation between the runs of both sides: paired or unpaired.
     pub design: Design,
     /// True if the runs of each pair were measured next to each other. `None` if the order is unknown, or if there are
-    /// no pairs.
+    /// fewer than two pairs.
     pub alternated: Option<bool>,
     /// True if the measurement could end as soon as its result was sure. Such a measurement tests its data several
     /// times, so its intervals are wider.
@@ -103,13 +114,17 @@ pub struct Line {
     pub after: Option<f64>,
     /// Change of the metric. `None` if the runs do not allow a comparison.
     pub comparison: Option<Comparison>,
+    /// Estimated change of the metric. Present only if there are too few runs for a comparison.
+    pub estimate: Option<Estimate>,
     /// Probability that chance alone makes such a change, corrected for the number of metrics (Holm). `None`
     /// if the runs do not allow a comparison.
     pub adjusted_p: Option<f64>,
-    /// Conclusion about the change. `None` if the runs do not allow a comparison.
+    /// Conclusion about the change. It is unknown if there are too few runs for a comparison. `None` if more runs would
+    /// not allow a comparison either.
     pub verdict: Option<Verdict>,
-    /// Number of additional pairs or runs with which a change as large as the margin would probably be found.
-    /// Present only if the verdict is unknown.
+    /// Number of additional pairs or runs with which a change as large as the margin would probably be found. If there
+    /// are too few runs for a comparison, the number of additional pairs or runs that a comparison needs. Present only
+    /// if the verdict is unknown.
     pub more: Option<u64>,
     /// True if no result of so few runs could be certain. The reason is that several metrics are compared at once
     /// (Holm's correction).
@@ -236,7 +251,7 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
         .iter()
         .filter_map(|metric| line(*metric, sides, [before, after], &sessions));
     let mut lines: Vec<Line> = lines.collect();
-    conclude(&mut lines, question);
+    conclude(&mut lines, sides.design, question);
     let began = before_began(sides);
     if let Some(began) = &began {
         add_orders(&mut lines, before, after, began);
@@ -255,6 +270,7 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
     };
     Ok(Judgement {
         name: sides.name.clone(),
+        column: sides.before.column.clone(),
         unit: sides.before.unit,
         design: sides.design,
         alternated,
@@ -316,6 +332,16 @@ fn line(
         false if sides.has_looks => compare_with_looks(&firsts, &seconds),
         false => compare(&firsts, &seconds, sides.design),
     };
+    // A few more runs would allow a comparison.
+    let missing = match compared {
+        Err(Incomparable::TooFewPairs { needed, .. }) => Some(needed),
+        Err(Incomparable::TooFewRuns { .. }) => Some(unpaired::LEAST),
+        _ => None,
+    };
+    let estimated = missing.and_then(|needed| {
+        let found = estimate(&firsts, &seconds, sides.design)?;
+        Some((found, needed.saturating_sub(found.runs) as u64))
+    });
     let not_compared = compared.err().map(|reason| match reason {
         Incomparable::TooFewRuns { before, after } if sessions.count => format!(
             "too few sessions ({before} before, {after} after; 95 % confidence needs {} on each side)",
@@ -331,9 +357,10 @@ fn line(
         before: Some(middle_before).filter(|_| !is_too_short),
         after: Some(middle_after).filter(|_| !is_too_short),
         comparison: compared.ok(),
+        estimate: estimated.map(|(found, _)| found),
         adjusted_p: None,
-        verdict: None,
-        more: None,
+        verdict: estimated.map(|_| Verdict::Unknown),
+        more: estimated.map(|(_, more)| more),
         is_too_many: false,
         order: None,
         not_compared,
@@ -352,11 +379,18 @@ pub(crate) fn margin(question: Question, line: &Line, scale: Scale) -> Margin {
 
 /// Adds the verdicts. The metrics are compared at the same time, which increases the probability of a chance
 /// difference. If chance may explain a difference, the verdict is unknown.
-fn conclude(lines: &mut [Line], question: Question) {
+fn conclude(lines: &mut [Line], design: Design, question: Question) {
     let all_p = lines.iter().filter_map(|line| Some(line.comparison?.p));
     let all_p: Vec<f64> = all_p.collect();
     let mut adjusted = multiple::holm(&all_p).into_iter();
+    let estimates = lines.iter().filter(|line| line.estimate.is_some()).count();
     for line in lines {
+        if let Some(estimate) = line.estimate {
+            let least = planning::least_runs(ALPHA / estimates as f64, design);
+            let more = Some(least.saturating_sub(estimate.runs as u64));
+            line.is_too_many = more > line.more;
+            line.more = line.more.max(more);
+        }
         let Some(comparison) = line.comparison else {
             continue;
         };
@@ -502,20 +536,13 @@ fn count_stalls(group: &Group, side: &Side, above: f64) -> Result<(Vec<Count>, u
 /// in every pair.
 const MIN_ALWAYS: usize = 3;
 
-/// Returns true if the runs of each pair were measured next to each other. Returns `None` if the order is unknown, or
-/// if there are no pairs.
+/// Returns true if the runs of each pair were measured next to each other. Returns `None` if this is unknown, or if
+/// there are no pairs.
 fn alternated(sides: &Sides) -> Option<bool> {
     if sides.design == Design::Unpaired {
         return None;
     }
-    let of = |group: &Group| -> Option<Vec<(i64, usize)>> {
-        let runs = group.runs.iter().enumerate();
-        runs.map(|(pair, run)| Some((run.began?, pair))).collect()
-    };
-    let mut order = [of(&sides.before)?, of(&sides.after)?].concat();
-    order.sort_unstable();
-    let mut pairs = order.chunks_exact(2);
-    Some(pairs.all(|pair| pair[0].1 == pair[1].1))
+    are_neighbours(sides.before.runs.iter().zip(&sides.after.runs))
 }
 
 /// Returns a flag for each pair: true if the run before the change began first. Returns `None` if the order
@@ -591,6 +618,15 @@ fn doubts(
              of the change."
                 .to_owned(),
         );
+    }
+    if sides.same_names > 0 {
+        doubts.push(format!(
+            "{} before the change {} the name of a run after it, but not all runs have a partner that was measured next \
+             to them, so the runs count as unpaired. --paired compares pairs of runs with the same name, --unpaired says \
+             that there are none.",
+            wording::counted(sides.same_names as u64, "run", "runs"),
+            if sides.same_names == 1 { "has" } else { "have" }
+        ));
     }
     if alternated == Some(false) {
         doubts.push(

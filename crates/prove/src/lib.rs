@@ -36,7 +36,7 @@ pub use judgement::{
 pub use picture::{Histogram, Picture, picture};
 pub use plan::{Cheapest, Detectable, Plan, PlanLine, plan};
 pub use runs::{Group, Run, TimedSamples, Unit};
-pub use sides::Sides;
+pub use sides::{Pairing, Sides};
 pub use statistics::counts::RateRatio;
 pub use statistics::modes::Move;
 pub use statistics::{Comparison, Design, Interval, Order, Scale, Verdict};

@@ -124,6 +124,7 @@ mod tests {
         let run = |(n, values): (usize, &&[f64])| Run::new(n.to_string(), values.to_vec(), 0);
         Group {
             name: "side".to_owned(),
+            column: None,
             unit: Unit::Other,
             runs: values.iter().enumerate().map(run).collect(),
         }
@@ -138,6 +139,7 @@ mod tests {
             before: side(&[&slow[..]; 6]),
             after: side(&[&fast[..]; 6]),
             alone: [0, 0],
+            same_names: 0,
             has_looks: false,
         };
         let picture = picture(&sides, &Summary::read(&sides).unwrap()).unwrap();
@@ -167,6 +169,7 @@ mod tests {
                 before: side(&[values]),
                 after: side(&[values]),
                 alone: [0, 0],
+                same_names: 0,
                 has_looks: false,
             };
             let summary = Summary::read(&sides).unwrap();

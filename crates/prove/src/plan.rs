@@ -17,6 +17,8 @@ pub struct Plan {
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
+    /// Name of the column of the values, if a user named it.
+    pub column: Option<String>,
     /// Number of pairs in the pilot.
     pub pilot: usize,
     /// Plan of each metric.
@@ -100,7 +102,7 @@ pub fn plan(pilot: &Sides, summary: &Summary, question: Question) -> Result<Plan
     if pilot.design == Design::Unpaired {
         return Err(Error::Sides(
             "cannot plan from runs that did not alternate: a plan needs pairs of runs; measure both variants \
-             together, for example with `laglab measure … --vs`"
+             together, for example with `laglab measure … --vs`, or pair runs of the same name with --paired"
                 .to_owned(),
         ));
     }
@@ -156,6 +158,7 @@ pub fn plan(pilot: &Sides, summary: &Summary, question: Question) -> Result<Plan
     Ok(Plan {
         name: judged.name.clone(),
         unit: judged.unit,
+        column: judged.column.clone(),
         pilot: judged.runs_before,
         lines: judged.lines.iter().map(line).collect(),
         doubts: judged.doubts.clone(),

@@ -13,6 +13,8 @@ use crate::stored::StoredRun;
 pub struct Group {
     /// Name of the measured thing. It consists of method and setting, or is the value of a column.
     pub name: String,
+    /// Name of the column of the values, if a user named it. `None` for measurements and metrics of laglab.
+    pub column: Option<String>,
     /// Unit of the values.
     pub unit: Unit,
     /// Runs, in order.
@@ -192,6 +194,7 @@ impl Growing {
         self.runs_by_name.push(HashMap::new());
         self.groups.push(Group {
             name: name.to_owned(),
+            column: None,
             unit,
             runs: Vec::new(),
         });

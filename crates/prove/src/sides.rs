@@ -21,21 +21,39 @@ pub struct Sides {
     pub after: Group,
     /// Number of runs before and after the change that were left out because they have no partner.
     pub alone: [usize; 2],
+    /// Number of runs that have the same name as a run of the other side, although the runs are unpaired. 0 if the
+    /// caller knows that there are no pairs.
+    pub same_names: usize,
     /// True if the runs are pairs of a measurement that could end as soon as its result was sure
     /// (`laglab measure --until-sure`). Such a measurement tests its data several times, so its intervals are wider.
     pub has_looks: bool,
 }
 
-/// Selects two groups of one measurement whose runs alternate. `before` and `after` must each select exactly one
+/// Rule for the pairs of the runs of one measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pairing {
+    /// Runs with the same name form pairs, if all runs of the side with fewer runs have a partner, and if the runs of
+    /// each pair were measured next to each other. Otherwise, the runs are unpaired.
+    #[default]
+    Found,
+    /// Runs with the same name form pairs. Runs without a partner are left out.
+    ByName,
+    /// Runs form no pairs.
+    Unpaired,
+}
+
+/// Selects two groups of one measurement. `before` and `after` must each select exactly one
 /// group by its whole name, the start of its name, or a part of its name. If both are `None`, the measurement must
 /// have exactly two groups. Then the first group is the side before the change.
 ///
 /// # Errors
-/// Returns an error that lists the groups if the names do not select two different groups.
+/// Returns an error that lists the groups if the names do not select two different groups. Also returns an error if
+/// `pairing` asks for pairs, but no runs have the same name.
 pub fn within(
     mut groups: Vec<Group>,
     before: Option<&str>,
     after: Option<&str>,
+    pairing: Pairing,
 ) -> Result<Sides, Error> {
     let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
     let select = |part: &str| {
@@ -86,14 +104,15 @@ pub fn within(
     let take = |groups: &mut Vec<Group>, at: usize| {
         let empty = Group {
             name: String::new(),
-            runs: Vec::new(),
+            column: None,
             unit: groups[at].unit,
+            runs: Vec::new(),
         };
         std::mem::replace(&mut groups[at], empty)
     };
     let (before, after) = (take(&mut groups, before), take(&mut groups, after));
     let name = format!("{} → {}", before.name, after.name);
-    Ok(by_name(name, before, after))
+    by_name(name, before, after, pairing)
 }
 
 /// Matches the groups of two measurements by name. If each measurement has exactly one group, these groups
@@ -140,6 +159,7 @@ pub fn between(
             before: group,
             after: other,
             alone: [0, 0],
+            same_names: 0,
             has_looks: false,
         });
     }
@@ -178,33 +198,76 @@ pub fn joined(files: Vec<Vec<Group>>) -> Vec<Group> {
     all
 }
 
-/// Pairs the runs of two groups by name. Leaves out runs without a partner, and puts both groups in the same order. If
-/// no names are equal, keeps all runs as unpaired runs.
-fn by_name(name: String, mut before: Group, mut after: Group) -> Sides {
+/// Pairs the runs of two groups by name, if `pairing` allows it. Leaves out runs without a partner, and puts both groups
+/// in the same order. Without pairs, keeps all runs.
+fn by_name(
+    name: String,
+    mut before: Group,
+    mut after: Group,
+    pairing: Pairing,
+) -> Result<Sides, Error> {
     let places: HashMap<&str, usize> = (after.runs.iter().enumerate())
         .map(|(place, run)| (run.name.as_str(), place))
         .collect();
     let pair = |run: &Run| places.get(run.name.as_str()).copied();
     let pairs: Vec<Option<usize>> = before.runs.iter().map(pair).collect();
-    let (mut design, mut alone) = (Design::Unpaired, [0, 0]);
-    if pairs.iter().any(Option::is_some) {
-        let counts = [before.runs.len(), after.runs.len()];
+    let counts = [before.runs.len(), after.runs.len()];
+    let count = pairs.iter().flatten().count();
+    let is_paired = match pairing {
+        Pairing::Unpaired => false,
+        Pairing::ByName if count == 0 => {
+            return Err(Error::Sides(format!(
+                "cannot pair the runs of {}: no run before the change has the name of a run after it; name the column \
+                 of the run with --run, or leave out --paired",
+                shown(&name)
+            )));
+        }
+        Pairing::ByName => true,
+        Pairing::Found => {
+            let both = before.runs.iter().zip(&pairs);
+            let both = both.filter_map(|(run, place)| Some((run, &after.runs[(*place)?])));
+            // If the order is unknown, only complete pairs are evidence that the runs were measured in pairs.
+            count > 0
+                && count == counts[0].min(counts[1])
+                && are_neighbours(both).unwrap_or(counts[0] == counts[1])
+        }
+    };
+    let mut alone = [0, 0];
+    if is_paired {
         let mut others: Vec<Option<Run>> = after.runs.into_iter().map(Some).collect();
         let partners = pairs.iter().flatten().map(|place| others[*place].take());
         after.runs = partners.flatten().collect();
         let mut has_pair = pairs.iter().map(Option::is_some);
         before.runs.retain(|_| has_pair.next() == Some(true));
-        design = Design::Paired;
-        alone = [counts[0] - before.runs.len(), counts[1] - after.runs.len()];
+        alone = counts.map(|all| all - count);
     }
-    Sides {
+    Ok(Sides {
         name,
-        design,
+        design: match is_paired {
+            true => Design::Paired,
+            false => Design::Unpaired,
+        },
         before,
         after,
         alone,
+        same_names: match pairing {
+            Pairing::Found if !is_paired => count,
+            _ => 0,
+        },
         has_looks: false,
+    })
+}
+
+/// Returns true if the runs of each pair were measured next to each other. Returns `None` if the order of the runs is
+/// unknown, or if there is only one pair.
+pub(crate) fn are_neighbours<'r>(pairs: impl Iterator<Item = (&'r Run, &'r Run)>) -> Option<bool> {
+    let mut order = Vec::new();
+    for (pair, (before, after)) in pairs.enumerate() {
+        order.extend([(before.began?, pair), (after.began?, pair)]);
     }
+    order.sort_unstable();
+    let mut pairs = order.chunks_exact(2);
+    (pairs.len() > 1).then(|| pairs.all(|pair| pair[0].1 == pair[1].1))
 }
 
 /// Lists names for an error message.

@@ -30,6 +30,7 @@ const ALL: std::ops::Range<i64> = i64::MIN..i64::MAX;
 pub fn group(metric: &TraceMetric, runs: Vec<Run>) -> Group {
     Group {
         name: metric.to_string(),
+        column: None,
         unit: Unit::Nanoseconds,
         runs,
     }
@@ -41,6 +42,8 @@ pub struct SingleValue {
     /// Number in the result. `None` if it is unknown.
     value: Option<f64>,
     unit: Option<Unit>,
+    /// Name of the column of the number.
+    column: Option<String>,
 }
 
 impl SingleValue {
@@ -79,6 +82,7 @@ impl SingleValue {
         }
         self.value = value;
         self.unit = Some(unit);
+        self.column = Some(schema.field(0).name().clone());
         Ok(())
     }
 
@@ -91,6 +95,7 @@ impl SingleValue {
 /// Returns a group of runs. Each run has one value.
 pub fn group_of_values(name: &str, values: Vec<(String, SingleValue)>) -> Group {
     let unit = values.iter().find_map(|(_, single)| single.unit);
+    let column = values.iter().find_map(|(_, single)| single.column.clone());
     let runs = values.into_iter().map(|(name, single)| {
         let known: Vec<f64> = single.value.into_iter().collect();
         let unknown = u64::from(known.is_empty());
@@ -98,6 +103,7 @@ pub fn group_of_values(name: &str, values: Vec<(String, SingleValue)>) -> Group 
     });
     Group {
         name: name.to_owned(),
+        column,
         unit: unit.unwrap_or(Unit::Other),
         runs: runs.collect(),
     }

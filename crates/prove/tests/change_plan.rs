@@ -175,6 +175,7 @@ fn measured(rng: &mut Rng, truth: Truth) -> MeasuredFile {
     let key = sleep_key();
     let group = Group {
         name: key.name(),
+        column: None,
         unit: Unit::Nanoseconds,
         runs: runs(rng, truth),
     };
@@ -627,7 +628,6 @@ fn longer_waits_are_harm_even_if_there_are_fewer() {
     assert_eq!(found.answer, Answer::Helped, "{found:?}");
 }
 
-/// Checks a device whose rate and durations of DPCs stay the same while the network traffic grows twelvefold.
 /// Checks the same change without a named row, and with other seeds. Chance decides which programs had to wait longer, so
 /// the answer may be unknown. But the mean waits are two to three times as long (31 and 94 ms are the lengths of quanta),
 /// so the answer is not that nothing changed.
@@ -659,6 +659,7 @@ fn longer_waits_are_never_no_difference() {
     assert!(found.checks[0].result.contains("wait"), "{found:?}");
 }
 
+/// Checks a device whose rate and durations of DPCs stay the same while the network traffic grows twelvefold.
 #[test]
 fn more_traffic_does_not_help_other_devices() {
     let mut plan = plan(&["Win32PrioritySeparation=0x28"]);

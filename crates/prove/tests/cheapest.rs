@@ -2,7 +2,7 @@
 
 use crate::written;
 
-use prove::{Question, Summary, measured, plan, sides};
+use prove::{Pairing, Question, Summary, measured, plan, sides};
 use testdata::Rng;
 use written::WrittenRun;
 
@@ -54,6 +54,7 @@ fn a_pilot_shows_the_cheapest_length_of_a_run() {
         measured::read(&file).unwrap(),
         Some("first"),
         Some("second"),
+        Pairing::Found,
     )
     .unwrap();
     let question = Question { margin: 0.02 };
@@ -103,7 +104,7 @@ fn without_differences_of_runs_the_cheapest_length_has_no_limit() {
     });
     written::write(&file, written, None);
     let groups = measured::read(&file).unwrap();
-    let both = sides::within(groups, Some("first"), Some("second")).unwrap();
+    let both = sides::within(groups, Some("first"), Some("second"), Pairing::Found).unwrap();
     let question = Question { margin: 0.02 };
     let plan = plan(&both, &Summary::read(&both).unwrap(), question).unwrap();
     let line = &plan.lines[0];

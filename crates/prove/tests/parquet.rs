@@ -13,7 +13,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use prove::columns::{self, Columns};
-use prove::{Design, Group, Judgement, Question, Sides, Summary, Unit, judge, measured, picture};
+use prove::{
+    Design, Group, Judgement, Pairing, Question, Sides, Summary, Unit, judge, measured, picture,
+};
 use testdata::Rng;
 
 /// Number of rows in a row group. It is small, so that runs span several row groups.
@@ -79,7 +81,7 @@ fn rows() -> Rows {
 }
 
 fn sides(groups: Vec<Group>) -> Sides {
-    prove::sides::within(groups, Some("old"), Some("new")).unwrap()
+    prove::sides::within(groups, Some("old"), Some("new"), Pairing::Found).unwrap()
 }
 
 fn judged(both: &Sides) -> Judgement {
@@ -176,7 +178,11 @@ fn runs_of_a_parquet_file_are_those_of_the_csv_file() {
         let groups = columns::read(&path, &columns_of(value)).unwrap();
         assert_eq!(groups[0].unit, Unit::Nanoseconds);
         let both = sides(groups);
-        let found = judged(&both);
+        let mut found = judged(&both);
+        assert_eq!(
+            found.column.replace("frame_ms".to_owned()).as_deref(),
+            Some(value)
+        );
         if number != 3 {
             assert_eq!(found, expected, "file {number}");
             let summary = Summary::read(&both).unwrap();
@@ -328,6 +334,7 @@ fn columns_of_other_types_are_errors_that_say_what_to_do() {
             before: groups[0].clone(),
             after: groups[0].clone(),
             alone: [0, 0],
+            same_names: 0,
             has_looks: false,
         };
         Summary::read(&both).unwrap_err().to_string()
@@ -412,6 +419,7 @@ fn many_equal_values_are_read() {
         before: group(),
         after: group(),
         alone: [0, 0],
+        same_names: 0,
         has_looks: false,
     };
     assert_eq!(judged(&both).lines[0].before, Some(60.0));
@@ -453,7 +461,9 @@ fn damaged_files_are_survived() {
             }
             fs::write(&path, &bytes).unwrap();
             let sides = columns::read(&path, &columns_of("frame_ms"))
-                .and_then(|groups| prove::sides::within(groups, Some("old"), Some("new")))
+                .and_then(|groups| {
+                    prove::sides::within(groups, Some("old"), Some("new"), Pairing::Found)
+                })
                 .and_then(|both| Summary::read(&both));
             match sides {
                 Ok(_) => read += 1,

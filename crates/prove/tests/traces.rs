@@ -23,6 +23,7 @@ fn read(store: &Store, metric: &str) -> InTrace {
 fn spread(run: &prove::Run) -> [f64; 3] {
     let group = || Group {
         name: String::new(),
+        column: None,
         unit: prove::Unit::Nanoseconds,
         runs: vec![run.clone()],
     };
@@ -32,6 +33,7 @@ fn spread(run: &prove::Run) -> [f64; 3] {
         before: group(),
         after: group(),
         alone: [0, 0],
+        same_names: 0,
         has_looks: false,
     };
     let picture = prove::picture(&both, &Summary::read(&both).unwrap()).unwrap();
@@ -70,6 +72,7 @@ fn compared(before: &str, after: &str, metric: &str) -> prove::Judgement {
         before: group(before),
         after: group(after),
         alone: [0, 0],
+        same_names: 0,
         has_looks: false,
     };
     let summary = Summary::read(&both).unwrap();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::interval::median;
 use crate::looks::Looks;
 use crate::planning::scatter;
 use crate::welch::{self, Neighbours, Welch};
@@ -77,6 +78,48 @@ pub struct Comparison {
     /// ratio, the difference is a difference of logarithms. As in a forecast, a few disturbed runs hardly change this
     /// estimate (Shamos).
     pub deviation: f64,
+}
+
+/// Estimate of a change without a confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Number of pairs. If runs are unpaired, the number of runs of the side with fewer runs.
+    pub runs: usize,
+    /// Scale of `change`.
+    pub scale: Scale,
+    /// Estimated change from before to after.
+    pub change: f64,
+}
+
+/// Estimates a change from any number of runs, even if they are too few for [`compare`]. Returns `None` if a side has
+/// no runs, if the numbers of paired runs differ, or if a number is not finite.
+pub fn estimate(before: &[f64], after: &[f64], design: Design) -> Option<Estimate> {
+    let scale = Scale::of(before, after);
+    let (before, after) = (scale.apply(before), scale.apply(after));
+    let mut changes = match design {
+        Design::Paired if before.len() != after.len() => return None,
+        Design::Paired => {
+            let pairs = after.iter().zip(&before);
+            let differences: Vec<f64> = pairs.map(|(after, before)| after - before).collect();
+            paired::walsh_averages(&differences)
+        }
+        Design::Unpaired => unpaired::differences(&before, &after).collect(),
+    };
+    if changes.is_empty() || !changes.iter().all(|change| change.is_finite()) {
+        return None;
+    }
+    changes.sort_unstable_by(f64::total_cmp);
+    let centre = median(&changes);
+    let change = Interval {
+        centre,
+        low: centre,
+        high: centre,
+    };
+    Some(Estimate {
+        runs: before.len().min(after.len()),
+        scale,
+        change: scale.undo(change).centre,
+    })
 }
 
 /// Methods of the interval and the probability of a comparison.

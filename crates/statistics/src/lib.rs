@@ -35,7 +35,9 @@ pub mod unpaired;
 mod verdict;
 pub mod welch;
 
-pub use comparison::{Basis, Comparison, Design, Scale, compare, compare_with_looks};
+pub use comparison::{
+    Basis, Comparison, Design, Estimate, Scale, compare, compare_with_looks, estimate,
+};
 pub use incomparable::Incomparable;
 pub use interval::{CONFIDENCE, Interval, mean, variance};
 pub use normal::student;

@@ -61,7 +61,6 @@ pub fn unpaired(before: &[f64], after: &[f64], confidence: f64) -> Result<Unpair
             after: after.len(),
         });
     }
-    let differences = after.iter().flat_map(|a| before.iter().map(move |b| a - b));
     let all: Vec<f64> = after.iter().chain(before).copied().collect();
     let ranks = doubled_ranks(&all);
     let own: usize = ranks[..after.len()].iter().sum();
@@ -71,8 +70,18 @@ pub fn unpaired(before: &[f64], after: &[f64], confidence: f64) -> Result<Unpair
         u,
         dominance: u / product as f64,
         p: p_of(&ranks, n, own),
-        shift: Interval::of_ranks(differences.collect(), rank),
+        shift: Interval::of_ranks(differences(before, after).collect(), rank),
     })
+}
+
+/// Returns the differences between each run after and each run before the change.
+pub(crate) fn differences<'v>(
+    before: &'v [f64],
+    after: &'v [f64],
+) -> impl Iterator<Item = f64> + 'v {
+    after
+        .iter()
+        .flat_map(move |a| before.iter().map(move |b| a - b))
 }
 
 /// Returns the rank of both bounds among all sorted differences. The lower bound has this rank from the

@@ -142,6 +142,7 @@ fn compared(
         before: before.group,
         after: after.group,
         alone: [0, 0],
+        same_names: 0,
         has_looks: false,
     };
     let question = Question {

@@ -110,7 +110,7 @@ fn write(out: &mut dyn Write, history: &History) -> io::Result<()> {
     table.write(out)?;
     for line in &history.lines {
         if let Some(reason) = &line.not_searched {
-            let name = metric_name(line.metric);
+            let name = name(line, history);
             output::paragraph(
                 out,
                 &format!("{name}: changes were not searched: {reason}."),
@@ -119,7 +119,7 @@ fn write(out: &mut dyn Write, history: &History) -> io::Result<()> {
         if let Some(correlation) = line.correlation
             && line.segments.len() > 1
         {
-            let name = metric_name(line.metric);
+            let name = name(line, history);
             let text = format!(
                 "{name}: neighbouring points resemble each other (correlation {correlation:.1}), so the changes may be \
                  slow drift."
@@ -138,7 +138,7 @@ fn headline(history: &History) -> String {
         lines.filter(|line| line.not_searched.is_none())
     };
     let names = |lines: &mut dyn Iterator<Item = &HistoryLine>| {
-        wording::listed(lines.map(|line| metric_name(line.metric)))
+        wording::listed(lines.map(|line| name(line, history)))
     };
     let changed = searched().filter(|line| line.segments.len() > 1);
     let changed = changed.map(|line| {
@@ -146,7 +146,7 @@ fn headline(history: &History) -> String {
             2 => "once".to_owned(),
             segments => counted(segments as u64 - 1, "time", "times"),
         };
-        format!("{} changed {often}", metric_name(line.metric))
+        format!("{} changed {often}", name(line, history))
     });
     let changed: Vec<String> = changed.collect();
     match (changed.is_empty(), searched().next()) {
@@ -164,11 +164,15 @@ fn headline(history: &History) -> String {
     }
 }
 
+fn name(line: &HistoryLine, history: &History) -> String {
+    metric_name(line.metric, history.column.as_deref())
+}
+
 /// Adds a row for each part of a metric's history. A part ends where the metric changed.
 fn rows(line: &HistoryLine, history: &History, table: &mut Aligned) {
     let mut before: Option<f64> = None;
     for (number, segment) in line.segments.iter().enumerate() {
-        let name = |at: usize| {
+        let point = |at: usize| {
             let name = history.points.get(at).map_or("", String::as_str);
             Printable(name).to_string()
         };
@@ -179,11 +183,11 @@ fn rows(line: &HistoryLine, history: &History, table: &mut Aligned) {
         before = Some(segment.median);
         table.row([
             match number {
-                0 => metric_name(line.metric).to_owned(),
+                0 => name(line, history),
                 _ => String::new(),
             },
-            name(segment.first),
-            name(segment.last),
+            point(segment.first),
+            point(segment.last),
             (segment.last + 1 - segment.first).to_string(),
             value_text(segment.median, history.unit),
             change.unwrap_or_default(),

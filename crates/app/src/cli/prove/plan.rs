@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use prove::columns::Columns;
-use prove::{Plan, PlanLine, Question, Scale, Summary, measured, plan, sides};
+use prove::{Pairing, Plan, PlanLine, Question, Scale, Summary, measured, plan, sides};
 use serde::Serialize;
 
 use super::compare::{groups, metric_name, value_text};
 use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
-use crate::output::{self, Columns as Aligned, Printable, Side, counted, duration, percent};
+use crate::output::{self, Columns as Aligned, Side, counted, duration, percent};
 
 /// Plans a comparison from a pilot: the number of pairs of runs that are needed to detect a change, the width
 /// of the interval, and the duration.
@@ -34,6 +34,9 @@ pub(super) struct Args {
     /// Part of the name of the measured thing after the change
     #[arg(long, value_name = "NAME", requires = "before")]
     after: Option<String>,
+    /// Pair runs with the same name, even if they were not measured next to each other
+    #[arg(long)]
+    paired: bool,
     /// Smallest change that matters, in percent of the value before
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent, allow_hyphen_values = true)]
     margin: f64,
@@ -76,7 +79,16 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let pair_ns = span_ns
         .zip(rounds)
         .map(|(ns, rounds)| ns as f64 / rounds.max(1) as f64);
-    let both = sides::within(pilot, args.before.as_deref(), args.after.as_deref())?;
+    let pairing = match args.paired {
+        true => Pairing::ByName,
+        false => Pairing::Found,
+    };
+    let both = sides::within(
+        pilot,
+        args.before.as_deref(),
+        args.after.as_deref(),
+        pairing,
+    )?;
     let answer = Answer {
         question,
         pair_ns,
@@ -117,7 +129,7 @@ fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
             .chain(planned().map(|_| Side::Right))
             .collect();
         let mut table = Aligned::new(&sides);
-        let names = planned().map(|line| metric_name(line.metric).to_owned());
+        let names = planned().map(|line| name(line, plan));
         table.row(std::iter::once("pairs".to_owned()).chain(names));
         let counts = planned().map(|line| line.detectable.iter().map(|it| it.pairs));
         let mut counts: Vec<u64> = counts.flatten().collect();
@@ -144,7 +156,7 @@ fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
 /// Returns the answer in one sentence: the number of pairs for each metric for which this number is known.
 fn headline(answer: &Answer) -> String {
     let planned = answer.plan.lines.iter();
-    let planned = planned.filter_map(|line| Some((metric_name(line.metric), line.pairs?)));
+    let planned = planned.filter_map(|line| Some((name(line, &answer.plan), line.pairs?)));
     let margin = percent(answer.question.margin);
     let parts = planned.map(|(name, pairs)| {
         let time = time(answer, pairs).map(|time| format!(" ({time})"));
@@ -164,6 +176,10 @@ fn headline(answer: &Answer) -> String {
             wording::listed(parts)
         ),
     }
+}
+
+fn name(line: &PlanLine, plan: &Plan) -> String {
+    metric_name(line.metric, plan.column.as_deref())
 }
 
 fn time(answer: &Answer, pairs: u64) -> Option<String> {
@@ -187,7 +203,7 @@ fn cells(line: &PlanLine, answer: &Answer) -> [String; 7] {
     });
     let half = line.half_width;
     [
-        metric_name(line.metric).to_owned(),
+        name(line, &answer.plan),
         line.before
             .map_or_else(unknown, |value| value_text(value, answer.plan.unit)),
         scatter.unwrap_or_else(unknown),
@@ -209,11 +225,7 @@ fn remarks(plan: &Plan) -> Vec<String> {
     )];
     let short = plan.lines.iter().filter_map(|line| {
         let share = line.within_runs.filter(|share| *share >= 0.5)?;
-        Some(format!(
-            "{} ({:.0} %)",
-            metric_name(line.metric),
-            share * 100.0
-        ))
+        Some(format!("{} ({:.0} %)", name(line, plan), share * 100.0))
     });
     let short: Vec<String> = short.collect();
     if !short.is_empty() {
@@ -228,18 +240,18 @@ fn remarks(plan: &Plan) -> Vec<String> {
         Some(format!(
             "{} for {} ({} in {})",
             counted(best.samples, "sample", "samples"),
-            metric_name(line.metric),
+            name(line, plan),
             counted(best.pairs, "pair", "pairs"),
             duration(best.time_ns.round() as i64)
         ))
     });
     let cheapest: Vec<String> = cheapest.collect();
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for line in &plan.lines {
         let Some(reason) = line.no_cheapest else {
             continue;
         };
-        let name = metric_name(line.metric);
+        let name = name(line, plan);
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => names.push(name),
             None => reasons.push((reason, vec![name])),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use facts::Info;
 use prove::columns::{self, Columns};
-use prove::{Design, Error, Group, Run, Sides, TraceMetric, measured, sides, traces};
+use prove::{Design, Error, Group, Pairing, Run, Sides, TraceMetric, measured, sides, traces};
 use session::{TraceTables, missing_rows};
 
 use super::super::refuse_options_among;
@@ -154,7 +154,12 @@ pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, 
             counted(several.len() as u64, "file", "files")
         ))
     })?;
-    let both = sides::within(file, args.before.as_deref(), args.after.as_deref());
+    let pairing = match (args.paired, args.unpaired) {
+        (true, _) => Pairing::ByName,
+        (_, true) => Pairing::Unpaired,
+        _ => Pairing::Found,
+    };
+    let both = sides::within(file, args.before.as_deref(), args.after.as_deref(), pairing);
     let mut both = both.map_err(|error| match error {
         Error::Sides(what) if args.before.is_none() => Failure::Input(format!(
             "{what}, or give the measurement after the change as a second file after --"

@@ -64,9 +64,13 @@ pub(super) struct Args {
     /// name is enough
     #[arg(long, value_name = "NAME", requires = "before")]
     after: Option<String>,
-    /// Pair the runs of both sides in their order; use it if the runs alternated
-    #[arg(long, requires = "files_after")]
+    /// Compare pairs of runs, because the runs alternated: in their order, or by their names if one file contains both
+    /// sides
+    #[arg(long, conflicts_with = "unpaired")]
     paired: bool,
+    /// Compare runs without pairs, even if runs of both sides have the same names
+    #[arg(long)]
+    unpaired: bool,
     /// Smallest change that matters, in percent of the value before
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse_percent, allow_hyphen_values = true)]
     margin: f64,
@@ -228,8 +232,8 @@ fn compared_things(judgement: &Judgement) -> &'static str {
 
 /// Explains why the change may differ from the change of the printed medians. Returns `None` if nothing was compared.
 fn change_text(judgement: &Judgement) -> Option<String> {
+    judgement.lines.iter().find_map(Line::scale)?;
     let mut compared = judgement.lines.iter().filter_map(|line| line.comparison);
-    let first = compared.next()?;
     let name = change_name(judgement);
     let things = compared_things(judgement);
     let medians = match things {
@@ -241,13 +245,13 @@ fn change_text(judgement: &Judgement) -> Option<String> {
         Some(Scale::Difference) => " (after - before)",
         None => "",
     };
-    let looks = match judgement.has_looks {
-        true => format!(
+    let looks = match compared.next().filter(|_| judgement.has_looks) {
+        Some(first) => format!(
             " The measurement could end as soon as its result was sure (--until-sure). So the intervals are wider than \
              those of other measurements, as in `laglab measure`, and the changes are those of the first {}.",
             counted(first.runs as u64, "pair", "pairs")
         ),
-        false => String::new(),
+        None => String::new(),
     };
     Some(format!(
         "Before and after are medians of the {medians}. The {name}{formula} is that of typical {things}, which may differ \
@@ -258,20 +262,20 @@ fn change_text(judgement: &Judgement) -> Option<String> {
 /// Returns the scale of all comparisons. Returns `None` if they have different scales.
 fn scale(judgement: &Judgement) -> Option<Scale> {
     let lines = judgement.lines.iter();
-    let mut scales = lines.filter_map(|line| Some(line.comparison?.scale));
+    let mut scales = lines.filter_map(Line::scale);
     let first = scales.next().unwrap_or(Scale::Ratio);
     scales.all(|other| other == first).then_some(first)
 }
 
 /// Returns the answer in one sentence: for each verdict, the metrics that have this verdict.
 fn headline(judgement: &Judgement, question: Question) -> String {
-    let mut verdicts: Vec<(String, Vec<&'static str>)> = Vec::new();
+    let mut verdicts: Vec<(String, Vec<String>)> = Vec::new();
     for line in &judgement.lines {
         let verdict = match line.verdict {
             None => "not compared".to_owned(),
             Some(verdict) => in_words(verdict, question),
         };
-        let name = metric_name(line.metric);
+        let name = metric_name(line.metric, judgement.column.as_deref());
         match verdicts.iter_mut().find(|(known, _)| *known == verdict) {
             Some((_, names)) => names.push(name),
             None => verdicts.push((verdict, vec![name])),
@@ -289,28 +293,31 @@ fn cells(line: &Line, judgement: &Judgement, question: Question) -> [String; 6] 
     let unit = judgement.unit;
     let is_mixed = scale(judgement).is_none();
     let value = |known: Option<f64>| known.map_or("-".to_owned(), |known| value_text(known, unit));
-    let (change, interval) = match line.comparison {
-        None => ("-".to_owned(), "-".to_owned()),
-        Some(Comparison { change, scale, .. }) => {
-            let number = |value: f64| match scale {
-                Scale::Ratio if is_mixed => format!("× {}", ratio_text(value)),
-                Scale::Ratio => ratio_text(value),
-                Scale::Difference if is_mixed && value > 0.0 => {
-                    format!("+ {}", value_text(value, unit))
-                }
-                Scale::Difference => value_text(value, unit),
-            };
-            (
-                number(change.centre),
-                format!("{} to {}", number(change.low), number(change.high)),
-            )
+    let number = |value: f64, scale: Scale| match scale {
+        Scale::Ratio if is_mixed => format!("× {}", ratio_text(value)),
+        Scale::Ratio => ratio_text(value),
+        Scale::Difference if is_mixed && value > 0.0 => {
+            format!("+ {}", value_text(value, unit))
         }
+        Scale::Difference => value_text(value, unit),
+    };
+    let (change, interval) = match (line.comparison, line.estimate) {
+        (Some(Comparison { change, scale, .. }), _) => (
+            number(change.centre, scale),
+            format!(
+                "{} to {}",
+                number(change.low, scale),
+                number(change.high, scale)
+            ),
+        ),
+        (None, Some(estimate)) => (number(estimate.change, estimate.scale), "-".to_owned()),
+        (None, None) => ("-".to_owned(), "-".to_owned()),
     };
     let verdict = match (line.verdict, &line.not_compared) {
         (Some(Verdict::Unknown), _) => {
             let more = line.more.map(|count| {
-                let (one, many) = match line.comparison.map(|comparison| comparison.design) {
-                    Some(Design::Paired) => ("more pair", "more pairs"),
+                let (one, many) = match judgement.design {
+                    Design::Paired => ("more pair", "more pairs"),
                     _ if judgement.sessions.is_some() => {
                         ("more session of each side", "more sessions of each side")
                     }
@@ -319,9 +326,12 @@ fn cells(line: &Line, judgement: &Judgement, question: Question) -> [String; 6] 
                 match line.is_too_many {
                     true => {
                         let lines = judgement.lines.iter();
-                        let compared = lines.filter(|line| line.comparison.is_some()).count();
+                        let compared = lines.filter(|line| line.verdict.is_some()).count();
                         let each = counted(count, one, many);
                         format!(": comparing {compared} quantiles at once needs {each}")
+                    }
+                    false if line.comparison.is_none() => {
+                        format!(": a verdict needs {}", counted(count, one, many))
                     }
                     false => format!(
                         ": {} would detect a change of {}{}",
@@ -340,7 +350,7 @@ fn cells(line: &Line, judgement: &Judgement, question: Question) -> [String; 6] 
         (None, reason) => format!("not compared: {}", reason.as_deref().unwrap_or("no values")),
     };
     [
-        metric_name(line.metric).to_owned(),
+        metric_name(line.metric, judgement.column.as_deref()),
         value(line.before),
         value(line.after),
         change,
@@ -432,10 +442,7 @@ fn order_text(judgement: &Judgement) -> Option<String> {
             Scale::Difference => value_text(value, judgement.unit),
         };
         let change = format!("{} ({} to {})", text(centre), text(low), text(high));
-        let name = match line.metric {
-            Metric::Value => "the value",
-            quantile => metric_name(quantile),
-        };
+        let name = metric_name(line.metric, judgement.column.as_deref());
         let change = match effect.order.scale {
             Scale::Ratio => format!("{name} by a factor of {change}"),
             Scale::Difference => format!("{name} by {change}"),
@@ -492,15 +499,18 @@ fn stall_text(stalls: &Stalls, unit: Unit) -> String {
     )
 }
 
-/// Returns the short name of a metric.
-pub(super) fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Value => "value",
+/// Returns the short name of a metric. The only value of a run has the name of its column, if it is known.
+pub(super) fn metric_name(metric: Metric, column: Option<&str>) -> String {
+    let name = match metric {
+        Metric::Value => {
+            return column.map_or_else(|| "value".to_owned(), |it| Printable(it).to_string());
+        }
         Metric::Quantile(share) if share > 0.99 => "p99.9",
         Metric::Quantile(share) if share > 0.9 => "p99",
         Metric::Quantile(share) if share > 0.5 => "p90",
         Metric::Quantile(_) => "p50",
-    }
+    };
+    name.to_owned()
 }
 
 fn in_words(verdict: Verdict, question: Question) -> String {
