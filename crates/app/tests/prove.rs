@@ -159,7 +159,7 @@ fn a_csv_file_of_another_program_has_a_verdict() {
     let columns = ["--value", "frame_ms", "--run", "run", "--by", "driver"];
     let compare = [&["prove", "compare", file][..], &columns].concat();
     let text = printed(&compare);
-    let expected = "old → new\n  After the change: value lower.\n";
+    let expected = "old → new\n  After the change: frame_ms lower.\n";
     assert!(text.starts_with(expected), "{text}");
     assert!(text.contains("0.500 to 0.500"), "{text}");
     assert!(text.contains("12 pairs of runs"), "{text}");
@@ -384,7 +384,7 @@ fn a_history_shows_when_it_changed() {
     ];
     let text = printed(&history);
     // The first 12 builds have a median of 16.15 ms, the last 12 builds a median of 18.2 ms.
-    assert!(text.contains("In 24 points, value changed once."), "{text}");
+    assert!(text.contains("In 24 points, frame_ms changed once."), "{text}");
     assert!(text.contains("b12") && text.contains("× 1.127"), "{text}");
     let json: Value =
         serde_json::from_str(&printed(&[&history[..], &["--json"]].concat())).unwrap();

@@ -188,6 +188,48 @@ fn a_pipe_is_refused_without_waiting() {
     each_command_refuses(Path::new("/dev/null"), "is a device");
 }
 
+/// Gives a pipe without a writer, and a device without an end, to commands that read other files than traces.
+#[cfg(unix)]
+#[test]
+fn inputs_without_an_end_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo.csv");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    for (input, what) in [
+        (fifo.to_str().unwrap(), "is a pipe"),
+        ("/dev/zero", "is a device"),
+    ] {
+        let plan = dir.path().join(what);
+        fs::create_dir(&plan).unwrap();
+        std::os::unix::fs::symlink(input, plan.join("measure.toml")).unwrap();
+        let commands: [&[&str]; 10] = [
+            &["prove", "verdict", plan.to_str().unwrap()],
+            &["prove", "compare", input, "--value", "x"],
+            &["prove", "history", input, "--value", "x"],
+            &["prove", "plan", input],
+            &[
+                "tune",
+                "supports",
+                "DisablePagingExecutive",
+                "--kernel",
+                input,
+            ],
+            &["tune", "audit", input],
+            &["tune", "bisect", "--measure", "true", input],
+            &["tune", "dfsn", "rewrite", input],
+            &["record", "check", input],
+            &["simulate", input],
+        ];
+        for args in commands {
+            let output = program::laglab(args);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+            assert!(said.contains(what), "{args:?}: {said}");
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_without_permission_is_refused() {

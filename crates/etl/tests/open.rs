@@ -60,6 +60,18 @@ fn pipes_and_devices_are_not_waited_for() {
     assert!(error(Path::new("/dev/null")).1.contains("is a device"));
 }
 
+#[test]
+fn a_file_is_read_up_to_its_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("four");
+    fs::write(&path, b"four").unwrap();
+    assert_eq!(etl::read_file(&path, 4).unwrap(), b"four");
+    let error = etl::read_file(&path, 3).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
+    let error = etl::read_file(dir.path(), 4).unwrap_err();
+    assert!(error.to_string().contains("is a directory"), "{error}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_that_may_not_be_read_is_named() {

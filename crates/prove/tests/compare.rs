@@ -1206,6 +1206,9 @@ fn large_cells_and_too_many_groups_are_short_errors() {
     };
     let long = read(format!("frame_ms\n{}x\n", "1".repeat(1 << 20)), None);
     assert!(long.len() < 500 && long.contains("111…"), "{}", long.len());
+    let heading = "y".repeat(1 << 20);
+    let wide = read(format!("{heading},z\n1,2\n"), None);
+    assert!(wide.len() < 500 && wide.contains("yyy…"), "{}", wide.len());
     let many: String = (0..2_000).map(|row| format!("{row},1\n")).collect();
     let many = read(format!("driver,frame_ms\n{many}"), Some("driver"));
     assert!(

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::env;
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `laglab simulate`.
 
 use std::fs;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use record::{Capture, Investigation, Keyword, Kind, Provider, wprp};

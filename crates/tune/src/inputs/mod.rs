@@ -28,8 +28,7 @@ mod windbg;
 mod xml;
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use admx::PolicyName;

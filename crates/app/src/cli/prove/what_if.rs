@@ -1,6 +1,5 @@
 //! `laglab prove what-if`.
 
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,6 @@
 //! `laglab record check`.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use record::wprp::{self, Remark, Severity};

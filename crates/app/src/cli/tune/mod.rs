@@ -14,9 +14,7 @@ mod replica;
 mod supports;
 
 use std::error::Error;
-use std::fs;
 use std::io;
-use std::path::Path;
 
 use clap::Subcommand;
 use tune::machine::{Edition, Machine};
