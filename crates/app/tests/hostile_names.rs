@@ -152,7 +152,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
         "measure net",
         &[
             "--loopback --interface {name}",
-            "--role source --to {name} --rate 1k --runs 1",
+            "--loopback --rate 1k --runs 1 --run-for 50ms",
         ],
     ),
     ("prove", &[""]),

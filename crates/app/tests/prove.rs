@@ -384,7 +384,10 @@ fn a_history_shows_when_it_changed() {
     ];
     let text = printed(&history);
     // The first 12 builds have a median of 16.15 ms, the last 12 builds a median of 18.2 ms.
-    assert!(text.contains("In 24 points, frame_ms changed once."), "{text}");
+    assert!(
+        text.contains("In 24 points, frame_ms changed once."),
+        "{text}"
+    );
     assert!(text.contains("b12") && text.contains("× 1.127"), "{text}");
     let json: Value =
         serde_json::from_str(&printed(&[&history[..], &["--json"]].concat())).unwrap();

@@ -10,7 +10,11 @@ use std::path::Path;
 /// Returns an error if the path is a directory, pipe, socket or device, or if the file cannot be opened.
 pub fn open_file(path: &Path) -> io::Result<File> {
     // The kind of the file is checked before the file is opened, because opening a pipe would wait for a writer.
-    if let Some(kind) = other_kind(fs::metadata(path)?.file_type()) {
+    let found = fs::metadata(path)?.file_type();
+    if found.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if let Some(kind) = other_kind(found) {
         let kind = format!("it is {kind}, not a file; give a file");
         return Err(io::Error::new(ErrorKind::InvalidInput, kind));
     }

@@ -18,6 +18,8 @@ mod still;
 mod usage;
 mod views;
 
+use std::io::Write as _;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use session::{SEVERAL_SYSTEMS, TraceTables};
 use wording::{JsonText, Printable, duration, grouped, size};

@@ -129,14 +129,11 @@ pub(crate) fn run() -> ExitCode {
         Err(error) => {
             // The argument may be the name of a file, for example if the shell expanded a pattern.
             let text = error.render().to_string();
-            let lines = text
-                .lines()
-                .map(|line| crate::output::Printable(line).to_string());
-            let escaped = lines.collect::<Vec<String>>().join("\n");
-            if escaped == text.trim_end_matches('\n') {
+            let escaped = |line: &str| crate::output::Printable(line).to_string();
+            if text.lines().all(|line| escaped(line) == line) {
                 error.exit();
             }
-            eprintln!("{escaped}");
+            text.lines().for_each(|line| eprintln!("{}", escaped(line)));
             return ExitCode::from(2);
         }
     };
