@@ -352,6 +352,74 @@ fn comparisons_need_a_trace_on_each_side() {
     assert!(fs::metadata(&copy).unwrap().len() > 1_000);
 }
 
+/// A report that shows nothing because of a misspelt name looks like an answer.
+#[test]
+fn filters_of_reports_that_match_nothing_are_refused() {
+    let healthy = Simulated::new("healthy", &["duration=1s"]);
+    let trace = healthy.trace.as_str();
+    for command in [
+        "cswitch",
+        "readythread",
+        "cpudisk",
+        "profile",
+        "diskio",
+        "process",
+    ] {
+        refuses(&[command, trace, "--process", "exploder"], "explorer.exe");
+        refuses(
+            &[command, trace, "--range", "100s", "200s"],
+            "from 0 s to 1.000 s",
+        );
+    }
+    for command in ["cswitch", "readythread"] {
+        refuses(&[command, trace, "--thread", "99999"], "the nearest ");
+    }
+    for command in ["cswitch", "dpcisr"] {
+        refuses(&[command, trace, "--cpu", "99"], "CPUs 0 to 7");
+    }
+    let known = program::laglab(&["cswitch", trace, "--process", "explorer", "--cpu", "7"]);
+    assert_eq!(known.status.code(), Some(0));
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_in_words() {
+    for (number, why) in [
+        ("many", "many is no whole number"),
+        (
+            "99999999999999999999",
+            "99999999999999999999 is out of range",
+        ),
+    ] {
+        refuses(&["events", "a.etl", "--limit", number], why);
+    }
+}
+
+/// Names of files need not be UTF-8.
+#[cfg(unix)]
+#[test]
+fn wrong_usage_beside_an_argument_that_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .arg("explain")
+        .arg(std::ffi::OsStr::from_bytes(b"\xff"))
+        .arg("--nope")
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.starts_with("laglab: unexpected argument '--nope'"),
+        "{error}"
+    );
+}
+
+/// Builds that are made quickly lack some commands, which the documentation describes.
+#[cfg(not(feature = "sql"))]
+#[test]
+fn a_command_that_the_build_lacks_is_no_unknown_command() {
+    refuses(&["sql", "a.etl", "SELECT 1"], "this build has no `sql`");
+}
+
 #[test]
 fn wrong_usage_is_refused() {
     for args in [

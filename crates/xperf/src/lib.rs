@@ -172,7 +172,10 @@ impl Recording {
 
     /// Returns the CPUs to which percentages refer: the CPUs that the trace's header counts, and all others that logged
     /// events. Headers can count too few CPUs.
-    fn cpus(&self) -> Result<BTreeSet<u16>, Error> {
+    ///
+    /// # Errors
+    /// Returns an error if the table of CPUs cannot be made or read.
+    pub fn cpus(&self) -> Result<BTreeSet<u16>, Error> {
         let header = self.tables.store().trace().header();
         let counted = header.and_then(|header| header.cpus()).unwrap_or(0);
         let mut cpus: BTreeSet<u16> = (0..counted as u16).collect();

@@ -16,6 +16,12 @@ pub struct WantedProcesses {
 }
 
 impl ProcessFilter {
+    /// Returns true if the filter selects at least one process.
+    pub fn has_any(&self, names: &Identities) -> bool {
+        let wanted = self.wanted(names).rows;
+        wanted.is_none_or(|rows| rows.contains(&true))
+    }
+
     /// Finds the processes that the filter selects.
     pub fn wanted(&self, names: &Identities) -> WantedProcesses {
         let ids: Vec<u32> = self.process.iter().filter_map(|p| p.parse().ok()).collect();

@@ -1,9 +1,13 @@
 //! `laglab completions`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use clap::CommandFactory;
+use clap::builder::{PossibleValuesParser, Str};
+use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
+use record::Investigation;
+use tune::catalogue::Catalogue;
 
 use super::{Cli, Failure};
 
@@ -21,7 +25,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     // The generator ignores a closed pipe, so it writes to memory first.
     let mut script = Vec::new();
-    generate(args.shell, &mut Cli::command(), "laglab", &mut script);
+    generate(args.shell, &mut with_names(), "laglab", &mut script);
     if json {
         let script = String::from_utf8_lossy(&script);
         let shell = args.shell.to_string();
@@ -32,10 +36,47 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the program's command, in which arguments have the names that a shell can complete. Most of these arguments
+/// also accept other values, such as files, so that the names are no part of the parser.
+fn with_names() -> Command {
+    fn known<N: Into<Str>>(command: Command, argument: &'static str, names: Vec<N>) -> Command {
+        let names: Vec<Str> = names.into_iter().map(Into::into).collect();
+        command.mut_arg(argument, |it| {
+            it.value_parser(PossibleValuesParser::new(names))
+        })
+    }
+    let investigations = || Investigation::ALL.map(Investigation::name).to_vec();
+    // Shells would need quotation marks for the others.
+    let is_plain = |name: &&str| {
+        name.chars()
+            .all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it))
+    };
+    let settings: BTreeSet<&str> = Catalogue::get().names().filter(is_plain).collect();
+    let settings: Vec<&str> = settings.into_iter().collect();
+    let command = Cli::command()
+        .mut_subcommand("simulate", |command| {
+            known(command, "scenario", sim::shipped::names().collect())
+        })
+        .mut_subcommand("record", |command| {
+            known(command, "investigation", investigations())
+                .mut_subcommand("now", |now| known(now, "investigation", investigations()))
+        })
+        .mut_subcommand("tune", |command| {
+            command.mut_subcommand("explain", |explain| known(explain, "name", settings))
+        });
+    #[cfg(feature = "export")]
+    let command = command.mut_subcommand("export", |command| {
+        known(
+            command,
+            "tables",
+            tables::Table::ALL.iter().map(|it| it.name()).collect(),
+        )
+    });
+    command
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::Command;
-
     use super::*;
 
     /// Calls `check` with the help of each possible value of a command and of its subcommands.
@@ -49,6 +90,18 @@ mod tests {
         command
             .get_subcommands()
             .for_each(|inner| each_value(inner, check));
+    }
+
+    #[test]
+    fn scripts_complete_names() {
+        for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
+            let mut script = Vec::new();
+            generate(shell, &mut with_names(), "laglab", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            for name in ["rank-stall", "long-wait", "Win32PrioritySeparation"] {
+                assert!(script.contains(name), "{shell}: {name}");
+            }
+        }
     }
 
     /// The generator of fish scripts writes the help of values between quotation marks without escaping it.

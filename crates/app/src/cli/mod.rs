@@ -31,6 +31,7 @@ mod stats;
 mod symbols;
 mod trim;
 mod tune;
+mod usage;
 mod whole;
 
 pub(crate) use failure::{Failure, cause};
@@ -121,21 +122,13 @@ enum Command {
 pub(crate) fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() && std::env::args().any(|it| it == "--json") => {
-            let text = error.render().to_string();
-            let what = text.strip_prefix("error: ").unwrap_or(&text);
-            return fail(what.trim_end(), 2, true);
+        Err(error) if error.use_stderr() => {
+            let mut options = std::env::args_os().take_while(|argument| argument != "--");
+            let json = options.any(|argument| argument == "--json");
+            return fail(&usage::text(&error), 2, json);
         }
-        Err(error) => {
-            // The argument may be the name of a file, for example if the shell expanded a pattern.
-            let text = error.render().to_string();
-            let escaped = |line: &str| crate::output::Printable(line).to_string();
-            if text.lines().all(|line| escaped(line) == line) {
-                error.exit();
-            }
-            text.lines().for_each(|line| eprintln!("{}", escaped(line)));
-            return ExitCode::from(2);
-        }
+        // The help or the version that the user asked for.
+        Err(error) => error.exit(),
     };
     let outcome = match &cli.command {
         Command::Explain(args) => explain::run(args, cli.json),
@@ -224,15 +217,15 @@ fn fail(what: &str, code: u8, json: bool) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints one line on stderr. It is used for warnings, errors and messages.
+/// Prints a warning, an error or a message on stderr.
 pub(crate) fn say(what: &str) {
     use io::Write;
-    // If stderr is closed, the message is lost.
-    let _ = writeln!(
-        anstream::stderr(),
-        "laglab: {}",
-        crate::output::Printable(what)
-    );
+    let mut out = anstream::stderr();
+    for (number, line) in what.lines().enumerate() {
+        let start = if number == 0 { "laglab: " } else { "" };
+        // If stderr is closed, the message is lost.
+        let _ = writeln!(out, "{start}{}", crate::output::Printable(line));
+    }
 }
 
 #[cfg(test)]

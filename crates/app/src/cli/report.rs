@@ -4,12 +4,12 @@ mod args;
 
 use clap::Subcommand;
 use etl::Damage;
-use xperf::{Recording, Report as _, Writer};
+use xperf::{ProcessFilter, Recording, Report as _, Writer};
 
-use super::Failure;
 use super::open::TabledTrace;
+use super::{Failure, scope};
 use crate::output::{self, Format, counted};
-use args::{ReportArgs, TimeRange};
+use args::{Filters, ReportArgs, TimeRange};
 
 /// Commands for the reports of `xperf -a`, with the same names.
 #[derive(Subcommand)]
@@ -89,11 +89,15 @@ impl<R: ReportArgs> Reported<R> {
         let mut wanted = report.tables();
         wanted.extend(tables::Identities::TABLES);
         tables.make(&wanted)?;
+        if range != (i64::MIN..i64::MAX) {
+            scope::check_time("--range", &range, &tables)?;
+        }
         let trace = Recording {
             names: tables.identities()?,
             tables,
             range,
         };
+        check(&self.report.filters(), &trace)?;
         let format = match if json { Format::Json } else { self.format } {
             Format::Text => xperf::Format::Text,
             Format::Json => xperf::Format::Json,
@@ -114,6 +118,40 @@ impl<R: ReportArgs> Reported<R> {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns an error if the trace does not contain a process, thread or CPU that a filter names.
+fn check(filters: &Filters<'_>, trace: &Recording) -> Result<(), Failure> {
+    let names = &trace.names;
+    // Without events of processes and threads, only the ids in other events are known.
+    if names.processes().next().is_some() {
+        for text in filters.processes {
+            let filter = ProcessFilter {
+                process: vec![text.clone()],
+            };
+            if !filter.has_any(names) {
+                return Err(scope::unknown_process(names, text));
+            }
+        }
+    }
+    if names.thread_rows() > 0 {
+        for id in filters.threads {
+            scope::check_thread(names, *id)?;
+        }
+    }
+    if filters.cpus.is_empty() {
+        return Ok(());
+    }
+    let cpus = trace.cpus()?;
+    match filters.cpus.iter().find(|cpu| !cpus.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(Failure::Input(match (cpus.first(), cpus.last()) {
+            (Some(first), Some(last)) => {
+                format!("--cpu: the trace has no CPU {cpu}; it has CPUs {first} to {last}")
+            }
+            _ => format!("--cpu: the trace has no CPU {cpu}, because it has no events of CPUs"),
+        })),
     }
 }
 

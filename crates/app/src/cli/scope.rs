@@ -141,7 +141,8 @@ pub(super) fn time_range(
     Ok(from.max(0)..to.min(end.saturating_add(1)))
 }
 
-fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
+/// Returns an error if the trace contains no thread with this id.
+pub(super) fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
     let mut ids: Vec<u32> = (0..names.thread_rows() as u32)
         .filter_map(|row| names.thread_id(row))
         .collect();
@@ -166,15 +167,20 @@ fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
 }
 
 fn check_process(names: &Identities, asked: &str) -> Result<(), Failure> {
-    /// Maximum number of names in the message.
-    const MAX_SHOWN: usize = 5;
     if asked.trim().is_empty() {
         let message = "--process: the value is empty; give the name or id of a process";
         return Err(Failure::Input(message.to_owned()));
     }
-    if names.processes().any(|process| is_called(process, asked)) {
-        return Ok(());
+    match names.processes().any(|process| is_called(process, asked)) {
+        true => Ok(()),
+        false => Err(unknown_process(names, asked)),
     }
+}
+
+/// Returns the error for a process that the trace does not contain, with similar names.
+pub(super) fn unknown_process(names: &Identities, asked: &str) -> Failure {
+    /// Maximum number of names in the message.
+    const MAX_SHOWN: usize = 5;
     let mut known: Vec<&str> = names
         .processes()
         .filter_map(|process| process.name)
@@ -193,9 +199,9 @@ fn check_process(names: &Identities, asked: &str) -> Result<(), Failure> {
             wording::closest(asked, many.iter().copied(), MAX_SHOWN).join(", ")
         ),
     };
-    Err(Failure::Input(format!(
+    Failure::Input(format!(
         "--process: the trace contains no process {asked}; {there_is} (laglab process lists them)"
-    )))
+    ))
 }
 
 /// Returns an error if a time range is outside the trace.

@@ -15,6 +15,22 @@ pub(in crate::cli) trait ReportArgs: clap::Args {
 
     /// Returns the report that the options select.
     fn report(&self) -> Self::Report;
+
+    /// Returns the filters of the report. The trace must contain what they name.
+    fn filters(&self) -> Filters<'_> {
+        Filters::default()
+    }
+}
+
+/// Filters of a report. An empty list selects all.
+#[derive(Clone, Copy, Default)]
+pub(in crate::cli) struct Filters<'f> {
+    /// Ids of processes, or texts that their names contain.
+    pub(super) processes: &'f [String],
+    /// Ids of threads.
+    pub(super) threads: &'f [u32],
+    /// Numbers of CPUs.
+    pub(super) cpus: &'f [u16],
 }
 
 /// Time range of a report, like `-range T1 T2` of xperf.
@@ -123,6 +139,13 @@ impl ReportArgs for CpuDisk {
             processes: self.processes.filter(),
         }
     }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
+        }
+    }
 }
 
 /// Options of `laglab cswitch`.
@@ -164,6 +187,14 @@ impl ReportArgs for CSwitch {
             cpu: self.cpu.clone(),
         }
     }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            threads: &self.thread,
+            cpus: &self.cpu,
+        }
+    }
 }
 
 /// Options of `laglab diskio`.
@@ -191,6 +222,13 @@ impl ReportArgs for DiskIo {
             summary: self.summary,
             util: self.util,
             processes: self.processes.filter(),
+        }
+    }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
         }
     }
 }
@@ -238,6 +276,13 @@ impl ReportArgs for DpcIsr {
             places: self.places.options(),
         }
     }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            cpus: &self.cpu,
+            ..Filters::default()
+        }
+    }
 }
 
 /// Options of `laglab focuschange`.
@@ -253,6 +298,13 @@ impl ReportArgs for FocusChange {
     fn report(&self) -> xperf::FocusChange {
         xperf::FocusChange {
             processes: self.processes.filter(),
+        }
+    }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
         }
     }
 }
@@ -276,6 +328,13 @@ impl ReportArgs for HardFault {
             processes: self.processes.filter(),
         }
     }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
+        }
+    }
 }
 
 /// Options of `laglab marks`.
@@ -291,6 +350,13 @@ impl ReportArgs for Marks {
     fn report(&self) -> xperf::Marks {
         xperf::Marks {
             processes: self.processes.filter(),
+        }
+    }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
         }
     }
 }
@@ -312,6 +378,13 @@ impl ReportArgs for Process {
         xperf::Process {
             tree: self.tree,
             processes: self.processes.filter(),
+        }
+    }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
         }
     }
 }
@@ -338,6 +411,13 @@ impl ReportArgs for Profile {
             processes: self.processes.filter(),
         }
     }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
+        }
+    }
 }
 
 /// Options of `laglab readythread`.
@@ -357,6 +437,14 @@ impl ReportArgs for ReadyThread {
         xperf::ReadyThread {
             thread: self.thread.clone(),
             processes: self.processes.filter(),
+        }
+    }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            threads: &self.thread,
+            ..Filters::default()
         }
     }
 }
@@ -401,6 +489,13 @@ impl ReportArgs for Stack {
             butterfly: self.butterfly,
             places: self.places.options(),
             processes: self.processes.filter(),
+        }
+    }
+
+    fn filters(&self) -> Filters<'_> {
+        Filters {
+            processes: &self.processes.process,
+            ..Filters::default()
         }
     }
 }
