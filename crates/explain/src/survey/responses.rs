@@ -18,8 +18,8 @@ pub(crate) const MESSAGES: u8 = 13;
 /// Maximum number of responses that are kept for a thread.
 const KEPT: usize = 64;
 
-/// Time from when a thread got a message to when it waited for the next message, or ended. During this time, its windows did not
-/// respond.
+/// Time from when a thread got a message to when it waited for the next message, or ended. During this time, its windows
+/// did not respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Response {
     /// Length of the response, in nanoseconds.
