@@ -15,7 +15,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use prove::{Question, Summary, judge, measured, sides};
+use prove::{Pairing, Question, Summary, judge, measured, sides};
 use tables::{LatencySamples, Probe, SampleOutcome};
 use testdata::Rng;
 
@@ -110,7 +110,7 @@ pub(crate) fn make(path: &Path) -> Outcome<()> {
 
 /// Compares the two methods in the file with each other.
 pub(crate) fn compare(path: &Path) -> Outcome<()> {
-    let both = sides::within(measured::read(path)?, None, None)?;
+    let both = sides::within(measured::read(path)?, None, None, Pairing::ByName)?;
     let summary = Summary::read(&both)?;
     let judgement = judge(&both, &summary, Question { margin: 0.02 })?;
     let is_complete = judgement.lines.iter().all(|line| line.verdict.is_some());

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, Str};
 use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
 use record::Investigation;
-use tune::catalogue::Catalogue;
+use tune::catalogue::{Catalogue, Setting};
 
 use super::{Cli, Failure};
 
@@ -51,7 +51,10 @@ fn with_names() -> Command {
         name.chars()
             .all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it))
     };
-    let settings: BTreeSet<&str> = Catalogue::get().names().filter(is_plain).collect();
+    let settings: BTreeSet<&str> = (Catalogue::get().settings().iter())
+        .flat_map(Setting::names)
+        .filter(is_plain)
+        .collect();
     let settings: Vec<&str> = settings.into_iter().collect();
     let command = Cli::command()
         .mut_subcommand("simulate", |command| {

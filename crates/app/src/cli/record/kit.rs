@@ -1,7 +1,6 @@
 //! `laglab record --for`: writes a kit, which is a folder of profiles and scripts that record the data for a
 //! question.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         (args.input.extension()).is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let recording = match (sampled, &args.volume) {
         (true, Some(volume)) => {
-            let counters = read_counters(&read(&args.input, MAX_BYTES)?, volume);
+            let counters = read_counters(&Failure::read(&args.input, MAX_BYTES)?, volume);
             Recording {
                 load: counters.map_err(|error| Failure::input(&args.input, chain(&error)))?,
                 simulated: false,
