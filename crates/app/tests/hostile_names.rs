@@ -213,7 +213,8 @@ const COMMANDS: &[(&str, &[&str])] = &[
         "tune bisect",
         &[
             "--measure true {reg}",
-            "--measure {name} --log {dir}/log {reg}",
+            // The shell ends before it would print the name itself.
+            "--measure exit&&{name} --log {dir}/log {reg}",
         ],
     ),
     ("tune dfsn", &[""]),

@@ -332,7 +332,7 @@ fn metrics_of_traces_are_compared() {
     if cfg!(feature = "sql") {
         let query = "sql:SELECT count(*) AS dpcs FROM interrupts WHERE kind = 'dpc'";
         let text = run(&["--metric", query]);
-        assert!(text.contains("value the same within 2 %"), "{text}");
+        assert!(text.contains("dpcs the same within 2 %"), "{text}");
         let error = refuse(&["--metric", "sql:SELECT 1, 2"]);
         assert!(
             error.contains("the result has 2 columns; write a query with one number"),

@@ -245,7 +245,7 @@ fn a_stall_that_is_partly_late_counts_once() {
         let mut side = runs(&mut rng, 6, 1_000, 1e6, 1.0);
         for run in &mut side {
             run.iter_mut().for_each(|value| *value = value.min(9e6));
-            let start = 100 + rng.below(800) as usize;
+            let start = 100 + rng.below(800);
             for value in &mut run[start..start + 20] {
                 *value = 1e7 + uniform(&mut rng) * 1e8;
             }
@@ -271,7 +271,7 @@ fn rates_of_stalls_differ_as_rarely_as_stated() {
                 .collect();
             for run in &mut side {
                 if rng.below(10) == 0 {
-                    let start = rng.below(180) as usize;
+                    let start = rng.below(180);
                     for value in &mut run[start..start + 20] {
                         *value += -5.0 * uniform(&mut rng).ln();
                     }

@@ -25,7 +25,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     // The generator ignores a closed pipe, so it writes to memory first.
     let mut script = Vec::new();
-    generate(args.shell, &mut with_names(), "laglab", &mut script);
+    write_script(args.shell, &mut script)?;
     if json {
         let script = String::from_utf8_lossy(&script);
         let shell = args.shell.to_string();
@@ -36,46 +36,87 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the program's command, in which arguments have the names that a shell can complete. Most of these arguments
-/// also accept other values, such as files, so that the names are no part of the parser.
-fn with_names() -> Command {
-    fn known<N: Into<Str>>(command: Command, argument: &'static str, names: Vec<N>) -> Command {
-        let names: Vec<Str> = names.into_iter().map(Into::into).collect();
-        command.mut_arg(argument, |it| {
-            it.value_parser(PossibleValuesParser::new(names))
-        })
+/// Names that a shell can complete as an argument of a command. Most of these arguments also accept other values, such as
+/// files, so that the names are no part of the parser.
+struct Names {
+    /// Names of the subcommands that lead to the command.
+    command: &'static [&'static str],
+    argument: &'static str,
+    names: Vec<Str>,
+}
+
+fn names() -> Vec<Names> {
+    fn all<N: Into<Str>>(names: impl IntoIterator<Item = N>) -> Vec<Str> {
+        names.into_iter().map(Into::into).collect()
     }
-    let investigations = || Investigation::ALL.map(Investigation::name).to_vec();
     // Shells would need quotation marks for the others.
     let is_plain = |name: &&str| {
         name.chars()
             .all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it))
     };
-    let settings: BTreeSet<&str> = (Catalogue::get().settings().iter())
-        .flat_map(Setting::names)
-        .filter(is_plain)
-        .collect();
-    let settings: Vec<&str> = settings.into_iter().collect();
-    let command = Cli::command()
-        .mut_subcommand("simulate", |command| {
-            known(command, "scenario", sim::shipped::names().collect())
-        })
-        .mut_subcommand("record", |command| {
-            known(command, "investigation", investigations())
-                .mut_subcommand("now", |now| known(now, "investigation", investigations()))
-        })
-        .mut_subcommand("tune", |command| {
-            command.mut_subcommand("explain", |explain| known(explain, "name", settings))
-        });
-    #[cfg(feature = "export")]
-    let command = command.mut_subcommand("export", |command| {
-        known(
-            command,
-            "tables",
-            tables::Table::ALL.iter().map(|it| it.name()).collect(),
-        )
+    let settings = Catalogue::get().settings().iter();
+    let settings: BTreeSet<&str> = settings.flat_map(Setting::names).filter(is_plain).collect();
+    let investigations = || all(Investigation::ALL.map(Investigation::name));
+    vec![
+        Names {
+            command: &["simulate"],
+            argument: "scenario",
+            names: all(sim::shipped::names()),
+        },
+        Names {
+            command: &["record"],
+            argument: "investigation",
+            names: investigations(),
+        },
+        Names {
+            command: &["record", "now"],
+            argument: "investigation",
+            names: investigations(),
+        },
+        Names {
+            command: &["tune", "explain"],
+            argument: "name",
+            names: all(settings),
+        },
+        #[cfg(feature = "export")]
+        Names {
+            command: &["export"],
+            argument: "tables",
+            names: all(tables::Table::ALL.iter().map(|table| table.name())),
+        },
+    ]
+}
+
+/// Writes the script for a shell.
+fn write_script(shell: Shell, out: &mut impl Write) -> io::Result<()> {
+    fn with_names(command: Command, path: &[&'static str], names: &Names) -> Command {
+        match path {
+            [] => command.mut_arg(names.argument, |it| {
+                it.value_parser(PossibleValuesParser::new(names.names.clone()))
+            }),
+            [next, rest @ ..] => {
+                command.mut_subcommand(next, |inner| with_names(inner, rest, names))
+            }
+        }
+    }
+    let all = names();
+    let mut command = (all.iter()).fold(Cli::command(), |command, names| {
+        with_names(command, names.command, names)
     });
-    command
+    generate(shell, &mut command, "laglab", out);
+    if shell == Shell::Fish {
+        // The generator completes only options.
+        for Names { command, names, .. } in &all {
+            let place = command.join("; and __fish_seen_subcommand_from ");
+            let names: Vec<&str> = names.iter().map(Str::as_str).collect();
+            writeln!(
+                out,
+                "complete -c laglab -n \"__fish_laglab_using_subcommand {place}\" -a \"{}\"",
+                names.join(" ")
+            )?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -99,7 +140,7 @@ mod tests {
     fn scripts_complete_names() {
         for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
             let mut script = Vec::new();
-            generate(shell, &mut with_names(), "laglab", &mut script);
+            write_script(shell, &mut script).unwrap();
             let script = String::from_utf8(script).unwrap();
             for name in ["rank-stall", "long-wait", "Win32PrioritySeparation"] {
                 assert!(script.contains(name), "{shell}: {name}");
