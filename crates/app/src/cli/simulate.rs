@@ -11,7 +11,7 @@ use sim::scenario::{Override, Scenario, ScenarioError};
 use sim::{ModuleTruth, RunError, Truth, shipped};
 use symbols::write::{Function, write_pdb};
 use symbols::{PdbId, in_store};
-use wording::closest_one;
+use wording::{TomlText, closest_one};
 
 use super::Failure;
 use super::open::is_same_file;
@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             return Ok(output::json(&Shown { scenario, toml })?);
         }
         let mut out = output::for_programs();
-        out.write_all(text.as_bytes())?;
+        write!(out, "{}", TomlText(&text))?;
         return Ok(out.flush()?);
     }
     let scenario = read(name, &text, &settings(args)?)?;
