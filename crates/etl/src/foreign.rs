@@ -12,17 +12,29 @@ pub struct Foreign {
     pub advice: &'static str,
 }
 
-const OTHER: &str = "give an .etl, or an .etl.zip, .diagsession or .cab that contains one";
-const UNPACK: &str = "unpack it and give the .etl inside";
-const RECORD: &str = "only event traces of Windows can be read";
+const OTHER: &str = "give an .etl, or an .etl.zip, .diagsession or .cab that contains one; of Linux, a perf.data or \
+                     trace.dat; of packets, a .pcapng or .pcap";
+const UNPACK: &str = "unpack it and give the .etl, perf.data or trace.dat inside";
+const RECORD: &str =
+    "of traces, laglab reads .etl of Windows, and perf.data and trace.dat of Linux";
+const LINUX: &str = "only event traces of Windows can be read here";
+const OLD_PERF: &str = "record again with a perf that is not older than 2011";
+const PERF_TEXT: &str = "give the perf.data from which `perf script` made it";
+const FTRACE_TEXT: &str =
+    "record with `trace-cmd record` or `perf record`, and give the trace.dat or perf.data";
 const EVENT_LOG: &str = "open it with the Event Viewer of Windows";
 const DUMP: &str =
     "save the sessions inside with WinDbg (!wmitrace.logsave), and give the .etl files";
 
+const OLD_PERF_NAME: &str = "a perf.data of version 1, from perf before 2010";
+
 /// Known formats. Each has the first bytes of a file, the name of the format, and advice to the user.
 const MAGIC: &[(&[u8], &str, &str)] = &[
-    (b"PERFILE2", "a Linux perf recording", RECORD),
-    (b"2ELIFREP", "a Linux perf recording", RECORD),
+    (b"PERFILE2", "a Linux perf recording", LINUX),
+    (b"2ELIFREP", "a Linux perf recording", LINUX),
+    (b"PERFFILE", OLD_PERF_NAME, OLD_PERF),
+    (b"ELIFFREP", OLD_PERF_NAME, OLD_PERF),
+    (b"\x17\x08\x44tracing", "a trace-cmd recording", LINUX),
     (b"\xC1\x1F\xFC\xC1", "a Common Trace Format stream", RECORD),
     (b"\xC1\xFC\x1F\xC1", "a Common Trace Format stream", RECORD),
     (b"Nettrace", "a .NET EventPipe trace (.nettrace)", RECORD),
@@ -69,17 +81,78 @@ impl Foreign {
         if let Some((_, name, advice)) = MAGIC.iter().find(|(magic, ..)| head.starts_with(magic)) {
             return Some(Foreign { name, advice });
         }
-        let name = text_format(head)?;
-        Some(Foreign {
-            name,
-            advice: OTHER,
-        })
+        if is_perfetto(head) {
+            return Some(Foreign {
+                name: "a Perfetto trace",
+                advice: RECORD,
+            });
+        }
+        let (name, advice) = text_format(head)?;
+        Some(Foreign { name, advice })
     }
 }
 
-/// Returns the name of the text format of a file that begins with `head`. Returns `None` if `head`
+/// Returns true if a file that begins with `head` is a Perfetto trace: a protobuf message whose fields all have number 1
+/// and contain messages (`packet` of `Trace` in `protos/perfetto/trace/trace.proto`).
+fn is_perfetto(head: &[u8]) -> bool {
+    /// Tag of field 1 with a length.
+    const PACKET: u8 = 0x0A;
+    let mut rest = head;
+    for whole in 0.. {
+        let Some((PACKET, after)) = rest.split_first().map(|(tag, after)| (*tag, after)) else {
+            return rest.is_empty() && whole >= 2;
+        };
+        let Some((len, after)) = varint(after) else {
+            return whole >= 2;
+        };
+        let Some((packet, after)) = usize::try_from(len)
+            .ok()
+            .and_then(|len| after.split_at_checked(len))
+        else {
+            // This packet ends after `head`.
+            return whole >= 2 || whole == 1 && has_fields(after, true);
+        };
+        if packet.is_empty() || !has_fields(packet, false) {
+            return false;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// Returns true if a protobuf message consists of fields. If `is_cut` is true, the end of the message is missing.
+fn has_fields(mut message: &[u8], is_cut: bool) -> bool {
+    while !message.is_empty() {
+        let field = varint(message).filter(|(tag, _)| tag >> 3 != 0);
+        let Some((tag, after)) = field else {
+            return false;
+        };
+        let after = match tag & 7 {
+            0 => varint(after).map(|(_, after)| after),
+            1 => after.get(8..),
+            2 => varint(after).and_then(|(len, after)| after.get(usize::try_from(len).ok()?..)),
+            5 => after.get(4..),
+            _ => return false,
+        };
+        match after {
+            Some(after) => message = after,
+            None => return is_cut,
+        }
+    }
+    true
+}
+
+/// Reads a number of protobuf. Returns the number and the bytes after it.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let last = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?;
+    let (number, after) = bytes.split_at(last + 1);
+    let add = |all: u64, byte: &u8| all << 7 | u64::from(byte & 0x7F);
+    Some((number.iter().rev().fold(0, add), after))
+}
+
+/// Returns the name of the text format of a file that begins with `head`, and advice to the user. Returns `None` if `head`
 /// is not printable text.
-fn text_format(head: &[u8]) -> Option<&'static str> {
+fn text_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = match str::from_utf8(head) {
         Ok(text) => text,
         // `head` may end inside a UTF-8 character.
@@ -93,10 +166,39 @@ fn text_format(head: &[u8]) -> Option<&'static str> {
     if text.is_empty() || !text.chars().all(is_printable) {
         return None;
     }
+    let is_of_chrome = text.contains("\"traceEvents\"") || text.contains("\"ph\":");
     Some(match text.as_bytes()[0] {
-        b'{' | b'[' => "JSON",
-        b'<' => "XML or HTML",
-        _ => "text",
+        b'{' | b'[' if is_of_chrome => ("a Chrome trace (JSON)", RECORD),
+        b'{' | b'[' => ("JSON", OTHER),
+        _ if text.starts_with("# tracer:") || has_line(text, true) => {
+            ("text of the kernel's tracer (ftrace)", FTRACE_TEXT)
+        }
+        _ if text.starts_with("# ========\n# captured on") || has_line(text, false) => {
+            ("text of `perf script`", PERF_TEXT)
+        }
+        b'<' => ("XML or HTML", OTHER),
+        _ => ("text", OTHER),
+    })
+}
+
+/// Returns true if a line of a text has a CPU in brackets and a time in seconds, as in `[001] 12.345678: `. ftrace prints
+/// flags between them, and `perf script` does not.
+fn has_line(text: &str, has_flags: bool) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time = |word: &str| {
+        let time = word.strip_suffix(':').and_then(|time| time.split_once('.'));
+        time.is_some_and(|(seconds, fraction)| is_digits(seconds) && is_digits(fraction))
+    };
+    text.lines().any(|line| {
+        let Some((_, (cpu, rest))) =
+            (line.split_once(" [")).and_then(|(task, rest)| Some((task, rest.split_once(']')?)))
+        else {
+            return false;
+        };
+        let mut words = rest.split_whitespace();
+        let (first, second) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+        let time = if has_flags { second } else { first };
+        is_digits(cpu) && is_time(time)
     })
 }
 
@@ -109,7 +211,50 @@ mod tests {
     }
 
     #[test]
+    fn perfetto_traces_are_packets_of_fields() {
+        // Two packets: a clock snapshot (field 6) with a nested message, and a packet with a user id (field 3).
+        let clock = [0x0A, 6, 0x32, 4, 0x0A, 2, 0x08, 6];
+        let user = [0x0A, 5, 0x18, 0x8F, 0x4E, 0x50, 1];
+        let trace = [&clock[..], &user].concat();
+        assert_eq!(name(&trace), Some("a Perfetto trace"));
+        let long = [&trace[..], &[0x0A, 0xFF, 0x7F, 0x32, 0xFF, 1], &[7; 600]].concat();
+        assert_eq!(name(&long), Some("a Perfetto trace"));
+        // A line feed is also the tag of a packet.
+        assert_eq!(name(b"\n\n  text\n  with lines\n"), Some("text"));
+        for other in [
+            &clock[..],
+            &[0x0A; 512],
+            &[0x0A, 1, 7, 0x0A, 1, 7],
+            &[0x0A, 0, 0x0A, 0],
+        ] {
+            assert_ne!(name(other), Some("a Perfetto trace"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn texts_of_linux_tools_are_told_apart() {
+        let script = "         swapper     0 [000]  1000.000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0\n";
+        let ftrace = "          <idle>-0       [001] d..2.   100.123456: sched_switch: prev_comm=swapper/1 prev_pid=0\n";
+        let header =
+            "# ========\n# captured on    : Sun Nov 29 10:00:00 2026\n# header version : 1\n";
+        let tracer = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 3/3   #P:2\n";
+        for (text, expected) in [
+            (script, "text of `perf script`"),
+            (header, "text of `perf script`"),
+            (ftrace, "text of the kernel's tracer (ftrace)"),
+            (tracer, "text of the kernel's tracer (ftrace)"),
+            ("an index [a] 2.5: and more\n", "text"),
+            ("[{\"name\":\"a\",\"ph\":\"X\"}]", "a Chrome trace (JSON)"),
+            ("{\"traceEvents\":[]}", "a Chrome trace (JSON)"),
+        ] {
+            assert_eq!(name(text.as_bytes()), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn formats_are_recognised_by_their_first_bytes() {
+        assert_eq!(name(b"PERFFILE\x68\0\0\0"), Some(OLD_PERF_NAME));
+        assert_eq!(name(b"ELIFFREP\0\0\0\0"), Some(OLD_PERF_NAME));
         assert_eq!(name(b"PERFILE2\x68\0\0\0"), Some("a Linux perf recording"));
         assert_eq!(name(b"ElfFile\0\0"), Some("a Windows event log (.evtx)"));
         assert_eq!(name(b"MDMP\x93\xA7"), Some("a Windows minidump"));

@@ -68,6 +68,57 @@ fn a_linux_perf_recording_is_refused() {
 }
 
 #[test]
+fn other_recordings_of_linux_are_named_with_what_can_be_read() {
+    // The header of version 1 has the same fields; only the magic number differs.
+    for magic in [b"PERFFILE", b"ELIFFREP"] {
+        let mut bytes = magic.to_vec();
+        bytes.extend(
+            [104_u64, 136, 168, 136, 304, 600]
+                .map(u64::to_le_bytes)
+                .concat(),
+        );
+        bytes.resize(1000, 0);
+        refused(
+            bytes,
+            "a perf.data of version 1, from perf before 2010; record again",
+        );
+    }
+    // The field `packet` (1) of a Perfetto trace repeats. Each packet here has a time (field 8) and a sequence (10).
+    let packet = [0x0A, 5, 0x40, 100, 0x50, 0x81, 1];
+    refused(
+        packet.repeat(1000),
+        "a Perfetto trace; of traces, laglab reads .etl of Windows, and perf.data",
+    );
+    for (text, expected) in [
+        (
+            "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n",
+            "text of the kernel's tracer (ftrace); record with `trace-cmd record`",
+        ),
+        (
+            "swapper     0 [000]  1000.000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0\n",
+            "text of `perf script`; give the perf.data",
+        ),
+        (
+            "{\"traceEvents\":[{\"name\":\"a\",\"ph\":\"B\"}]}",
+            "a Chrome trace (JSON); of traces, laglab reads",
+        ),
+        (
+            "plain text\n",
+            "text; give an .etl, or an .etl.zip, .diagsession or .cab that contains one; of Linux, a perf.data or trace.dat; of packets, a .pcapng",
+        ),
+    ] {
+        refused(text.repeat(50).into_bytes(), expected);
+    }
+    for packed in [&[0x1F, 0x8B, 8, 0][..], &[0x28, 0xB5, 0x2F, 0xFD]] {
+        let bytes = [packed, &[7; 500]].concat();
+        refused(
+            bytes,
+            "unpack it and give the .etl, perf.data or trace.dat inside",
+        );
+    }
+}
+
+#[test]
 fn programs_are_refused() {
     let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let seems = match own.starts_with(b"MZ") {
