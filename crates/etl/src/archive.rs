@@ -10,11 +10,11 @@ mod cabinet;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::path::PathBuf;
 
-use crate::free_space::{BETWEEN_CHECKS, RESERVE};
 use cabinet::Cabinet;
 use zip::result::ZipError;
+
+use crate::free_space::{BETWEEN_CHECKS, NoSpace};
 
 /// Maximum ratio of the expanded size to the archive's size. Traces usually compress 10 to 30 times. Traces
 /// with many similar events compress about a hundred times.
@@ -102,20 +102,12 @@ pub enum ArchiveError {
         declared: u64,
     },
     /// The disk of temporary files has too little space for a member.
-    #[error(
-        "{name:?} in the archive needs {} MiB for a temporary file in {}, where {} MiB are free and {} \
-         MiB must stay free; free some space, or set {TEMPORARY} to a folder with more free space",
-        needed.div_ceil(1 << 20), folder.display(), free >> 20, RESERVE >> 20
-    )]
+    #[error("{name:?} in the archive {lack}")]
     NoSpace {
         /// Name of the member.
         name: String,
-        /// Number of bytes of the member that are not written yet.
-        needed: u64,
-        /// Number of free bytes on the disk.
-        free: u64,
-        /// Folder of temporary files.
-        folder: PathBuf,
+        /// Needed and free space.
+        lack: NoSpace,
     },
     /// Two members of a zip archive have the same name, so that only the last one can be read.
     #[error(
@@ -135,9 +127,6 @@ pub enum ArchiveError {
         count: usize,
     },
 }
-
-/// Environment variable that selects the folder of temporary files.
-const TEMPORARY: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
 fn list(inside: &[String], count: usize) -> String {
     if inside.is_empty() {
@@ -491,15 +480,11 @@ impl<'s> Traces<'s> {
 
     /// Returns an error if the disk has too little space to write `needed` bytes to a temporary file.
     fn check_space(&self, name: &str, needed: u64) -> Result<(), ArchiveError> {
-        match (self.free_space)() {
-            Some(free) if free < needed.saturating_add(RESERVE) => Err(ArchiveError::NoSpace {
-                name: name.to_owned(),
-                needed,
-                free,
-                folder: std::env::temp_dir(),
-            }),
-            _ => Ok(()),
-        }
+        let checked = NoSpace::check_free(needed, (self.free_space)());
+        checked.map_err(|lack| ArchiveError::NoSpace {
+            name: name.to_owned(),
+            lack,
+        })
     }
 
     fn too_large(&self, name: String) -> ArchiveError {

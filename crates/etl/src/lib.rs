@@ -118,6 +118,7 @@ pub use damage::{Damage, Fault, FaultKind};
 pub use error::OpenError;
 pub use event::{Descriptor, Event, ExtendedItem, ExtendedItems, HeaderKind, Place, ext_type};
 pub use foreign::Foreign;
+pub use free_space::NoSpace;
 pub use guid::{Guid, ParseGuidError};
 pub use logfile::{LogFileHeader, mode};
 pub use open::open;

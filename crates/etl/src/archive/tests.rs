@@ -1,6 +1,7 @@
 use std::io::Cursor;
 
 use super::*;
+use crate::free_space::RESERVE;
 
 /// Returns a fixed sequence of bytes that cannot be compressed.
 fn noise(length: usize) -> Vec<u8> {
@@ -243,8 +244,8 @@ fn temporary_files_leave_space() {
     let error = traces.read_member("a.etl".to_owned(), io::repeat(0), large);
     let error = error.unwrap_err();
     assert!(
-        matches!(&error, ArchiveError::NoSpace { needed, free, .. }
-            if *needed == large && *free == large + RESERVE - 1),
+        matches!(&error, ArchiveError::NoSpace { lack, .. }
+            if (lack.needed, lack.free) == (large, large + RESERVE - 1)),
         "{error}"
     );
     let text = error.to_string();
@@ -278,7 +279,7 @@ fn temporary_files_leave_space() {
     let mut traces = Traces::new(u64::MAX, &filling);
     let error = traces.read_member("d.etl".to_owned(), io::repeat(0), 10 * BETWEEN_CHECKS);
     assert!(
-        matches!(error, Err(ArchiveError::NoSpace { needed, .. }) if needed == 9 * BETWEEN_CHECKS)
+        matches!(error, Err(ArchiveError::NoSpace { lack, .. }) if lack.needed == 9 * BETWEEN_CHECKS)
     );
 }
 
