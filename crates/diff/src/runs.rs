@@ -180,7 +180,7 @@ struct Slots<'r, 'f, 'a> {
     reader: &'r Reader<'r>,
     functions: &'f mut FunctionNames<'a>,
     /// Process id and start address of each thread. The index is the row of the table `threads`.
-    starts: Vec<(u32, Option<u64>)>,
+    starts: Vec<(Option<u32>, Option<u64>)>,
     processes: FxHashMap<Option<u32>, Programs>,
     of_threads: FxHashMap<(Option<u32>, Option<u32>), Slot>,
     waits: FxHashMap<(Option<u32>, u8), Slot>,
@@ -208,8 +208,9 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
             let batch = batch?;
             let view = ThreadsView::new(&batch)?;
             let rows = 0..view.len();
-            starts
-                .extend(rows.map(|row| (view.process_id[row], view.win32_start_address.get(row))));
+            starts.extend(
+                rows.map(|row| (view.process_id.get(row), view.win32_start_address.get(row))),
+            );
         }
         Ok(Slots {
             reader,
@@ -314,7 +315,7 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
             return Some((format!("{program}: {name}"), Key::Thread(of, None)));
         }
         let (process_id, start) = *self.starts.get(thread as usize)?;
-        let id = self.functions.in_process(process_id, start?)?;
+        let id = self.functions.in_process(process_id?, start?)?;
         let code = self.functions.code(id);
         let key = Key::Thread(of, Some(code.module.to_lowercase().into()));
         Some((format!("{program}: starts in {}", code.label()), key))

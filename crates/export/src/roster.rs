@@ -92,7 +92,8 @@ impl Roster {
             let view = ThreadsView::new(&batch)?;
             let lifetimes = &roster.lifetimes;
             roster.threads.extend((0..batch.num_rows()).map(|row| {
-                let process_id = view.process_id[row];
+                // A thread of an unknown process is exported as the thread of a process with the same id.
+                let process_id = view.process_id.get(row).unwrap_or(view.thread_id[row]);
                 Thread {
                     thread_id: view.thread_id[row],
                     unique_id: 0,

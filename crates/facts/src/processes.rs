@@ -162,7 +162,10 @@ impl Processes {
             let batch = threads.read_all(group)?;
             let view = ThreadsView::new(&batch)?;
             for row in 0..batch.num_rows() {
-                let (id, process) = (view.thread_id[row], view.process_id[row]);
+                let Some(process) = view.process_id.get(row) else {
+                    continue;
+                };
+                let id = view.thread_id[row];
                 let (time_ns, sign) = start(view.start_ns.get(row), view.first_seen_ns[row]);
                 found.threads.note(id, time_ns, sign, process);
                 if let Some(end_ns) = view.end_ns.get(row) {

@@ -1,6 +1,7 @@
 //! Descriptions of recorded events (`perf_event_attr`).
 
 use crate::bytes::{Bytes, Order};
+use crate::event_name;
 use crate::sample::SampleLayout;
 
 /// Size in bytes of the first version of `perf_event_attr`, which is the smallest.
@@ -29,8 +30,6 @@ pub struct Attribute {
     pub name: Option<String>,
     /// Clock of the times in the event's records.
     pub clock: Clock,
-    /// Ids that the samples of this event contain. The list may be empty if the recording has only one event.
-    pub(crate) ids: Vec<u64>,
     pub(crate) layout: SampleLayout,
 }
 
@@ -96,11 +95,17 @@ impl Attribute {
                     Some(id) => Clock::of(id.cast_signed()),
                     None => Clock::Scheduler,
                 },
-                ids: Vec::new(),
                 layout: SampleLayout::new(sample_type, read_format, has(flag::SAMPLE_ID_ALL)),
             },
             size,
         ))
+    }
+
+    /// Returns the name of the event. If the recording does not contain it, makes it from the type and the number of the
+    /// event.
+    pub fn known_name(&self) -> String {
+        let made = || event_name::of(self.kind, self.config);
+        self.name.clone().unwrap_or_else(made)
     }
 
     /// Returns true if the event is a tracepoint.

@@ -38,6 +38,13 @@ pub(crate) enum Part {
 /// Maximum size of a chunk in bytes. It limits the memory for reading a chunk.
 const LARGEST: u32 = 1 << 20;
 
+/// Number of chunks that every recording may have.
+const MAY_HAVE: u64 = 1 << 20;
+
+/// Number of bytes of records for each further chunk. Without this limit, records that alternate between CPUs would need
+/// more memory than the file.
+const BYTES_PER_CHUNK: u64 = 64;
+
 /// Builder of chunks. It contains the chunks of the records that were found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
@@ -45,12 +52,22 @@ pub(crate) struct Chunks {
     /// True if the next record begins a new chunk.
     is_closed: bool,
     part: Part,
+    /// Size of all records in bytes.
+    bytes: u64,
 }
 
 impl Chunks {
     /// Adds a record with its offset and size in bytes. Begins a new chunk if the record has another CPU, does not
-    /// follow the last record directly, or does not fit into the chunk.
-    pub(crate) fn add(&mut self, cpu: Option<u32>, time_ns: Option<u64>, offset: u64, bytes: u32) {
+    /// follow the last record directly, or does not fit into the chunk. Returns false if there would be too many chunks.
+    pub(crate) fn add(
+        &mut self,
+        cpu: Option<u32>,
+        time_ns: Option<u64>,
+        offset: u64,
+        bytes: u32,
+    ) -> bool {
+        self.bytes += u64::from(bytes);
+        let is_full = self.all.len() as u64 >= MAY_HAVE + self.bytes / BYTES_PER_CHUNK;
         let fits = |chunk: &&mut Chunk| {
             chunk.cpu == cpu
                 && chunk.offset + u64::from(chunk.bytes) == offset
@@ -66,6 +83,7 @@ impl Chunks {
                     chunk.last_ns = chunk.last_ns.max(Some(time_ns));
                 }
             }
+            None if is_full => return false,
             None => self.all.push(Chunk {
                 cpu,
                 offset,
@@ -77,6 +95,7 @@ impl Chunks {
             }),
         }
         self.is_closed = false;
+        true
     }
 
     /// Ends the current chunk. The next records are in `part`.

@@ -1,8 +1,16 @@
-//! Faults of a recording.
+//! Faults and losses of a recording.
+
+use std::collections::BTreeMap;
 
 /// Kind of a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Fault {
+    /// The header was never completed.
+    #[error(
+        "perf was killed: the descriptions of events and the machine are missing; stop perf with Ctrl-C (SIGINT), so \
+         that it completes the file"
+    )]
+    Killed,
     /// The file ends within a record, or before the end that its header states.
     #[error("the file ends early")]
     CutOff,
@@ -22,43 +30,87 @@ pub enum Fault {
     /// Compressed records are damaged, or they expand to more bytes than allowed.
     #[error("compressed records are damaged, or expand too far")]
     Decompress,
-    /// A record of an unsupported kind was skipped: data of a hardware trace, or compressed records inside compressed
-    /// records.
+    /// A record of an unsupported kind was skipped: data of a hardware trace, or compressed records or descriptions inside
+    /// compressed records.
     #[error("a record of a hardware trace, or of records that were compressed twice, was skipped")]
     Unsupported,
+    /// Neighbouring records of a large recording are of different CPUs too often. The further records are not read.
+    #[error(
+        "a record was skipped, because almost each record is of another CPU than the one before"
+    )]
+    Scattered,
     /// A recording of trace-cmd has several instances of the ring buffer. Only the instance with the most data is read.
     #[error("the events of a further instance of the ring buffer were skipped")]
     OtherInstance,
 }
 
-/// Faults that were found in a recording.
+/// Faults of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faults {
+    /// Number of faults.
+    pub count: u64,
+    /// Offset of the first fault in bytes. It counts from the start of the file, or from the start of the expanded
+    /// records if the faulty record was compressed.
+    pub offset: u64,
+}
+
+/// Time range in which events of a CPU are missing. Its times are in nanoseconds of the recording's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Reason why events are missing.
+    pub kind: GapKind,
+    /// CPU whose events are missing; `None` if the recording does not contain it.
+    pub cpu: Option<u32>,
+    /// Start of the range; `None` if the range begins before the first record of the CPU.
+    pub start_ns: Option<u64>,
+    /// End of the range; `None` if the range continues until the end of the recording.
+    pub end_ns: Option<u64>,
+}
+
+/// Reason why events are missing in a [`Gap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GapKind {
+    /// The kernel lost this number of events, because a ring buffer was full.
+    Lost(u64),
+    /// The kernel throttled an event, because the event occurred too often.
+    Throttled,
+}
+
+/// Faults and losses that were found in a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
     /// Number of events that the kernel reported as lost, because a ring buffer was full.
     pub lost_events: u64,
     /// Number of times that the kernel throttled an event, because the event occurred too often.
     pub throttled: u64,
-    /// Number of faults: skipped records, unreadable descriptions, and early ends of the file.
-    pub skipped_records: u64,
-    /// First fault and its offset in bytes. The offset counts from the start of the file, or from the start of the
-    /// expanded records if the faulty record was compressed.
-    pub first_fault: Option<(Fault, u64)>,
+    /// Places of losses and of throttling. If there are very many, the later ones are only counted.
+    pub gaps: Vec<Gap>,
+    /// Skipped records, unreadable descriptions, and early ends of the file, by kind.
+    pub faults: BTreeMap<Fault, Faults>,
 }
 
 impl Damage {
     pub(crate) fn add(&mut self, fault: Fault, offset: u64) {
-        self.skipped_records += 1;
-        self.first_fault.get_or_insert((fault, offset));
+        self.merge_faults(fault, Faults { count: 1, offset });
     }
 
-    /// Adds the faults that were found in another part of the same recording.
+    /// Adds `count` faults of one kind.
+    pub fn merge_faults(&mut self, fault: Fault, found: Faults) {
+        let known = self
+            .faults
+            .entry(fault)
+            .or_insert(Faults { count: 0, ..found });
+        known.count = known.count.saturating_add(found.count);
+        known.offset = known.offset.min(found.offset);
+    }
+
+    /// Adds the faults and losses that were found in another part of the same recording.
     pub fn merge(&mut self, other: &Damage) {
         self.lost_events = self.lost_events.saturating_add(other.lost_events);
         self.throttled = self.throttled.saturating_add(other.throttled);
-        self.skipped_records = self.skipped_records.saturating_add(other.skipped_records);
-        let earlier = |fault: &&(Fault, u64)| self.first_fault.is_none_or(|(_, at)| fault.1 < at);
-        if let Some(fault) = other.first_fault.as_ref().filter(earlier) {
-            self.first_fault = Some(*fault);
+        self.gaps.extend(&other.gaps);
+        for (fault, found) in &other.faults {
+            self.merge_faults(*fault, *found);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 #[non_exhaustive]
 pub enum OpenError {
     /// The file cannot be read.
-    #[error("cannot read the recording")]
+    #[error("cannot read the recording: {0}")]
     Read(#[from] io::Error),
     /// The file does not begin with the first bytes of a recording.
     #[error(

@@ -134,7 +134,7 @@ pub(crate) fn read_build_ids(
     Some(())
 }
 
-/// Reads a `HEADER_EVENT_DESC` section. Returns all events with their names and ids. Returns `None` if the section is
+/// Reads a `HEADER_EVENT_DESC` section. Returns all events with their names. Returns `None` if the section is
 /// damaged.
 pub(crate) fn read_events(section: &[u8], order: Order) -> Option<Vec<Attribute>> {
     let mut bytes = Bytes::new(section, order);
@@ -144,9 +144,7 @@ pub(crate) fn read_events(section: &[u8], order: Order) -> Option<Vec<Attribute>
         let (mut event, _) = Attribute::read(bytes.take(size)?, order)?;
         let ids = bytes.u32()?;
         event.name = Some(read_string(&mut bytes)?);
-        for _ in 0..ids {
-            event.ids.push(bytes.u64()?);
-        }
+        bytes.take(usize::try_from(ids).ok()?.checked_mul(8)?)?;
         events.push(event);
     }
     Some(events)

@@ -29,11 +29,15 @@ pub(crate) struct Section {
 pub(crate) const LARGEST_SECTION: u64 = 64 << 20;
 
 impl Section {
-    /// Reads the bytes. Returns `None` if the range is too large, or ends after the end of the file.
+    /// Reads the bytes. Returns `None` if the range is too large, or ends after the end of the file. An empty range may be
+    /// anywhere.
     ///
     /// # Errors
     /// Returns an error if the source cannot be read.
     pub(crate) fn read(self, source: &dyn Source) -> io::Result<Option<Vec<u8>>> {
+        if self.size == 0 {
+            return Ok(Some(Vec::new()));
+        }
         let end = self.offset.checked_add(self.size);
         if self.size > LARGEST_SECTION || end.is_none_or(|end| end > source.len()) {
             return Ok(None);

@@ -3,13 +3,18 @@
 use std::fs::File;
 use std::io::{self, Write};
 
+use etl::NoSpace;
 use zstd::stream::raw::{Decoder, Operation};
 
 /// Maximum ratio of the expanded size to the recording's size.
 const MAX_EXPANSION: u64 = 200;
 
-/// Expanded size in bytes that is allowed for every recording, even a small one.
-const MAY_EXPAND: u64 = 1 << 30;
+/// Expanded size in bytes that is allowed for every recording, even a small one. Recordings compress 5 to 30 times, and
+/// the memory for reading one grows with its expanded size.
+const MAY_EXPAND: u64 = 32 << 20;
+
+/// Number of bytes that are written between two checks of the free space.
+const BETWEEN_CHECKS: u64 = 16 << 20;
 
 /// Writer of the expanded records. The data of all compressed records of a recording is one Zstandard stream.
 pub(crate) struct Inflated {
@@ -19,6 +24,8 @@ pub(crate) struct Inflated {
     budget: u64,
     buffer: Vec<u8>,
     len: u64,
+    /// Number of bytes that may be written before the next check of the free space.
+    checked: u64,
 }
 
 impl Inflated {
@@ -30,6 +37,7 @@ impl Inflated {
             budget: size.saturating_mul(MAX_EXPANSION).max(MAY_EXPAND),
             buffer: vec![0; 1 << 17],
             len: 0,
+            checked: 0,
         })
     }
 
@@ -63,13 +71,21 @@ impl Inflated {
     /// Adds data that is already expanded. Returns false if the recording then has more expanded data than allowed.
     ///
     /// # Errors
-    /// Returns an error if the temporary file cannot be written.
+    /// Returns an error if the temporary file cannot be written, or if its disk is full.
     pub(crate) fn add_expanded(&mut self, data: &[u8]) -> io::Result<bool> {
         let Some(budget) = self.budget.checked_sub(data.len() as u64) else {
             return Ok(false);
         };
         self.budget = budget;
         self.len += data.len() as u64;
+        if self.checked < data.len() as u64 {
+            self.checked = BETWEEN_CHECKS.max(data.len() as u64);
+            NoSpace::check(self.checked).map_err(|lack| {
+                let full = format!("the disk is full: the expansion of compressed records {lack}");
+                io::Error::new(io::ErrorKind::StorageFull, full)
+            })?;
+        }
+        self.checked -= data.len() as u64;
         self.file.write_all(data)?;
         Ok(true)
     }

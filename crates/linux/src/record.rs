@@ -12,6 +12,7 @@ pub(crate) mod kind {
     pub(crate) const COMM: u32 = 3;
     pub(crate) const EXIT: u32 = 4;
     pub(crate) const THROTTLE: u32 = 5;
+    pub(crate) const UNTHROTTLE: u32 = 6;
     pub(crate) const FORK: u32 = 7;
     pub(crate) const SAMPLE: u32 = 9;
     pub(crate) const MMAP2: u32 = 10;

@@ -13,6 +13,7 @@ use crate::error::OpenError;
 use crate::event::Event;
 use crate::features::{System, feature, read_build_ids, read_events};
 use crate::format::{Field, FieldValue, Format};
+use crate::gaps::Gaps;
 use crate::header::{self, Header, Layout, Section};
 use crate::inflated::Inflated;
 use crate::kallsyms::Kallsyms;
@@ -115,6 +116,7 @@ impl Recording {
             build_ids: HashMap::new(),
             chunks: Chunks::default(),
             damage: Damage::default(),
+            gaps: Gaps::default(),
             inflated: None,
         };
         let data = match header.layout {
@@ -143,9 +145,11 @@ impl Recording {
             system,
             build_ids,
             chunks,
-            damage,
+            mut damage,
+            gaps,
             ..
         } = opening;
+        gaps.finish(&mut damage);
         if attributes.is_empty() {
             return Err(OpenError::NoEvents);
         }
@@ -367,6 +371,7 @@ struct Opening<'s> {
     build_ids: HashMap<String, Vec<u8>>,
     chunks: Chunks,
     damage: Damage,
+    gaps: Gaps,
     inflated: Option<Inflated>,
 }
 
@@ -380,10 +385,11 @@ impl Opening<'_> {
         Ok(bytes)
     }
 
-    fn add_attribute(&mut self, attribute: Attribute) {
+    /// Adds an event. Its samples contain one of the numbers in `ids`, unless the recording has only one event.
+    fn add_attribute(&mut self, attribute: Attribute, ids: &[u8]) {
         let index = self.attributes.len();
-        self.by_id
-            .extend(attribute.ids.iter().map(|id| (*id, index)));
+        let mut ids = Bytes::new(ids, self.order);
+        (self.by_id).extend(std::iter::from_fn(|| ids.u64()).map(|id| (id, index)));
         self.attributes.push(attribute);
     }
 
@@ -393,24 +399,30 @@ impl Opening<'_> {
         let Some(bytes) = self.known_section(section)? else {
             return Ok(());
         };
+        // The lists of ids do not overlap, so all of them together are smaller than the file.
+        let mut left = self.source.len();
         let size = usize::try_from(size).ok().filter(|size| *size > 16);
         let entries = size.map(|size| (size, bytes.chunks_exact(size)));
         for entry in entries.into_iter().flat_map(|(_, entries)| entries) {
             let (attribute, ids) = entry.split_at(entry.len() - 16);
-            let Some((mut attribute, _)) = Attribute::read(attribute, self.order) else {
+            let Some((attribute, _)) = Attribute::read(attribute, self.order) else {
                 self.damage.add(Fault::Description, section.offset);
                 continue;
             };
             let mut ids = Bytes::new(ids, self.order);
             let place = ids.u64().zip(ids.u64());
-            let place = place.map(|(offset, size)| Section { offset, size });
-            if let Some(place) = place
-                && let Some(ids) = self.known_section(place)?
-            {
-                let mut ids = Bytes::new(&ids, self.order);
-                attribute.ids = std::iter::from_fn(|| ids.u64()).collect();
-            }
-            self.add_attribute(attribute);
+            let (offset, size) = place.unwrap_or_default();
+            let ids = match left.checked_sub(size) {
+                Some(rest) => {
+                    left = rest;
+                    self.known_section(Section { offset, size })?
+                }
+                None => {
+                    self.damage.add(Fault::Description, offset);
+                    None
+                }
+            };
+            self.add_attribute(attribute, &ids.unwrap_or_default());
         }
         Ok(())
     }
@@ -420,7 +432,7 @@ impl Opening<'_> {
         // If `perf` was killed, it did not complete the file: the header states a data size of 0, and there are
         // no feature sections.
         if data.size == 0 {
-            self.damage.add(Fault::CutOff, self.source.len());
+            self.damage.add(Fault::Killed, self.source.len());
             return Ok(());
         }
         let places = Section {
@@ -446,6 +458,7 @@ impl Opening<'_> {
 
     fn read_feature(&mut self, number: u32, section: &[u8], offset: u64) {
         let is_whole = match number {
+            _ if section.is_empty() => true,
             feature::TRACING_DATA => {
                 let (formats, is_whole) = tracing_data::read(section, self.order);
                 self.formats.extend(formats);
@@ -567,23 +580,40 @@ impl Opening<'_> {
                 .map(|it| it.layout.read_trailer(body, self.order)),
         };
         let mut fields = Bytes::new(body, self.order);
-        let lost = match header.kind {
-            kind::LOST => fields.u64().and_then(|_| fields.u64()),
-            kind::LOST_SAMPLES => fields.u64(),
-            kind::THROTTLE => {
-                self.damage.throttled += 1;
-                None
-            }
-            _ => None,
-        };
-        let lost_events = self.damage.lost_events.saturating_add(lost.unwrap_or(0));
-        self.damage.lost_events = lost_events;
         // If the common fields cannot be read, no fault is added here. The fault is reported when the chunk is read.
         let Common { time_ns, cpu, .. } = common.unwrap_or_default();
         let time_ns = time_ns.filter(|time_ns| *time_ns != 0);
         let cpu = cpu.filter(|_| time_ns.is_some());
-        self.chunks.add(cpu, time_ns, offset, header.size as u32);
+        match header.kind {
+            kind::LOST => self.add_lost(cpu, time_ns, fields.u64().and_then(|_| fields.u64())),
+            kind::LOST_SAMPLES => self.add_lost(cpu, time_ns, fields.u64()),
+            kind::THROTTLE | kind::UNTHROTTLE => {
+                let is_end = header.kind == kind::UNTHROTTLE;
+                self.damage.throttled += u64::from(!is_end);
+                // The fields are the time, the id and the number of the event.
+                let mut numbers = [fields.u64(), fields.u64(), fields.u64()].into_iter();
+                if let (Some(Some(time_ns)), Some(Some(event))) = (numbers.next(), numbers.nth(1)) {
+                    self.gaps.add_throttle(event, cpu, time_ns, is_end);
+                }
+            }
+            _ => {}
+        }
+        if let Some(time_ns) = time_ns {
+            self.gaps.see(cpu, time_ns);
+        }
+        if !(self.chunks).add(cpu, time_ns, offset, header.size as u32) {
+            self.damage.add(Fault::Scattered, offset);
+        }
         Ok(0)
+    }
+
+    fn add_lost(&mut self, cpu: Option<u32>, time_ns: Option<u64>, count: Option<u64>) {
+        let count = count.unwrap_or(0);
+        self.damage.lost_events = self.damage.lost_events.saturating_add(count);
+        // Records without a time are sums that perf itself made.
+        if let Some(time_ns) = time_ns {
+            self.gaps.add_lost(cpu, time_ns, count);
+        }
     }
 
     /// Processes a record of a kind that perf defines. Returns the number of bytes of additional data that follow the
@@ -591,13 +621,14 @@ impl Opening<'_> {
     fn take_of_perf(&mut self, kind: u32, body: &[u8], offset: u64) -> io::Result<u64> {
         let mut bytes = Bytes::new(body, self.order);
         self.chunks.close();
+        // perf compresses only records of the kernel.
+        if self.chunks.part() == Part::Inflated {
+            self.damage.add(Fault::Unsupported, offset);
+            return Ok(0);
+        }
         match kind {
             kind::ATTRIBUTE => match Attribute::read(body, self.order) {
-                Some((mut attribute, size)) => {
-                    let mut ids = Bytes::new(&body[size..], self.order);
-                    attribute.ids = std::iter::from_fn(|| ids.u64()).collect();
-                    self.add_attribute(attribute);
-                }
+                Some((attribute, size)) => self.add_attribute(attribute, &body[size..]),
                 None => self.damage.add(Fault::Description, offset),
             },
             kind::FEATURE => {
@@ -624,8 +655,11 @@ impl Opening<'_> {
             kind::COMPRESSED => self.inflate(body, offset)?,
             kind::COMPRESSED_2 => {
                 // This kind of record states the size of its data, because padding follows the data.
-                let data = bytes.len64().and_then(|size| bytes.take(size));
-                self.inflate(data.unwrap_or_default(), offset)?;
+                let size = bytes.len64().filter(|size| *size > 0);
+                match size.and_then(|size| bytes.take(size)) {
+                    Some(data) => self.inflate(data, offset)?,
+                    None => self.damage.add(Fault::Decompress, offset),
+                }
             }
             _ => {}
         }
@@ -634,14 +668,9 @@ impl Opening<'_> {
 
     /// Expands the data of a compressed record.
     fn inflate(&mut self, data: &[u8], offset: u64) -> io::Result<()> {
-        let inflated = match (&mut self.inflated, self.chunks.part()) {
-            (Some(inflated), _) => inflated,
-            // perf does not compress records twice, so the expanded data should contain no compressed records.
-            (None, Part::Inflated) => {
-                self.damage.add(Fault::Unsupported, offset);
-                return Ok(());
-            }
-            (none, _) => none.insert(Inflated::new(self.source.len())?),
+        let inflated = match &mut self.inflated {
+            Some(inflated) => inflated,
+            none => none.insert(Inflated::new(self.source.len())?),
         };
         if !inflated.add(data)? {
             self.damage.add(Fault::Decompress, offset);

@@ -15,6 +15,7 @@ use crate::damage::{Damage, Fault};
 use crate::error::OpenError;
 use crate::features::{System, WallClock};
 use crate::format::Format;
+use crate::gaps::Gaps;
 use crate::header::{LARGEST_SECTION, Section};
 use crate::inflated::Inflated;
 use crate::kallsyms::Kallsyms;
@@ -682,7 +683,7 @@ impl Opening {
         (cpu, place): (u32, Section),
     ) -> io::Result<(Vec<Chunk>, Damage)> {
         let mut chunks = Vec::new();
-        let mut damage = Damage::default();
+        let (mut damage, mut gaps) = (Damage::default(), Gaps::default());
         let len = source.len();
         let end = place.offset.saturating_add(place.size);
         if end > len {
@@ -706,12 +707,20 @@ impl Opening {
                 part,
             };
             for (index, page) in bytes.chunks(pages.size).enumerate() {
+                let mut times_ns = None;
                 let page_end = pages.read(page, &mut |time_ns, _| {
+                    let (_, last_ns) = times_ns.get_or_insert((time_ns, time_ns));
+                    *last_ns = time_ns;
                     chunk.records += 1;
                     chunk.first_ns = Some(chunk.first_ns.map_or(time_ns, |ns| ns.min(time_ns)));
                     chunk.last_ns = chunk.last_ns.max(Some(time_ns));
                 });
                 damage.lost_events = damage.lost_events.saturating_add(page_end.lost);
+                // The lost events were between the last event before the page and the first event of the page.
+                if let Some((first_ns, last_ns)) = times_ns {
+                    gaps.add_lost(Some(cpu), first_ns, page_end.lost);
+                    gaps.see(Some(cpu), last_ns);
+                }
                 if let Some((fault, at)) = page_end.fault {
                     damage.add(fault, offset + (index * pages.size + at) as u64);
                 }
@@ -724,6 +733,7 @@ impl Opening {
             }
             offset += read as u64;
         }
+        gaps.finish(&mut damage);
         Ok((chunks, damage))
     }
 }
@@ -766,7 +776,6 @@ fn attribute(format: &Format, clock: Clock) -> Attribute {
         is_frequency: false,
         name: Some(format!("{}:{}", format.system, format.name)),
         clock,
-        ids: vec![format.id.into()],
         layout: SampleLayout::OF_PAGES,
     }
 }

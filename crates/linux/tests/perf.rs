@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use linux::{EventKind, Meaning, Recording};
+use linux::{EventKind, Fault, Meaning, Recording};
 use testdata::perf;
 
 /// Tracepoints that the tests record.
@@ -340,7 +340,7 @@ fn a_recording_without_an_end_is_read_as_far_as_it_goes() {
     let half = whole[..(offset + size / 2) as usize].to_vec();
     let (some, damage) = read_all(&Recording::open(Box::new(half.clone())).unwrap());
     assert!(some > 0 && some < events, "{some} of {events}");
-    assert!(damage.first_fault.is_some());
+    assert!(damage.faults.contains_key(&Fault::CutOff), "{damage:?}");
 
     // This file is like the file of a killed perf: its header states no data size, and it has no descriptions of
     // tracepoints.
@@ -350,7 +350,11 @@ fn a_recording_without_an_end_is_read_as_far_as_it_goes() {
     let recording = Recording::open(Box::new(killed)).unwrap();
     let (_, damage) = read_all(&recording);
     assert_eq!(recording.formats(), []);
-    assert!(damage.first_fault.is_some(), "{damage:?}");
+    let [(Fault::Killed, killed), ..] = &damage.faults.iter().collect::<Vec<_>>()[..] else {
+        panic!("{damage:?}");
+    };
+    assert_eq!(killed.count, 1);
+    assert!(Fault::Killed.to_string().starts_with("perf was killed: "));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use linux::{Clock, Damage, Event, EventKind, FieldValue, Recorder, Recording};
+use linux::{Clock, Damage, Event, EventKind, Fault, FieldValue, GapKind, Recorder, Recording};
 
 const VERSION_6: &[u8] = include_bytes!("trace_dat/version6.dat");
 const STACKS: &[u8] = include_bytes!("trace_dat/stacks.dat");
@@ -228,7 +228,19 @@ fn lost_events_are_counted() {
     });
     // trace-cmd prints `[69 EVENTS DROPPED]`, `[278 EVENTS DROPPED]` and the expected numbers of events.
     assert_eq!(damage.lost_events, 69 + 278);
-    assert_eq!((damage.skipped_records, damage.first_fault), (0, None));
+    assert_eq!(damage.faults.len(), 0);
+    let lost: Vec<GapKind> = damage.gaps.iter().map(|gap| gap.kind).collect();
+    assert_eq!(lost, [GapKind::Lost(69), GapKind::Lost(278)]);
+    // Each loss is between two consecutive events of its CPU.
+    for gap in &damage.gaps {
+        let mut times_ns = Vec::new();
+        read(&recording, |event| {
+            times_ns.extend(event.time_ns.filter(|_| event.cpu == gap.cpu));
+        });
+        let range = (gap.start_ns.unwrap(), gap.end_ns.unwrap());
+        let is_range = |times: &[u64]| (times[0], times[1]) == range && range.0 < range.1;
+        assert!(times_ns.windows(2).any(is_range), "{gap:?}");
+    }
     let expected = [
         ("irq_work_entry", 13),
         ("irq_work_exit", 13),
@@ -301,7 +313,7 @@ fn a_recording_without_an_end_is_read_as_far_as_it_goes() {
     let cut = open(&VERSION_6[..VERSION_6.len() - 4096]);
     let damage = read(&cut, |_| some += 1);
     assert!(some < all, "{some} of {all}");
-    assert!(damage.first_fault.is_some());
+    assert!(damage.faults.contains_key(&Fault::CutOff), "{damage:?}");
 }
 
 #[test]
@@ -331,7 +343,7 @@ fn damaged_recordings_are_read_or_refused() {
                     events += 1 + event.chain().map_or(0, |chain| chain.addresses().count()) as u64;
                 });
                 let _ = recording.kernel_symbols();
-                faults += damage.skipped_records.min(1);
+                faults += u64::from(!damage.faults.is_empty());
                 assert!(events < 10 * whole.len() as u64);
             }
             Err(error) => {

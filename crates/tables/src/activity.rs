@@ -55,6 +55,12 @@ impl Activity {
         buffer.last_ns = time_ns;
     }
 
+    /// Adds the events of other buffers of the same stream.
+    pub(crate) fn merge(&mut self, other: Activity) {
+        self.events += other.events;
+        self.ranges.extend(other.ranges);
+    }
+
     pub(crate) fn end_buffer(&mut self) {
         let Some(buffer) = self.present.take() else {
             return;

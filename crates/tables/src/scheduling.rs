@@ -453,10 +453,25 @@ impl Scheduler {
             begin,
         } = running;
         let thread = &mut self.threads[index as usize];
-        let ids = thread.known.ids_at(trackers, thread_id, start_ns);
+        let is_planned = switch_in.is_some_and(|switch_in| switch_in.thread_id == thread_id);
+        // The switch to the thread is missing, so the thread may have started after the last switch of the CPU.
+        let known_ns = if is_planned { start_ns } else { end_ns };
+        let ids = thread.known.ids_at(trackers, thread_id, known_ns);
+        let born_ns = trackers.thread_start_ns(ids.thread_row);
+        let start_ns = match born_ns.filter(|_| !is_planned) {
+            Some(born_ns) => start_ns.max(born_ns.min(end_ns)),
+            None => start_ns,
+        };
         // The time before a run is unknown in two cases. In the first case, the run began before the trace.
         // In the second case, the run belongs to an idle thread, because all idle threads have the same id.
         let is_known = switch_in.is_some() && thread_id != 0;
+        // If the last switch of an ended thread is missing, the next thread with its id still has the state of the ended
+        // thread.
+        let is_of_earlier = |ns: i64| born_ns.is_some_and(|born_ns| ns < born_ns);
+        if thread.out.is_some_and(|out| is_of_earlier(out.time_ns)) {
+            thread.out = None;
+            thread.ready = thread.ready.filter(|ready| !is_of_earlier(ready.time_ns));
+        }
         let before = thread.out.filter(|out| is_known && out.time_ns <= start_ns);
         let ready = thread.ready;
         let mut run = Run {
@@ -472,9 +487,9 @@ impl Scheduler {
             ran_unseen: false,
             begin,
         };
-        let is_planned = switch_in.is_none_or(|switch_in| switch_in.thread_id == thread_id);
+        let is_other = switch_in.is_some_and(|switch_in| switch_in.thread_id != thread_id);
         run.ran_unseen =
-            self.recorded.may_skip_switches && !is_planned || self.may_have_run_unseen(&run);
+            self.recorded.may_skip_switches && is_other || self.may_have_run_unseen(&run);
         self.ended.push(run);
         ids
     }

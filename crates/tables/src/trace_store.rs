@@ -234,13 +234,15 @@ impl Shared {
         };
         let dir = guard.dir(options)?;
         let mut missing: Vec<Table> = Vec::new();
-        for table in wanted {
-            if self.is_open(*table) || missing.contains(table) {
+        // Each pass over a recording of Linux finds its damage, and commands warn of it.
+        let found = Some(Table::Damages).filter(|_| self.opened.linux.is_some());
+        for table in wanted.iter().copied().chain(found) {
+            if self.is_open(table) || missing.contains(&table) {
                 continue;
             }
-            match self.find_in(dir, *table) {
-                Some(file) => self.open(*table, file),
-                None => missing.push(*table),
+            match self.find_in(dir, table) {
+                Some(file) => self.open(table, file),
+                None => missing.push(table),
             }
         }
         if !missing.is_empty() {

@@ -123,6 +123,24 @@ fn runs_are_those_of_perf() {
     );
 }
 
+#[test]
+fn each_wake_is_one_row_if_wakings_and_wakeups_are_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = format!("{EVENTS},sched:sched_wakeup");
+    let Some(file) = perf::record(folder.path(), &events, &[], WORK) else {
+        return;
+    };
+    let printed = perf::run(&["script", "-F", "event", "-i", "perf.data"], folder.path());
+    let count = |name: &str| {
+        let is_it = |line: &&str| line.trim().trim_end_matches(':') == name;
+        printed.lines().filter(is_it).count()
+    };
+    assert!(count("sched:sched_wakeup") > 100);
+    let store = Store::open(&[file], Cache::Off).unwrap();
+    let expected = count("sched:sched_waking") + count("sched:sched_wakeup_new");
+    assert_eq!(table(&store, Table::ReadyThreads).rows(), expected);
+}
+
 /// Returns the time of the first event on the recording's clock, in nanoseconds.
 fn origin(folder: &Path) -> i64 {
     let source = std::fs::read(folder.join("perf.data")).unwrap();

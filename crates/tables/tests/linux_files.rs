@@ -1,16 +1,84 @@
 //! Tests of tables of recordings of Linux that were made by hand, each for one question. The texts next to the files are
 //! perf's own decoding of them.
 
+use std::path::Path;
+
 use tables::{
-    Cache, ContextSwitchesView, CpuRunsView, Options, ReadyThreadsView, Store, StoredTable, Table,
+    Cache, ContextSwitchesView, CpuRunsView, DamagesView, EventKindsView, Options,
+    ReadyThreadsView, SessionsView, Store, StoredTable, Table, ThreadsView,
 };
 
-/// Reads a table of a recording in `../shared/data/linux`.
+use crate::forged::{self, Parts, attribute, record};
+
+/// Reads a table of a recording in `../shared/data/linux`, or in another folder if the path is absolute.
 fn table(file: &str, table: Table) -> (Store, StoredTable) {
-    let path = testdata::path(&format!("linux/{file}"));
+    let path = testdata::path("linux").join(file);
     let store = Store::open(&[path], Cache::Off).unwrap();
     let read = store.table(table, Options::default()).unwrap();
     (store, read)
+}
+
+/// Changes a recording in `../shared/data/linux`, and writes it to a folder. Returns the path of the new file.
+fn changed(folder: &Path, file: &str, change: impl FnOnce(&mut Parts)) -> String {
+    let mut parts = Parts::of(&testdata::bytes(&format!("linux/{file}")));
+    change(&mut parts);
+    write(folder, &parts.joined())
+}
+
+fn write(folder: &Path, bytes: &[u8]) -> String {
+    let path = folder.join("changed.data");
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Row of `damage`: start, end, CPU, kind, count and offset.
+type Damage = (i64, Option<i64>, Option<u16>, String, u64, Option<u64>);
+
+fn damage(file: &str) -> Vec<Damage> {
+    let (_store, damage) = table(file, Table::Damages);
+    let mut rows = Vec::new();
+    for chunk in 0..damage.chunks().len() {
+        let batch = damage.read_all(chunk).unwrap();
+        let view = DamagesView::new(&batch).unwrap();
+        rows.extend((0..batch.num_rows()).map(|row| {
+            (
+                view.start_ns[row],
+                view.end_ns.get(row),
+                view.cpu.get(row),
+                view.kind.get(row).unwrap().to_owned(),
+                view.count.get(row).unwrap(),
+                view.buffer_offset_bytes.get(row),
+            )
+        }));
+    }
+    rows
+}
+
+/// Row of `threads`: thread, process, name, first sign, start and end.
+type Thread = (
+    u32,
+    Option<u32>,
+    Option<String>,
+    i64,
+    Option<i64>,
+    Option<i64>,
+);
+
+fn threads(file: &str) -> Vec<Thread> {
+    let (_store, threads) = table(file, Table::Threads);
+    let batch = threads.read_all(0).unwrap();
+    let view = ThreadsView::new(&batch).unwrap();
+    let rows = (0..batch.num_rows()).map(|row| {
+        (
+            view.thread_id[row],
+            view.process_id.get(row),
+            view.name.get(row).map(str::to_owned),
+            view.first_seen_ns[row],
+            view.start_ns.get(row),
+            view.end_ns.get(row),
+        )
+    });
+    rows.collect()
 }
 
 /// Run of a thread: `ready_ns`, `waits_ns` and `previous_out_ns`.
@@ -68,4 +136,154 @@ fn wakeups_are_wakes_if_the_kernel_has_no_wakings() {
 fn a_thread_with_the_id_of_an_ended_one_has_no_earlier_run() {
     let file = "s07_thread_id_used_again.data";
     assert_eq!(run(file, 500, 52_000_000), (Some(1_000_000), None, None));
+}
+
+#[test]
+fn an_ended_thread_has_no_later_run_even_if_its_last_switch_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    // The last recorded switch of the first thread is a wait (bit 1 of `prev_state`).
+    let file = changed(folder.path(), "s07_thread_id_used_again.data", |parts| {
+        let switch = parts
+            .records
+            .iter_mut()
+            .rfind(|it| forged::time(it) == 1_000_999);
+        let state = 60 + 32;
+        switch.unwrap()[state..state + 8].copy_from_slice(&1_u64.to_le_bytes());
+    });
+    assert_eq!(run(&file, 500, 52_000_000), (Some(1_000_000), None, None));
+}
+
+#[test]
+fn a_run_begins_not_before_its_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    // Neither the wake at 51 ms nor the switch to the second thread 500 at 52 ms is recorded. It started at 50 ms.
+    let file = changed(folder.path(), "s07_thread_id_used_again.data", |parts| {
+        parts
+            .records
+            .retain(|it| ![51_000_000, 52_000_000].contains(&forged::time(it)));
+    });
+    assert_eq!(run(&file, 500, 50_000_000), (None, None, None));
+}
+
+#[test]
+fn losses_are_between_two_records_of_their_cpu() {
+    // `perf sched timehist` prints "lost 57 events on cpu 0" at 2 ms. The record before is a switch at 1 ms.
+    let lost = |start, end| {
+        let kind = "events_lost".to_owned();
+        (start, Some(end), Some(0), kind, 57, None)
+    };
+    let file = "s08_57_records_lost.data";
+    assert_eq!(damage(file), [lost(1_000_000, 2_000_000)]);
+}
+
+#[test]
+fn a_time_with_throttled_samples_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = changed(folder.path(), "s08_57_records_lost.data", |parts| {
+        // PERF_RECORD_LOST (2) becomes PERF_RECORD_THROTTLE (5) and PERF_RECORD_UNTHROTTLE (6). Their fields are the
+        // time, the id of the event, and its number.
+        let at = parts.records.iter().position(|it| it[0] == 2).unwrap();
+        let lost = parts.records.remove(at);
+        for (kind, time_ns) in [(6, 3_000_000), (5, 2_000_000)] {
+            let mut trailer = lost[lost.len() - 32..].to_vec();
+            let time_ns: u64 = forged::ORIGIN_NS + time_ns;
+            trailer[8..16].copy_from_slice(&time_ns.to_le_bytes());
+            let numbers = [time_ns, 1000, 1000].map(u64::to_le_bytes).concat();
+            parts
+                .records
+                .insert(at, record(kind, &[numbers, trailer].concat()));
+        }
+    });
+    let kind = "throttled".to_owned();
+    let expected = (2_000_000, Some(3_000_000), Some(0), kind, 1, None);
+    assert_eq!(damage(&file), [expected]);
+}
+
+#[test]
+fn compressed_records_of_a_wrong_size_are_damage() {
+    for file in [
+        "mut__compressed2_data_size_too_large.data",
+        "mut__compressed2_data_size_zero.data",
+    ] {
+        let rows = damage(file);
+        let [(.., kind, 1, Some(1056))] = &rows[..] else {
+            panic!("{file}: {rows:?}");
+        };
+        assert_eq!(kind, "decompress");
+    }
+}
+
+#[test]
+fn a_recording_of_a_killed_perf_says_so_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = testdata::bytes("linux/s02_open_at_the_ends.data");
+    let end = forged::number(&bytes, 40) + forged::number(&bytes, 48);
+    bytes.truncate(end as usize);
+    bytes[48..56].fill(0);
+    let file = write(folder.path(), &bytes);
+    let rows = damage(&file);
+    // All six tracepoints have no description.
+    let kinds: Vec<_> = rows.iter().map(|row| (&*row.3, row.4)).collect();
+    assert_eq!(kinds, [("killed", 1), ("unknown_record", 6)]);
+    let (_store, sessions) = table(&file, Table::Sessions);
+    let batch = sessions.read_all(0).unwrap();
+    let view = SessionsView::new(&batch).unwrap();
+    assert_eq!(
+        (view.system.get(0), view.os_version.get(0)),
+        (Some("Linux"), None)
+    );
+}
+
+#[test]
+fn empty_feature_sections_are_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = changed(folder.path(), "s02_open_at_the_ends.data", |parts| {
+        assert!(parts.features.len() > 3);
+        for place in &mut parts.features[1..] {
+            *place = (u64::MAX, 0);
+        }
+    });
+    assert_eq!(damage(&file), []);
+}
+
+#[test]
+fn a_thread_that_only_a_switch_names_has_this_name() {
+    let found = threads("s02_open_at_the_ends.data");
+    let delta = found.iter().find(|thread| thread.0 == 401).unwrap();
+    // The switch to the thread is the last event, 17 ms after the first one.
+    let expected = (401, None, Some("delta".to_owned()), 17_000_000, None, None);
+    assert_eq!(*delta, expected);
+}
+
+#[test]
+fn a_thread_that_only_ends_is_a_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = changed(folder.path(), "s07_thread_id_used_again.data", |parts| {
+        // PERF_RECORD_EXIT (4) has the ids of the process, its parent, the thread and the thread's parent.
+        let at = parts.records.iter().position(|it| it[0] == 4).unwrap();
+        let mut exit = parts.records[at].clone();
+        for (field, id) in [900_u32, 1, 901, 1].into_iter().enumerate() {
+            exit[8 + 4 * field..12 + 4 * field].copy_from_slice(&id.to_le_bytes());
+        }
+        // A second record of its end does not make a second thread.
+        parts.records.splice(at..at, [exit.clone(), exit]);
+    });
+    let found: Vec<Thread> = threads(&file);
+    let found: Vec<&Thread> = found.iter().filter(|thread| thread.0 == 901).collect();
+    let end_ns = 1_000_000;
+    assert_eq!(found, [&(901, Some(900), None, end_ns, None, Some(end_ns))]);
+}
+
+#[test]
+fn events_without_names_have_those_of_their_type_and_number() {
+    let folder = tempfile::tempdir().unwrap();
+    // The layout of samples is instruction, thread, time, CPU.
+    let body = [1_u64, 7 << 32 | 7, 1000, 0].map(u64::to_le_bytes).concat();
+    for (kind, number, name) in [(0, 1, "instructions"), (1, 0, "cpu-clock"), (9, 5, "9:5")] {
+        let bytes = forged::file(&[attribute((kind, number), 0x87)], &record(9, &body));
+        let (_store, kinds) = table(&write(folder.path(), &bytes), Table::EventKinds);
+        let batch = kinds.read_all(0).unwrap();
+        let view = EventKindsView::new(&batch).unwrap();
+        assert_eq!(view.event.get(0), Some(name));
+    }
 }

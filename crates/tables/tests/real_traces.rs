@@ -300,7 +300,7 @@ fn check_thread(tables: &Tables, line: &Line) -> Option<bool> {
         };
         line.at(time.get(i))
             && line.number("TID") == t.thread_id[i].into()
-            && line.number("PID") == t.process_id[i].into()
+            && t.process_id.get(i).map(i128::from) == Some(line.number("PID"))
             && is("StackBase", &t.stack_base)
             && is("StackLimit", &t.stack_limit)
             && is("StartAddr", &t.affinity)

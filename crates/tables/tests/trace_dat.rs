@@ -37,13 +37,15 @@ fn processes(store: &Store) -> Vec<Process> {
 }
 
 /// Returns the ids of threads and their processes.
-fn threads(store: &Store) -> Vec<(u32, u32)> {
+fn threads(store: &Store) -> Vec<(u32, Option<u32>)> {
     let mut found = Vec::new();
     let threads = table(store, Table::Threads);
     for group in 0..threads.chunks().len() {
         let batch = threads.read_all(group).unwrap();
         let view = tables::ThreadsView::new(&batch).unwrap();
-        found.extend((0..batch.num_rows()).map(|row| (view.thread_id[row], view.process_id[row])));
+        found.extend(
+            (0..batch.num_rows()).map(|row| (view.thread_id[row], view.process_id.get(row))),
+        );
     }
     found.sort_unstable();
     found
@@ -69,7 +71,7 @@ fn processes_come_from_their_tracepoints() {
     ];
     assert_eq!(processes(&store), expected);
     // A thread whose process is unknown counts as a process.
-    let expected = [15, 28302, 28404, 28411, 28412].map(|id| (id, id));
+    let expected = [15, 28302, 28404, 28411, 28412].map(|id| (id, Some(id)));
     assert_eq!(threads(&store), expected);
 }
 
@@ -81,7 +83,7 @@ fn the_file_next_to_the_recording_has_the_processes_of_threads() {
     let facts = "/proc/28300/task/28302/status:Cpus_allowed_list:\t0-1\n";
     std::fs::write(folder.path().join("x.dat.proc"), facts).unwrap();
     let store = Store::open(&[copy], Cache::Off).unwrap();
-    assert!(threads(&store).contains(&(28302, 28300)));
+    assert!(threads(&store).contains(&(28302, Some(28300))));
 }
 
 #[test]

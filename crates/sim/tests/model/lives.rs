@@ -57,7 +57,7 @@ fn a_process_begins_with_its_threads_and_ends_with_its_last() {
     assert_eq!(tables.processes.end_ns.get(host), None);
     let pid = tables.processes.process_id[helper];
     let threads: Vec<usize> = (0..tables.threads.thread_id.len())
-        .filter(|row| tables.threads.process_id[*row] == pid)
+        .filter(|row| tables.threads.process_id.get(*row) == Some(pid))
         .collect();
     assert_eq!(threads.len(), 2);
     for row in threads {

@@ -170,9 +170,12 @@ impl Run {
     /// Returns the process id of each thread id.
     pub(crate) fn process_of_threads(&self) -> HashMap<u32, u32> {
         let threads = &self.tables.threads;
-        let pairs = threads.thread_id.iter().zip(&threads.process_id);
+        let pairs = threads.thread_id.iter().zip(threads.process_id.iter());
         let idle = (0, 0);
-        pairs.map(|(t, p)| (*t, *p)).chain([idle]).collect()
+        pairs
+            .filter_map(|(t, p)| Some((*t, p?)))
+            .chain([idle])
+            .collect()
     }
 
     /// Returns the id of the thread with this name.

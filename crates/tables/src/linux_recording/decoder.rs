@@ -33,12 +33,12 @@ impl<'r> LinuxDecoder<'r> {
             let format = recording.format_of(attribute);
             let fields = format.iter().flat_map(|format| &format.fields);
             let own = fields.filter(|field| !field.name.starts_with("common_"));
-            let name = format.map(|format| &*format.name);
+            let name = format.map(|format| Arc::from(&*format.name));
             Kind {
                 identity: Identity {
                     guid: None,
                     provider: format.map(|format| Arc::from(&*format.system)),
-                    name: name.or(attribute.name.as_deref()).map(Arc::from),
+                    name: name.or_else(|| Some(Arc::from(attribute.known_name()))),
                 },
                 fields: own.map(|field| (Arc::from(&*field.name), field)).collect(),
                 id: format.map(|format| format.id),

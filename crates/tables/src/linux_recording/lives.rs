@@ -56,7 +56,10 @@ enum Fact {
         is_of_same_process: bool,
     },
     /// A thread ended.
-    Ended { thread_id: u32 },
+    Ended {
+        thread_id: u32,
+        process_id: Option<u32>,
+    },
 }
 
 impl Lives {
@@ -100,7 +103,12 @@ impl Lives {
             }
             EventKind::Ended => {
                 if let Some(thread_id) = event.thread_id {
-                    self.facts.push((time_ns, Fact::Ended { thread_id }));
+                    let process_id = event.process_id;
+                    let fact = Fact::Ended {
+                        thread_id,
+                        process_id,
+                    };
+                    self.facts.push((time_ns, fact));
                 }
             }
             EventKind::Tracepoint { tracepoint, .. } => {
@@ -162,7 +170,11 @@ impl Lives {
                 self.facts.push((time_ns, fact));
             }
             Meaning::Exit { thread_id } => {
-                self.facts.push((time_ns, Fact::Ended { thread_id }));
+                let fact = Fact::Ended {
+                    thread_id,
+                    process_id: None,
+                };
+                self.facts.push((time_ns, fact));
             }
             _ => {}
         }
@@ -212,9 +224,15 @@ impl Lives {
         }
         let mut seen: Vec<_> = self.seen.into_iter().filter(|(id, _)| *id != 0).collect();
         seen.sort_by_key(|(id, seen)| (seen.time_ns, *id));
+        // The first sign of a thread id belongs to the first thread with this id.
+        let rows = known.threads.iter().enumerate().rev();
+        let first: FxHashMap<u32, usize> = rows.map(|(row, life)| (life.id, row)).collect();
         for (thread_id, mut seen) in seen {
-            seen.name = seen.name.or_else(|| self.names.remove(&thread_id));
-            known.see(thread_id, seen);
+            let row = first.get(&thread_id).copied();
+            if row == known.latest_threads.get(&thread_id).copied() {
+                seen.name = seen.name.or_else(|| self.names.remove(&thread_id));
+            }
+            known.see(thread_id, row, seen);
         }
         known.into_tables(facts)
     }
@@ -352,11 +370,21 @@ impl Known<'_> {
                     }
                 }
             }
-            Fact::Ended { thread_id } => {
-                let Some(row) = self.latest_threads.get(&thread_id) else {
-                    return;
-                };
-                let thread = &mut self.threads[*row];
+            Fact::Ended {
+                thread_id,
+                process_id,
+            } => {
+                // A thread has two records of its end if its tracepoint is recorded, so an ended thread is not added again.
+                if !self.latest_threads.contains_key(&thread_id) {
+                    self.thread(thread_id, time_ns);
+                    if let Some(process_id) = process_id
+                        && !self.latest_processes.contains_key(&process_id)
+                    {
+                        self.process(process_id, time_ns);
+                    }
+                }
+                let thread = &mut self.threads[self.latest_threads[&thread_id]];
+                thread.process_id = thread.process_id.or(process_id);
                 thread.end_ns = thread.end_ns.or(Some(time_ns));
                 // A process counts as ended when its first thread ends. This is wrong if other threads of the process
                 // still run, but few programs end their first thread early.
@@ -370,15 +398,18 @@ impl Known<'_> {
         }
     }
 
-    /// Adds the first sign of a thread. Adds the thread and its process if they do not exist. Sets the process and the
-    /// name of the thread if they are unknown.
-    fn see(&mut self, thread_id: u32, seen: Seen) {
-        if !self.latest_threads.contains_key(&thread_id) {
+    /// Adds the first sign of the thread in a row. Adds the thread and its process if they do not exist. Sets the process
+    /// and the name of the thread if they are unknown.
+    fn see(&mut self, thread_id: u32, row: Option<usize>, seen: Seen) {
+        let row = row.unwrap_or_else(|| {
             self.thread(thread_id, seen.time_ns);
-        }
+            self.latest_threads[&thread_id]
+        });
         let assumed = self.assumed_process(thread_id);
-        let row = self.latest_threads[&thread_id];
         let thread = &mut self.threads[row];
+        if thread.start_ns.is_none() {
+            thread.first_seen_ns = thread.first_seen_ns.min(seen.time_ns);
+        }
         thread.process_id = thread.process_id.or(seen.process_id).or(assumed);
         thread.name = thread.name.take().or(seen.name);
         let (process_id, name) = (thread.process_id, thread.name.clone());
@@ -391,8 +422,6 @@ impl Known<'_> {
     }
 
     fn into_tables(mut self, facts: &ProcFacts) -> (Processes, Threads) {
-        // A thread whose process is unknown is left out, because the column `process_id` of `threads` has no nulls.
-        self.threads.retain(|thread| thread.process_id.is_some());
         self.threads.sort_by_key(|life| life.first_seen_ns);
         self.processes.sort_by_key(|life| life.first_seen_ns);
         let mut threads = Threads::default();
@@ -413,7 +442,7 @@ impl Threads {
         self.start_ns.push(life.start_ns);
         self.end_ns.push(life.end_ns);
         self.thread_id.push(life.id);
-        self.process_id.push(life.process_id.unwrap_or_default());
+        self.process_id.push(life.process_id);
         self.creator_process_id
             .push(life.creator.map(|(process, _)| process));
         self.creator_thread_id

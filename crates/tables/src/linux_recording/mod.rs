@@ -95,7 +95,7 @@ pub(crate) fn stream<E: Send>(
     Ok(summary)
 }
 
-/// Makes the tables of the whole recording. Also returns true if the recording has `sched_waking` events.
+/// Makes the tables of the whole recording. Also returns true if its wakes are `sched_waking` events.
 fn read_whole(
     file: &str,
     recording: &Recording,
@@ -105,27 +105,31 @@ fn read_whole(
 ) -> Result<(FirstPass, Summary, bool), Cancelled> {
     let origin_ns = origin_ns(recording);
     let has_stacks = plan.first.has_table(Table::Stacks);
-    let read = recording.chunks().par_iter().map(|chunk| {
-        let mut part = Part {
-            lives: Lives::new(recording.recorder()),
-            ..Part::default()
-        };
-        // If a chunk cannot be read, its events are missing. `Counts::end` adds this fault to the damage.
-        let read = recording.read(chunk, &mut |event| {
-            part.add(
-                time_since(origin_ns, event),
-                event,
-                cpu_of(chunk),
-                has_stacks,
-            );
+    let new = || Part {
+        lives: Lives::new(recording.recorder()),
+        ..Part::default()
+    };
+    // A recording can have millions of chunks, so a part has the facts of many neighbouring chunks.
+    let parts = recording
+        .chunks()
+        .par_iter()
+        .try_fold(new, |mut part, chunk| {
+            // If a chunk cannot be read, its events are missing. `Counts::end` adds this fault to the damage.
+            let read = recording.read(chunk, &mut |event| {
+                part.add(
+                    time_since(origin_ns, event),
+                    event,
+                    cpu_of(chunk),
+                    has_stacks,
+                );
+            });
+            part.counts.end(chunk, read);
+            match progress(chunk.bytes.into()) {
+                true => Ok(part),
+                false => Err(Cancelled),
+            }
         });
-        part.counts.end(chunk, read);
-        match progress(chunk.bytes.into()) {
-            true => Ok(part),
-            false => Err(Cancelled),
-        }
-    });
-    let parts: Vec<Part> = read.collect::<Result<_, Cancelled>>()?;
+    let parts: Vec<Part> = parts.collect::<Result<_, Cancelled>>()?;
     let mut lives = Lives::default();
     let mut mappings = Mappings::default();
     let mut cgroups = Cgroups::default();
@@ -152,7 +156,7 @@ fn read_whole(
     counts.add_damage(recording);
     first.recorded.may_skip_switches = counts.summary().damage.events_lost == 0;
     whole::fill(&mut first.tables, file, recording, &counts, plan);
-    let has_waking = counts.has(recording, "sched_waking");
+    let has_waking = counts.has_waking(recording);
     Ok((first, counts.summary(), has_waking))
 }
 
@@ -204,6 +208,10 @@ fn time_since(origin_ns: u64, event: &Event<'_>) -> i64 {
 
 /// Returns the number of a chunk's CPU. Returns `None` if the number is unknown or too high.
 fn cpu_of(chunk: &Chunk) -> Option<u16> {
-    let cpu = chunk.cpu.filter(|cpu| *cpu < MAX_CPUS)?;
-    u16::try_from(cpu).ok()
+    chunk.cpu.and_then(known_cpu)
+}
+
+/// Returns the number of a CPU. Returns `None` if it is too high.
+fn known_cpu(cpu: u32) -> Option<u16> {
+    u16::try_from(cpu).ok().filter(|_| cpu < MAX_CPUS)
 }

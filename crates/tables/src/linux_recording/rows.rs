@@ -38,7 +38,7 @@ struct Rules<'r> {
     decoder: LinuxDecoder<'r>,
     sampling: Sampling,
     wanted: ReaderSet,
-    /// True if the recording has `sched_waking` events. Then `sched_wakeup` events report the same wakes again.
+    /// True if the wakes are `sched_waking` events. Then `sched_wakeup` events report the same wakes again.
     has_waking: bool,
 }
 

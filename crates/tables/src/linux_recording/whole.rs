@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use events::Value;
-use linux::{Chunk, Clock, Damage, Event, EventKind, Fault, Recording};
+use linux::{Chunk, Clock, Damage, Event, EventKind, Fault, Faults, GapKind, Recording};
 
-use super::{LinuxDecoder, cpu_of, length_ns, start_filetime};
+use super::{LinuxDecoder, cpu_of, known_cpu, length_ns, origin_ns, start_filetime};
 use crate::activity::{self, Activity};
 use crate::build::Summary;
 use crate::in_memory::Tables;
@@ -19,7 +19,7 @@ use crate::{Cpus, Damages, EventKinds, Sessions, SystemConfig, Table};
 pub(super) struct Counts {
     /// Counts of each kind of event, by the index of the kind in [`Recording::attributes`].
     kinds: BTreeMap<usize, Kind>,
-    cpus: Vec<(u16, Activity)>,
+    cpus: BTreeMap<u16, Activity>,
     /// Activity in the chunk that is being read.
     activity: Activity,
     damage: Damage,
@@ -88,13 +88,16 @@ impl Counts {
     pub(super) fn end(&mut self, chunk: &Chunk, read: io::Result<Damage>) {
         let mut activity = std::mem::take(&mut self.activity);
         activity.end_buffer();
-        self.cpus.extend(cpu_of(chunk).map(|cpu| (cpu, activity)));
-        let unreadable = |_| Damage {
-            skipped_records: chunk.records.into(),
-            first_fault: Some((Fault::CutOff, chunk.offset)),
-            ..Damage::default()
-        };
-        self.damage.merge(&read.unwrap_or_else(unreadable));
+        if let Some(cpu) = cpu_of(chunk) {
+            self.cpus.entry(cpu).or_default().merge(activity);
+        }
+        match read {
+            Ok(damage) => self.damage.merge(&damage),
+            Err(_) => {
+                let (count, offset) = (chunk.records.into(), chunk.offset);
+                (self.damage).merge_faults(Fault::CutOff, Faults { count, offset });
+            }
+        }
     }
 
     /// Adds the counts of another chunk.
@@ -103,7 +106,9 @@ impl Counts {
             let kind = self.kinds.entry(attribute);
             kind.and_modify(|kind| kind.merge(found)).or_insert(found);
         }
-        self.cpus.extend(other.cpus);
+        for (cpu, activity) in other.cpus {
+            self.cpus.entry(cpu).or_default().merge(activity);
+        }
         self.damage.merge(&other.damage);
     }
 
@@ -112,12 +117,17 @@ impl Counts {
         self.damage.merge(recording.damage());
     }
 
-    /// Returns true if there is an event of the tracepoint with this name.
-    pub(super) fn has(&self, recording: &Recording, tracepoint: &str) -> bool {
-        self.kinds.keys().any(|index| {
-            let format = recording.format_of(&recording.attributes()[*index]);
-            format.is_some_and(|format| format.name == tracepoint)
-        })
+    /// Returns true if the wakes are `sched_waking` events, and not `sched_wakeup` events. The kernel logs `sched_waking`
+    /// before each `sched_wakeup`, so a few of them mean that others are missing.
+    pub(super) fn has_waking(&self, recording: &Recording) -> bool {
+        let count = |tracepoint: &str| -> u64 {
+            let of_name = self.kinds.iter().filter(|(index, _)| {
+                let format = recording.format_of(&recording.attributes()[**index]);
+                format.is_some_and(|format| format.name == tracepoint)
+            });
+            of_name.map(|(_, kind)| kind.events).sum()
+        };
+        2 * count("sched_waking") >= count("sched_wakeup")
     }
 
     pub(super) fn summary(&self) -> Summary {
@@ -317,31 +327,78 @@ fn event_kinds(file: &str, recording: &Recording, counts: &Counts) -> EventKinds
     rows
 }
 
+/// Row of the table `damage`.
+struct Loss {
+    start_ns: i64,
+    end_ns: i64,
+    kind: &'static str,
+    count: u64,
+    cpu: Option<u16>,
+    fault: Option<(Fault, u64)>,
+}
+
 fn damages(file: &str, recording: &Recording, counts: &Counts) -> Damages {
     let damage = &counts.damage;
-    let mut rows = Damages::default();
-    let mut push = |kind: &str, count: u64, offset: Option<u64>, text: Option<&str>| {
-        rows.start_ns.push(0);
-        rows.end_ns.push(Some(length_ns(recording)));
-        rows.kind.push(Some(kind));
-        rows.count.push(Some(count));
-        rows.file.push(Some(file));
-        rows.buffer_offset_bytes.push(offset);
-        rows.record_offset_bytes.push(None);
-        rows.cpu.push(None);
-        rows.text.push(text);
+    let (origin_ns, end_ns) = (origin_ns(recording), length_ns(recording));
+    let since = |ns: u64| i64::try_from(ns.saturating_sub(origin_ns)).unwrap_or(i64::MAX);
+    let whole = |kind, count| Loss {
+        start_ns: 0,
+        end_ns,
+        kind,
+        count,
+        cpu: None,
+        fault: None,
     };
-    if damage.lost_events > 0 {
-        push("events_lost", damage.lost_events, None, None);
+    // Losses without a place could be anywhere in the recording.
+    let (mut lost, mut throttled) = (damage.lost_events, damage.throttled);
+    let mut losses = Vec::new();
+    for gap in &damage.gaps {
+        let (kind, count, rest) = match gap.kind {
+            GapKind::Lost(count) => (LOST, count, &mut lost),
+            GapKind::Throttled => (Damages::THROTTLED, 1, &mut throttled),
+        };
+        *rest = rest.saturating_sub(count);
+        losses.push(Loss {
+            start_ns: gap.start_ns.map_or(0, since),
+            end_ns: gap.end_ns.map_or(end_ns, since),
+            cpu: gap.cpu.and_then(known_cpu),
+            ..whole(kind, count)
+        });
     }
-    if let Some((fault, offset)) = damage.first_fault {
-        let text = fault.to_string();
-        push(
-            "unknown_record",
-            damage.skipped_records,
-            Some(offset),
-            Some(&text),
-        );
+    for (kind, count) in [(LOST, lost), (Damages::THROTTLED, throttled)] {
+        losses.extend((count > 0).then(|| whole(kind, count)));
+    }
+    losses.extend(damage.faults.iter().map(|(fault, found)| Loss {
+        fault: Some((*fault, found.offset)),
+        ..whole(kind_of(*fault), found.count)
+    }));
+    losses.sort_by_key(|loss| loss.start_ns);
+    let mut rows = Damages::default();
+    for loss in losses {
+        rows.start_ns.push(loss.start_ns);
+        rows.end_ns.push(Some(loss.end_ns));
+        rows.kind.push(Some(loss.kind));
+        rows.count.push(Some(loss.count));
+        rows.file.push(Some(file));
+        rows.buffer_offset_bytes
+            .push(loss.fault.map(|(_, offset)| offset));
+        rows.record_offset_bytes.push(None);
+        rows.cpu.push(loss.cpu);
+        let text = loss.fault.map(|(fault, _)| fault.to_string());
+        rows.text.push(text.as_deref());
     }
     rows
+}
+
+/// Kind of the rows for events that the kernel lost.
+const LOST: &str = "events_lost";
+
+/// Returns the kind of the row for a fault.
+fn kind_of(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Killed => Damages::KILLED,
+        Fault::CutOff => "ends_early",
+        Fault::Decompress => "decompress",
+        _ => "unknown_record",
+    }
 }

@@ -26,8 +26,9 @@ table! {
         end_ns: Nullable<i64> = "log-file header: EndTime; first event of the CPU's next buffer",
         /// Kind of the loss or fault. Kinds of losses are `events_lost` and `buffers_lost` (counted by a
         /// session), `buffer_marks_lost_events`, `buffer_marks_lost_buffers`, `loss_events` (of a real-time
-        /// session), `missing_sequence_numbers` and `unfinished`. Kinds of faults are `clock_inversion`,
-        /// `truncated`, `ends_early`, `decompress`, `not_a_buffer`, `unknown_record`, …
+        /// session), `missing_sequence_numbers`, `unfinished`, and `throttled` (Linux left out samples of an
+        /// event that occurred too often). Kinds of faults are `clock_inversion`, `truncated`, `ends_early`,
+        /// `decompress`, `not_a_buffer`, `unknown_record`, `killed` (the recorder of Linux was killed), …
         kind: Text = "the loss or fault",
         /// Number of lost events, lost buffers, missing sequence numbers or faults.
         count: Nullable<u64> = "the header's count; number of such events or faults",
@@ -59,7 +60,7 @@ struct Row {
 }
 
 /// Kinds of rows that are losses, not faults.
-const LOSSES: [&str; 7] = [
+const LOSSES: [&str; 8] = [
     "events_lost",
     "buffers_lost",
     "unfinished",
@@ -67,6 +68,7 @@ const LOSSES: [&str; 7] = [
     "buffer_marks_lost_buffers",
     LOSS_EVENTS,
     "missing_sequence_numbers",
+    Damages::THROTTLED,
 ];
 
 const LOSS_EVENTS: &str = "loss_events";
@@ -74,6 +76,12 @@ const LOSS_EVENTS: &str = "loss_events";
 impl Damages {
     /// Kind of the row that counts the loss events of a real-time session. Such an event reports a loss.
     pub const LOSS_EVENTS: &'static str = LOSS_EVENTS;
+
+    /// Kind of the rows for times in which Linux left out samples of an event, because the event occurred too often.
+    pub const THROTTLED: &'static str = "throttled";
+
+    /// Kind of the row for a recording of Linux whose recorder was killed, so that descriptions are missing.
+    pub const KILLED: &'static str = "killed";
 
     /// Returns true if a kind of row means a fault. A fault is an unreadable part of a file.
     pub fn is_fault(kind: &str) -> bool {

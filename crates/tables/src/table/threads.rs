@@ -31,8 +31,8 @@ table! {
         end_ns: Nullable<i64> = "Thread End: header time",
         /// Id of the thread.
         thread_id: Vec<u32> = "TThreadId" wpa "Thread Id",
-        /// Process of the thread.
-        process_id: Vec<u32> = "ProcessId" wpa "Process Id",
+        /// Process of the thread; null if it is unknown.
+        process_id: Nullable<u32> = "ProcessId" wpa "Process Id",
         /// Thread that started this thread.
         creator_thread_id: Nullable<u32> = "Thread Start: header thread",
         /// Process of the thread that started this thread.
@@ -185,7 +185,7 @@ impl Threads {
             start_ns: rows.iter().map(|row| row.start_ns).collect(),
             end_ns: rows.iter().map(|row| row.end_ns).collect(),
             thread_id: rows.iter().map(|row| row.first.thread_id).collect(),
-            process_id: rows.iter().map(|row| row.first.process_id).collect(),
+            process_id: rows.iter().map(|row| Some(row.first.process_id)).collect(),
             creator_thread_id: rows.iter().map(|row| row.creator.0).collect(),
             creator_process_id: rows.iter().map(|row| row.creator.1).collect(),
             name: rows.iter().map(|row| row.name.as_deref()).collect(),

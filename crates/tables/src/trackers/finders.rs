@@ -56,19 +56,28 @@ impl<'t> Trackers<'t> {
         times.iter().enumerate().map(row).collect()
     }
 
+    /// Returns the time at which the thread in a row of `threads` started; `None` if it is unknown.
+    pub(crate) fn thread_start_ns(&self, thread_row: Option<u32>) -> Option<i64> {
+        self.threads.start_ns(thread_row?)
+    }
+
     /// Looks up the thread that had an id at a given time.
     fn thread(&self, thread_id: u32, time_ns: i64) -> KnownThread {
         let (thread_row, from_ns, until_ns) = self.threads.lookup_span(thread_id, time_ns);
+        let thread_row = thread_row.and_then(|row| u32::try_from(row).ok());
         let Some(process_id) = self.threads.process_id(thread_id, time_ns) else {
             return KnownThread {
                 from_ns,
                 until_ns,
-                ids: ThreadIds::default(),
+                ids: ThreadIds {
+                    thread_row,
+                    ..ThreadIds::default()
+                },
             };
         };
         let (process_row, from, until) = self.processes.lookup_span(process_id, time_ns);
         let ids = ThreadIds {
-            thread_row: thread_row.and_then(|row| u32::try_from(row).ok()),
+            thread_row,
             process_id: Some(process_id),
             process_row: process_row.and_then(|row| u32::try_from(row).ok()),
         };

@@ -42,12 +42,17 @@ impl<'t> ThreadTracker<'t> {
         }
     }
 
-    /// Returns the process of the thread that had the id. Returns 0 for idle threads.
+    /// Returns the time at which the thread in a row started; `None` if it is unknown.
+    pub(crate) fn start_ns(&self, row: u32) -> Option<i64> {
+        self.table.start_ns.get(row as usize)
+    }
+
+    /// Returns the process of the thread that had the id; `None` if it is unknown. Returns 0 for idle threads.
     pub fn process_id(&self, thread_id: u32, time_ns: i64) -> Option<u32> {
         if thread_id == 0 {
             return Some(0);
         }
         let row = self.lookup(thread_id, time_ns)?;
-        Some(self.table.process_id[row])
+        self.table.process_id.get(row)
     }
 }

@@ -1,0 +1,166 @@
+//! Measures the memory for reading forged recordings of Linux. Each recording is read in a child process.
+#![cfg(target_os = "linux")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use tables::{Cache, Options, Store, Table};
+
+use crate::forged::{attribute, file, file_with_ids, record};
+
+/// Variable with the path of the recording that a child process reads.
+const CHILD: &str = "LAGLAB_TEST_FORGED";
+
+/// Memory in bytes that any recording may need.
+const BASE: u64 = 200 << 20;
+
+/// Bytes of memory for each byte of the file, or of its expanded records.
+const PER_BYTE: u64 = 25;
+
+/// Expanded size in bytes that a small recording may have.
+const MAY_EXPAND: u64 = 32 << 20;
+
+/// Fields of the records: thread (2), time (4), CPU (128).
+const FIELDS: u64 = 0x86;
+
+#[test]
+fn memory_grows_only_with_the_size_of_a_forged_recording() {
+    if let Some(path) = std::env::var_os(CHILD) {
+        return read(Path::new(&path));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes, expanded) in [
+        ("ids in one section", shared_ids(), 0),
+        (
+            "records of perf between records",
+            compressed(&rounds()),
+            MAY_EXPAND,
+        ),
+        (
+            "compressed records of two CPUs",
+            compressed(&two_cpus()),
+            MAY_EXPAND,
+        ),
+        (
+            "records of two CPUs",
+            file(&[attribute((1, 0), FIELDS)], &two_cpus()),
+            0,
+        ),
+        (
+            "names of threads",
+            file(&[attribute((1, 0), 0)], &names()),
+            0,
+        ),
+        (
+            "starts of threads",
+            file(&[attribute((1, 0), 0)], &starts()),
+            0,
+        ),
+    ] {
+        let path = folder.path().join("forged.data");
+        std::fs::write(&path, &bytes).unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", "--test-threads=1"])
+            .arg("linux_memory::memory_grows_only_with_the_size_of_a_forged_recording")
+            .env(CHILD, &path)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&child.stdout).into_owned();
+        let peak = text
+            .split_once("peak ")
+            .map(|(_, rest)| rest.split(' ').next().unwrap());
+        let peak: u64 = peak.expect(&text).parse().unwrap();
+        let allowed = BASE + PER_BYTE * expanded.max(bytes.len() as u64);
+        assert!(
+            peak <= allowed,
+            "{name}: {} bytes need {peak} bytes of memory, more than {allowed}",
+            bytes.len()
+        );
+    }
+}
+
+/// Makes tables of a recording, and prints the peak of the process's memory in bytes.
+#[allow(clippy::print_stdout, reason = "the parent process reads it")]
+fn read(path: &Path) {
+    if let Ok(store) = Store::open(&[path.to_owned()], Cache::Off) {
+        let tables = [
+            Table::Processes,
+            Table::Threads,
+            Table::Stacks,
+            Table::CpuRuns,
+            Table::Events,
+            Table::EventKinds,
+            Table::Damages,
+        ];
+        store.make(&tables, Options::default()).unwrap();
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: u64 = peak
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    println!("peak {} bytes", kib * 1024);
+}
+
+/// Returns a file whose 13,000 events all name the same megabyte as their ids.
+fn shared_ids() -> Vec<u8> {
+    const EVENTS: usize = 13_000;
+    let end = record(3, &[0; 16]);
+    let ids_at = (104 + 80 * EVENTS + end.len()) as u64;
+    let records = [&end[..], &[0; 1 << 20]].concat();
+    let ids = (ids_at, 1 << 20);
+    file_with_ids(&vec![attribute((1, 0), FIELDS); EVENTS], ids, &records)
+}
+
+/// Returns 64 MiB of pairs of records of 8 bytes: one of the kernel, and one of perf (PERF_RECORD_FINISHED_ROUND).
+fn rounds() -> Vec<u8> {
+    [record(14, &[]), record(68, &[])].concat().repeat(4 << 20)
+}
+
+/// Returns 48 MB of records, each of another CPU than the one before.
+fn two_cpus() -> Vec<u8> {
+    let of_cpu = |cpu: u64| {
+        record(
+            14,
+            &[7 << 32 | 7, 1000 + cpu, cpu]
+                .map(u64::to_le_bytes)
+                .concat(),
+        )
+    };
+    [of_cpu(0), of_cpu(1)].concat().repeat(750_000)
+}
+
+/// Returns 16 MB of names of different threads (PERF_RECORD_COMM).
+fn names() -> Vec<u8> {
+    let name = |id: u32| {
+        record(
+            3,
+            &[id.to_le_bytes(), id.to_le_bytes(), *b"abc\0", [0; 4]].concat(),
+        )
+    };
+    (1..700_000).flat_map(name).collect()
+}
+
+/// Returns 16 MB of starts of different threads (PERF_RECORD_FORK).
+fn starts() -> Vec<u8> {
+    let start = |id: u32| record(7, &[id, 1, id, 1, 0, 0].map(u32::to_le_bytes).concat());
+    (1..500_000).flat_map(start).collect()
+}
+
+/// Returns a small file whose records expand to `records` (PERF_RECORD_COMPRESSED).
+fn compressed(records: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::Encoder::new(Vec::new(), 3).unwrap();
+    // Finds the same records far before, so that the file is small.
+    encoder.long_distance_matching(true).unwrap();
+    encoder.window_log(20).unwrap();
+    encoder.write_all(records).unwrap();
+    let zstd = encoder.finish().unwrap();
+    let parts = zstd.chunks(60_000).flat_map(|part| record(81, part));
+    let file = file(&[attribute((1, 0), FIELDS)], &parts.collect::<Vec<u8>>());
+    assert!(file.len() < 100_000, "{}", file.len());
+    file
+}
