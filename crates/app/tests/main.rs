@@ -10,6 +10,7 @@ mod hostile_names;
 mod html_report;
 mod info;
 mod linux;
+mod linux_damage;
 mod mcp;
 #[cfg(feature = "measure")]
 mod measure;

@@ -339,9 +339,9 @@ const QUESTIONS: &[Question] = &[
 ];
 
 /// Returns the questions that the trace cannot answer. Questions that need missing rundowns are included.
-pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
+pub(crate) fn missing(kinds: &[KindRow], contents: &[Content], is_linux: bool) -> Vec<Missing> {
     let has = |data: Data| contents.iter().any(|c| c.data == data);
-    if kinds.iter().any(is_of_linux) {
+    if is_linux {
         return missing_of_linux(kinds, contents);
     }
     if !contents.iter().any(|c| c.data.is_of_the_kernel()) {
@@ -375,12 +375,6 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
     }
     missing.extend(missing_rundown(kinds));
     missing
-}
-
-fn is_of_linux(kind: &KindRow) -> bool {
-    [EventFormat::Tracepoint, EventFormat::PerfEvent]
-        .iter()
-        .any(|format| kind.format == format.name())
 }
 
 /// Returns the questions that a recording of Linux cannot answer.

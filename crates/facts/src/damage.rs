@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 
 use etl::{Damage, Trace};
 use serde::Serialize;
+use tables::{Damages, Store, StoreError, Table};
 use wording::{QuotedName, counted, grouped};
 
-use crate::fact_rows::Losses;
+use crate::fact_rows::{FactRows, Losses};
 
 /// Lost events and unreadable parts of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DamageReport {
     /// True if nothing is lost or unreadable.
     pub none: bool,
-    /// Number of lost events, according to the headers of the log files.
+    /// True for a recording of Linux.
+    #[serde(skip)]
+    is_linux: bool,
+    /// Number of lost events, according to the headers of the log files, or to the kernel of Linux.
     pub events_lost: u64,
     /// Number of lost buffers, according to the headers of the log files.
     pub buffers_lost: u64,
@@ -23,6 +27,10 @@ pub struct DamageReport {
     pub buffers_marking_lost_buffers: u64,
     /// Number of events that report a loss in a real-time session.
     pub loss_events: u64,
+    /// Number of times in which Linux left out samples of an event, because the event occurred too often. Absent for
+    /// traces of Windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u64>,
     /// Number of missing sequence numbers of buffers. Absent if it is unknown because some numbers are damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_sequence_numbers: Option<u64>,
@@ -69,17 +77,34 @@ impl DamageReport {
         let counts = damage.counts().iter();
         let losses = Losses {
             loss_events: damage.loss_events,
+            throttled: 0,
             faults: counts
                 .map(|(kind, count)| ((*kind).to_owned(), *count))
                 .collect(),
             places: places.collect(),
         };
-        DamageReport::from_losses(trace, losses)
+        DamageReport::from_losses(trace, losses, false)
+    }
+
+    /// Creates the report from the table `damage` of a store. Returns `None` if the table was not made yet.
+    ///
+    /// # Errors
+    /// Returns an error if the table cannot be read.
+    pub fn made(store: &Store) -> Result<Option<DamageReport>, StoreError> {
+        let Some(stored) = store.made(Table::Damages)? else {
+            return Ok(None);
+        };
+        let mut rows = FactRows::default();
+        for group in 0..stored.chunks().len() {
+            rows.add(Table::Damages, &stored.read_all(group)?)?;
+        }
+        let report = DamageReport::from_losses(store.trace(), rows.losses, store.is_linux());
+        Ok(Some(report))
     }
 
     /// Creates the report from damage that was found when the trace was opened, and from the rows of the
-    /// table `damage`.
-    pub(crate) fn from_losses(trace: &Trace, losses: Losses) -> DamageReport {
+    /// table `damage`. `is_linux` is true for a recording of Linux.
+    pub(crate) fn from_losses(trace: &Trace, losses: Losses, is_linux: bool) -> DamageReport {
         let opened = trace.damage();
         let mut fault_counts: BTreeMap<String, u64> = BTreeMap::new();
         for (kind, count) in losses.faults {
@@ -90,9 +115,14 @@ impl DamageReport {
         faults.sort_by(|a, b| {
             (&a.file, a.buffer_offset, a.offset).cmp(&(&b.file, b.buffer_offset, b.offset))
         });
-        let none = opened.is_empty() && losses.loss_events == 0 && fault_counts.is_empty();
+        let none = opened.is_empty()
+            && losses.loss_events == 0
+            && losses.throttled == 0
+            && fault_counts.is_empty();
         DamageReport {
             none,
+            is_linux,
+            throttled: is_linux.then_some(losses.throttled),
             events_lost: opened.events_lost,
             buffers_lost: opened.buffers_lost,
             buffers_marking_lost_events: opened.buffers_marking_lost_events,
@@ -111,16 +141,21 @@ impl DamageReport {
         self.buffers_lost > 0 || self.unfinished_segments > 0 || !self.fault_counts.is_empty()
     }
 
-    /// Returns one sentence for each kind of damage.
+    /// Returns one sentence for each kind of damage. The first sentence is the most important one.
     pub fn sentences(&self) -> Vec<String> {
         const SHOWN_FAULTS: usize = 10;
-        let mut lines = Vec::new();
+        let is_killed = |fault: &&FaultReport| fault.kind == Damages::KILLED;
+        let killed = self.faults.iter().filter(is_killed);
+        let mut lines: Vec<String> = killed.map(|fault| fault.what.clone()).collect();
         let mut say = |count: u64, one: &str, many: &str, what: &str| {
             if count > 0 {
                 lines.push(format!("{}{what}", counted(count, one, many)));
             }
         };
-        let of_header = " lost (count of the log-file header)";
+        let of_header = match self.is_linux {
+            true => " lost, because a ring buffer of the kernel was full",
+            false => " lost (count of the log-file header)",
+        };
         say(self.events_lost, "event", "events", of_header);
         say(self.buffers_lost, "buffer", "buffers", of_header);
         let (buffer, buffers) = ("buffer", "buffers");
@@ -133,6 +168,12 @@ impl DamageReport {
             "event that reports",
             "events that report",
             " lost events, buffers or files of a real-time session",
+        );
+        say(
+            self.throttled.unwrap_or(0),
+            "time",
+            "times",
+            " in which the kernel left out samples of an event that occurred too often",
         );
         say(
             self.missing_sequence_numbers.unwrap_or(0),
@@ -152,10 +193,12 @@ impl DamageReport {
             "bytes",
             " unused at the end (preallocated; nothing is lost)",
         );
-        for (kind, count) in &self.fault_counts {
+        let counts = self.fault_counts.iter();
+        for (kind, count) in counts.filter(|(kind, _)| *kind != Damages::KILLED) {
             lines.push(format!("{} × {}", grouped(*count), kind.replace('_', " ")));
         }
-        for fault in self.faults.iter().take(SHOWN_FAULTS) {
+        let faults = self.faults.iter().filter(|fault| !is_killed(fault));
+        for fault in faults.take(SHOWN_FAULTS) {
             let inside = fault
                 .offset
                 .map_or(String::new(), |at| format!(" + {at:#x}"));

@@ -64,6 +64,8 @@ pub(crate) struct ConfigValue {
 pub(crate) struct Losses {
     /// Number of events that report a loss in a real-time session.
     pub(crate) loss_events: u64,
+    /// Number of times in which Linux left out samples.
+    pub(crate) throttled: u64,
     /// Number of faults by kind.
     pub(crate) faults: Vec<(String, u64)>,
     /// Faults whose position in the file is known.
@@ -120,7 +122,8 @@ impl FactRows {
         providers.any(|provider| provider == simulator)
     }
 
-    fn add(&mut self, table: Table, batch: &RecordBatch) -> Result<(), WrongType> {
+    /// Adds the rows of a table.
+    pub(crate) fn add(&mut self, table: Table, batch: &RecordBatch) -> Result<(), WrongType> {
         match table {
             Table::EventKinds => self.add_kinds(&EventKindsView::new(batch)?),
             Table::Cpus => self.add_cpus(&CpusView::new(batch)?),
@@ -189,6 +192,9 @@ impl FactRows {
             let count = view.count.get(row).unwrap_or(1);
             if kind == Damages::LOSS_EVENTS {
                 self.losses.loss_events += count;
+            }
+            if kind == Damages::THROTTLED {
+                self.losses.throttled += count;
             }
             if !Damages::is_fault(kind) {
                 continue;

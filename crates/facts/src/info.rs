@@ -45,7 +45,10 @@ pub struct Info {
 /// The machine that was recorded.
 #[derive(Debug, Default, Serialize)]
 pub struct System {
-    /// Release of the kernel, if the system is Linux.
+    /// True if the system is Linux.
+    #[serde(skip)]
+    pub is_linux: bool,
+    /// Release of the kernel of Linux; `None` if it is unknown, or if the system is Windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linux: Option<String>,
     /// Major and minor version of Windows.
@@ -98,8 +101,10 @@ pub struct System {
 impl System {
     /// Returns a description of the operating system for the user.
     pub fn name(&self) -> String {
-        if let Some(linux) = &self.linux {
-            return format!("Linux {linux}");
+        match (&self.linux, self.is_linux) {
+            (Some(linux), _) => return format!("Linux {linux}"),
+            (None, true) => return "Linux".to_owned(),
+            (None, false) => {}
         }
         match (self.release, self.build) {
             (Some(release), Some(build)) => format!("{release} (build {build})"),
@@ -176,7 +181,7 @@ impl Extent {
 /// CPUs of the recorded machine.
 #[derive(Debug, Default, Serialize)]
 pub struct Cpus {
-    /// Number of CPUs according to the headers of the log files.
+    /// Number of CPUs according to the headers of the log files; of Linux, number of online CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<u32>,
     /// True if events contain the number of the CPU that logged them. Events of sessions without per-processor buffers
@@ -234,7 +239,8 @@ impl Info {
     /// # Errors
     /// Returns an error if the tables cannot be made or read, or if the progress callback requests a stop.
     pub fn read(store: &Store, options: Options<'_>) -> Result<Info, StoreError> {
-        Ok(Info::new(store.trace(), FactRows::read(store, options)?))
+        let rows = FactRows::read(store, options)?;
+        Ok(Info::new(store.trace(), store.is_linux(), rows))
     }
 
     /// Reads the tables of a trace. Returns `None` if one of them does not exist yet.
@@ -243,7 +249,7 @@ impl Info {
     /// Returns an error if a table cannot be read.
     pub fn made(store: &Store) -> Result<Option<Info>, StoreError> {
         let rows = FactRows::made(store)?;
-        Ok(rows.map(|rows| Info::new(store.trace(), rows)))
+        Ok(rows.map(|rows| Info::new(store.trace(), store.is_linux(), rows)))
     }
 
     /// Reads the events of a trace without storing tables.
@@ -251,12 +257,17 @@ impl Info {
     /// # Errors
     /// Returns an error if the progress callback requests a stop.
     pub fn from_events(trace: &Trace, options: Options<'_>) -> Result<Info, StoreError> {
-        Ok(Info::new(trace, FactRows::stream(trace, options)?))
+        Ok(Info::new(trace, false, FactRows::stream(trace, options)?))
     }
 
     /// Returns the facts in the headers of the files, without reading events.
     pub fn from_headers(trace: &Trace) -> Info {
-        Info::new(trace, FactRows::default())
+        Info::new(trace, false, FactRows::default())
+    }
+
+    /// Returns the facts about the trace of a store that were known when it was opened.
+    pub fn opened(store: &Store) -> Info {
+        Info::new(store.trace(), store.is_linux(), FactRows::default())
     }
 
     /// Returns true if laglab's simulator made the trace.
@@ -264,10 +275,16 @@ impl Info {
         self.simulated
     }
 
-    fn new(trace: &Trace, rows: FactRows) -> Info {
+    fn new(trace: &Trace, is_linux: bool, rows: FactRows) -> Info {
         let contents = contents::contents(&rows.kinds);
-        let system = system(trace, &rows);
-        let is_linux = system.linux.is_some();
+        let system = system(trace, &rows, is_linux);
+        let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
+        let stated = match is_linux {
+            true => rows
+                .number("CPU", "Online")
+                .and_then(|cpus| u32::try_from(cpus).ok()),
+            false => headers.filter_map(LogFileHeader::cpus).max(),
+        };
         Info {
             simulated: rows.is_simulated(),
             one_system: trace.is_one_system(),
@@ -280,10 +297,10 @@ impl Info {
             },
             trace: extent(trace, &rows, is_linux),
             kernel_flags: rows.kernel_flags(),
-            missing: contents::missing(&rows.kinds, &contents),
+            missing: contents::missing(&rows.kinds, &contents, is_linux),
             contents,
-            cpus: cpus(trace, rows.cpus),
-            damage: DamageReport::from_losses(trace, rows.losses),
+            cpus: cpus(trace, stated, rows.cpus),
+            damage: DamageReport::from_losses(trace, rows.losses, is_linux),
             last_dropped: rows.last_dropped,
         }
     }
@@ -323,12 +340,11 @@ fn size_of_files(trace: &Trace) -> io::Result<u64> {
     sizes.sum()
 }
 
-fn cpus(trace: &Trace, seen: Vec<CpuActivity>) -> Cpus {
+fn cpus(trace: &Trace, stated: Option<u32>, seen: Vec<CpuActivity>) -> Cpus {
     let shares_buffers =
         |h: &LogFileHeader| h.log_file_mode & mode::NO_PER_PROCESSOR_BUFFERING != 0;
-    let headers = || trace.segments().iter().filter_map(|s| s.header.as_ref());
-    let known = !headers().any(shares_buffers);
-    let stated = headers().filter_map(|h| h.cpus()).max();
+    let mut headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
+    let known = !headers.any(shares_buffers);
     let logged: BTreeSet<u32> = seen.iter().map(|c| u32::from(c.cpu)).collect();
     let without_events = (0..stated.unwrap_or(0))
         .filter(|cpu| known && !logged.contains(cpu))
@@ -380,12 +396,13 @@ fn sessions(trace: &Trace) -> Vec<Session> {
         .collect()
 }
 
-fn system(trace: &Trace, rows: &FactRows) -> System {
+fn system(trace: &Trace, rows: &FactRows, is_linux: bool) -> System {
     let mut system = System {
-        linux: rows.text("System", "KernelRelease"),
+        is_linux,
         ..System::default()
     };
-    if system.linux.is_some() {
+    if is_linux {
+        system.linux = rows.text("System", "KernelRelease");
         system.computer = rows.text("System", "HostName");
         system.cpu = rows.text("CPU", "Model");
         system.memory_mib = rows.number("Memory", "Bytes").map(|bytes| bytes >> 20);

@@ -210,7 +210,7 @@ impl Stats {
             providers: sorted(providers.into_values().collect()),
             messages: Vec::new(),
             other_events: 0,
-            damage: DamageReport::from_losses(store.trace(), rows.losses),
+            damage: DamageReport::from_losses(store.trace(), rows.losses, store.is_linux()),
         })
     }
 

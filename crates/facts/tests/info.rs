@@ -4,7 +4,7 @@ use std::path::Path;
 
 use facts::Info;
 use serde_json::Value;
-use tables::Options;
+use tables::{Cache, Options, Store};
 
 /// Returns the facts about a trace as JSON.
 fn read(path: &Path) -> Value {
@@ -147,4 +147,53 @@ fn damage_is_told_with_its_place() {
     let fault = &damage["faults"][0];
     let offset = fault["buffer_offset"].as_u64().unwrap();
     assert!(offset < 1_000_000 && offset > 900_000, "{fault}");
+}
+
+/// Reads a recording of Linux, after `change` changed its bytes.
+fn read_linux(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Info {
+    let mut bytes = testdata::bytes(&format!("linux/{name}.data"));
+    change(&mut bytes);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.data");
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open(&[path], Cache::Off).unwrap();
+    Info::read(&store, Options::default()).unwrap()
+}
+
+#[test]
+fn lost_events_of_linux_are_counted_by_its_kernel() {
+    let info = read_linux("s08_57_records_lost", |_| {});
+    assert_eq!(info.damage.events_lost, 57);
+    assert_eq!(info.damage.throttled, Some(0));
+    let expected = "57 events lost, because a ring buffer of the kernel was full";
+    assert_eq!(info.damage.sentences(), [expected]);
+}
+
+#[test]
+fn a_killed_perf_is_told_first_and_the_system_is_linux() {
+    let info = read_linux("s02_open_at_the_ends", |bytes| {
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let end = number(40) + number(48);
+        bytes.truncate(end as usize);
+        bytes[48..56].fill(0);
+    });
+    let sentences = info.damage.sentences();
+    assert!(
+        sentences[0].starts_with("perf was killed: the descriptions of events and the machine"),
+        "{sentences:?}"
+    );
+    assert!(!sentences[1..].concat().contains("killed"), "{sentences:?}");
+    // The release of the kernel and the number of its CPUs are in the missing descriptions.
+    assert_eq!(
+        (info.system.name(), info.cpus.stated),
+        ("Linux".to_owned(), None)
+    );
+    assert!(info.sessions.is_empty());
+    assert_eq!((info.trace.buffers, &info.trace.start), (0, &None));
+    assert!(
+        (info.missing.iter()).any(|it| it.advice.contains("perf record -a -e sched:sched_switch")),
+        "{:?}",
+        info.missing
+    );
+    assert!(info.missing.iter().all(|it| !it.advice.contains("wpr")));
 }

@@ -135,6 +135,7 @@ impl Recording {
             | kind::LOST
             | kind::LOST_SAMPLES
             | kind::THROTTLE
+            | kind::UNTHROTTLE
             | kind::SWITCH
             | kind::SWITCH_CPU_WIDE => is_in,
             _ => is_before,

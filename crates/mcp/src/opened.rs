@@ -175,7 +175,7 @@ impl OpenTrace {
 
     /// Returns the facts that need no table.
     pub(crate) fn headers(&self) -> Info {
-        Info::from_headers(self.store.trace())
+        Info::opened(&self.store)
     }
 
     pub(crate) fn names(&self, call: &Arc<Call>) -> Result<Arc<Identities>, Failure> {

@@ -71,7 +71,7 @@ pub struct Advice {
 
 const OPTIONS: &str = "-a -e";
 
-static ADVICE: [Advice; 14] = [
+static ADVICE: [Advice; 15] = [
     Advice {
         theories: &[
             "long-waits",
@@ -180,6 +180,17 @@ static ADVICE: [Advice; 14] = [
         what: "samples with call chains",
         events: &[Event::CpuClock],
         options: "-a -g -F 999 -e",
+        and: "",
+    },
+    Advice {
+        theories: &["switch-stacks"],
+        what: "context switches and wakes with call chains",
+        events: &[
+            Event::Tracepoint("sched", "sched_switch"),
+            Event::Tracepoint("sched", "sched_waking"),
+            Event::Tracepoint("sched", "sched_wakeup_new"),
+        ],
+        options: "-a -g -e",
         and: "",
     },
     Advice {

@@ -141,11 +141,7 @@ fn facts(explained: &Explained) -> Vec<(&'static str, String)> {
     };
     let mut facts = vec![
         (
-            if system.linux.is_some() {
-                "system"
-            } else {
-                "Windows"
-            },
+            if system.is_linux { "system" } else { "Windows" },
             system.name(),
         ),
         ("CPUs", cpus),

@@ -212,11 +212,10 @@ impl ServedTrace {
     }
 
     pub(super) fn facts(&self, id: usize) -> Result<TraceFacts, Refusal> {
-        let trace = self.tables.store().trace();
         let complete = (self.tables.store()).wait_for(&Info::TABLES, FACTS_TIMEOUT);
         let info = match complete {
             true => self.info()?,
-            false => Arc::new(Info::from_headers(trace)),
+            false => Arc::new(Info::opened(self.tables.store())),
         };
         let system = &info.system;
         let model = [&system.manufacturer, &system.model];

@@ -66,9 +66,21 @@ impl Stacked {
         }
     }
 
-    /// Returns the error for a trace that lacks the stacks of this kind of events. It lists the kinds of
+    /// Returns the error for a trace, or a recording of Linux, that lacks the stacks of this kind of events. It lists the
     /// events to record.
-    fn stacks(self) -> NotRecorded {
+    fn stacks(self, is_linux: bool) -> NotRecorded {
+        if is_linux {
+            let (rows, theory) = match self {
+                Stacked::Profile => ("call chains of samples", "samples"),
+                Stacked::Cswitch => ("call chains of context switches", "switch-stacks"),
+                Stacked::Readythread => ("call chains of wakes", "switch-stacks"),
+            };
+            let record = record::linux::for_theory(theory);
+            return NotRecorded::Linux {
+                rows,
+                record: record.map(ToString::to_string).unwrap_or_default(),
+            };
+        }
         let (rows, kinds): (&str, &[Kind]) = match self {
             Stacked::Profile => (
                 "stacks of samples",
@@ -263,7 +275,8 @@ impl Stack {
             if self.event == Stacked::Profile {
                 trace.tables.recorded(Table::Samples)?;
             }
-            return Err(session::Error::NotRecorded(self.event.stacks()).into());
+            let missing = self.event.stacks(trace.tables.store().is_linux());
+            return Err(session::Error::NotRecorded(missing).into());
         }
         Ok((hits, without))
     }

@@ -266,8 +266,9 @@ fn of_linux(
     drop(watch);
     match failed {
         Some(failure) => return Err(failure),
-        None => warn_of_faults(&read?),
-    }
+        None => read?,
+    };
+    super::warn_of_linux_damage(store)?;
     note_none(args, written);
     Ok(modules.missing())
 }
@@ -276,15 +277,5 @@ fn of_linux(
 fn note_none(args: &Args, written: u64) {
     if written == 0 && args.limit != Some(0) {
         say("no event matches; `laglab info` prints contents, start and end of the trace");
-    }
-}
-
-/// Warns of records that could not be read.
-fn warn_of_faults(damage: &linux::Damage) {
-    if let Some((fault, offset)) = damage.first_fault {
-        super::say(&format!(
-            "{} skipped, the first at {offset:#x}: {fault}",
-            counted(damage.skipped_records, "record was", "records were")
-        ));
     }
 }

@@ -171,6 +171,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             }
         }
     };
+    super::warn_of_linux_damage(tables.store())?;
     match json {
         true => Ok(output::json(&report)?),
         false => write(&report),

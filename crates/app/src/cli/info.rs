@@ -144,7 +144,8 @@ fn write_system(out: &mut dyn Write, info: &Info) -> io::Result<()> {
             _ => None,
         },
     );
-    facts.fact("Linux", system.linux.clone());
+    let unknown = || system.is_linux.then(|| "unknown release".to_owned());
+    facts.fact("Linux", system.linux.clone().or_else(unknown));
     facts.fact("product", system.product.clone());
     facts.fact("build lab", system.build_lab.clone());
     facts.fact("computer", system.computer.clone());
@@ -233,9 +234,9 @@ fn write_extent(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     let events = grouped(trace.events);
     facts.fact(
         "events",
-        match info.system.linux {
-            Some(_) => events,
-            None => format!("{events} in {buffers}"),
+        match info.system.is_linux {
+            true => events,
+            false => format!("{events} in {buffers}"),
         },
     );
     if let (Some(first), Some(last)) = (trace.first_event_ns, trace.last_event_ns) {
@@ -262,12 +263,14 @@ fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<(
         );
     }
     let stated = cpus.stated.map_or("?".to_owned(), |n| n.to_string());
+    let source = match info.system.is_linux {
+        true => "online",
+        false => "according to the header",
+    };
+    let with_events = cpus.seen.len();
     output::paragraph(
         out,
-        &format!(
-            "{stated} according to the header, {} with events",
-            cpus.seen.len()
-        ),
+        &format!("{stated} {source}, {with_events} with events"),
     )?;
     if !cpus.without_events.is_empty() {
         output::paragraph(

@@ -43,8 +43,10 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::styling::Styles;
 use clap::{Parser, Subcommand};
 use etl::{Damage, Trace};
+use facts::DamageReport;
 use serde::Serialize;
 use session::MissingSymbols;
+use tables::Store;
 
 use crate::watch::INTERRUPTED_CODE;
 
@@ -183,6 +185,20 @@ fn warn_of_skipped_places(trace: &Trace, walk: &Damage) {
             "laglab: skipped {broken} broken {places}; `laglab info` lists them"
         );
     }
+}
+
+/// Prints on stderr the damage of a recording of Linux that was found when its tables were made. Prints nothing for a trace
+/// of Windows.
+fn warn_of_linux_damage(store: &Store) -> Result<(), Failure> {
+    let damage = match store.is_linux() {
+        true => DamageReport::made(store)?,
+        false => None,
+    };
+    if let Some(first) = damage.and_then(|damage| damage.sentences().into_iter().next()) {
+        say(&first);
+        say("counts and sums may be too small; `laglab info` lists all damage");
+    }
+    Ok(())
 }
 
 /// Prints the modules without symbols on stderr, and the reason for the first of these modules.

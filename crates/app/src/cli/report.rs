@@ -109,7 +109,10 @@ impl<R: ReportArgs> Reported<R> {
         out.warnings()
             .iter()
             .for_each(|warning| super::say(warning));
-        warn_of_missing_events(&trace);
+        match trace.tables.store().is_linux() {
+            true => super::warn_of_linux_damage(trace.tables.store())?,
+            false => warn_of_missing_events(&trace),
+        }
         done?;
         if report.tables().contains(&tables::Table::CpuRuns) {
             let warnings = [trace.missing_switches()?, trace.left_out_runs()?];
@@ -155,7 +158,7 @@ fn check(filters: &Filters<'_>, trace: &Recording) -> Result<(), Failure> {
     }
 }
 
-/// Prints on stderr how many events are lost, damaged or unreadable.
+/// Prints on stderr how many events of a trace of Windows are lost, damaged or unreadable.
 fn warn_of_missing_events(trace: &Recording) {
     let store = trace.tables.store();
     let damage = store.trace().damage();

@@ -115,6 +115,8 @@ fn of_linux(args: &Args, trace: &TabledTrace, json: bool) -> Result<(), Failure>
     let (Some(recording), Some(input)) = (tables.store().recording(), input) else {
         return Ok(());
     };
+    tables.make(&[tables::Table::Damages])?;
+    super::warn_of_linux_damage(tables.store())?;
     let clock = tables.store().trace().clock();
     let filter = args.filter.filter(clock)?;
     if args.redact || !filter.is_only_time() {

@@ -1,6 +1,6 @@
 //! Damage of a trace's file, by its effect on conclusions.
 
-use tables::{DamagesView, StoreError, Table};
+use tables::{Damages, DamagesView, StoreError, Table};
 
 use crate::Reader;
 
@@ -9,20 +9,23 @@ use crate::Reader;
 pub(crate) enum Effect {
     /// All recorded events are correct and complete.
     Harmless,
+    /// Samples are missing. All other events are correct and complete.
+    FewerSamples,
     /// Some times are wrong.
     WrongTimes,
     /// Buffers are missing. Either they were lost, or the session kept only its latest buffers.
     MissingBuffers,
     /// The recorder lost events.
     Lost,
-    /// The end of a file is missing. The events before it are correct, except perhaps the last one.
+    /// The end of a file is missing, or its recorder was killed. The events before the end are correct, except perhaps the
+    /// last one.
     CutOff,
     /// Events are missing or wrong, because the file was changed after it was recorded.
     Wrong,
 }
 
 /// Kinds of damage other than [`Effect::Wrong`].
-const EFFECTS: [(&str, Effect); 12] = [
+const EFFECTS: [(&str, Effect); 14] = [
     ("unfinished", Effect::Harmless),
     ("clock_inversion", Effect::Harmless),
     ("out_of_order", Effect::Harmless),
@@ -33,6 +36,8 @@ const EFFECTS: [(&str, Effect); 12] = [
     ("buffer_marks_lost_events", Effect::Lost),
     ("buffer_marks_lost_buffers", Effect::Lost),
     ("loss_events", Effect::Lost),
+    (Damages::THROTTLED, Effect::FewerSamples),
+    (Damages::KILLED, Effect::CutOff),
     ("truncated", Effect::CutOff),
     ("ends_early", Effect::CutOff),
 ];
@@ -51,7 +56,10 @@ impl Effect {
 
     /// Returns true if events may be missing.
     pub(crate) fn lacks_events(self) -> bool {
-        !matches!(self, Effect::Harmless | Effect::WrongTimes)
+        !matches!(
+            self,
+            Effect::Harmless | Effect::FewerSamples | Effect::WrongTimes
+        )
     }
 
     /// Returns the kinds of damage for which `is` returns true, except kinds of [`Effect::Wrong`].
@@ -85,7 +93,7 @@ impl Damage {
             let view = DamagesView::new(&batch)?;
             for row in 0..view.len() {
                 let effect = Effect::of(view.kind.get(row).unwrap_or_default());
-                is_any |= effect != Effect::Harmless;
+                is_any |= !matches!(effect, Effect::Harmless | Effect::FewerSamples);
                 lacks_events |= effect.lacks_events();
                 wrong += u64::from(effect == Effect::Wrong);
                 cut_off += u64::from(effect == Effect::CutOff);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use selection::{Condition, Expression, Order, Selection};
-use tables::{DamagesView, SessionsView, StoreError, Table};
+use tables::{Damages, DamagesView, SessionsView, StoreError, Table};
 
 use crate::survey::Effect;
 use crate::{
@@ -90,6 +90,7 @@ impl Theory for Capture {
                 None => numbers.push((kind, number)),
             }
         }
+        numbers.sort_by_key(|(kind, _)| *kind != Damages::KILLED);
         told.extend(
             (numbers.iter())
                 .map(|(kind, number)| format!("{} {}", grouped(*number), words(kind, *number))),
@@ -262,6 +263,14 @@ fn words(kind: &str, number: u64) -> String {
             "buffer whose events are not in time order",
             "buffers whose events are not in time order",
         ),
+        Damages::THROTTLED => (
+            "time in which samples of an event were left out",
+            "times in which samples of an event were left out",
+        ),
+        Damages::KILLED => (
+            "recorder that was killed before it described the events and the machine",
+            "recorders that were killed before they described the events and the machine",
+        ),
         "out_of_order" => ("event not in time order", "events not in time order"),
         "unfinished" => ("unfinished session", "unfinished sessions"),
         "not_a_buffer" => (
@@ -338,7 +347,14 @@ fn linux_remedies(kinds: &[&str]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if has("unknown_record") {
+    if has(Damages::THROTTLED) {
+        remedies.push("Sample less often (perf record -F 99)".to_owned());
+    }
+    let is_broken = kinds.iter().any(|kind| Effect::of(kind).is_fault_of_file());
+    if has(Damages::KILLED) {
+        let stop = "Stop perf with Ctrl-C (SIGINT), so that it completes the file";
+        remedies.push(stop.to_owned());
+    } else if is_broken {
         let copy = "Copy the file again from the machine that recorded it, and stop the recording with Ctrl-C so that it \
             writes the end of the file";
         remedies.push(copy.to_owned());
@@ -401,5 +417,16 @@ mod tests {
         );
         assert_eq!(first_words(&[], true), ["Use the"]);
         assert_eq!(first_words(&[], false), ["Record the"]);
+    }
+
+    #[test]
+    fn a_killed_perf_is_to_be_stopped_and_a_cut_recording_to_be_copied() {
+        let first = |kinds: &[&str]| linux_remedies(kinds).concat();
+        assert!(first(&["killed", "unknown_record"]).starts_with("Stop perf with Ctrl-C"));
+        for kind in ["unknown_record", "ends_early", "decompress"] {
+            assert!(first(&[kind]).starts_with("Copy the file again"), "{kind}");
+        }
+        assert!(first(&["throttled"]).starts_with("Sample less often"));
+        assert!(words("killed", 1).starts_with("recorder that was killed"));
     }
 }

@@ -12,7 +12,7 @@ use answer::{Format, Shown};
 use facts::Moment;
 use session::{NewFile, SEVERAL_SYSTEMS};
 use sql::{NamedTrace, Session, Settings, SqlError, Statement};
-use tables::{Options, Store};
+use tables::{Options, Store, Table};
 
 use super::Failure;
 use super::open::{TabledTrace, names};
@@ -127,6 +127,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         symbols,
         stores: traces.into_iter().map(|trace| trace.store).collect(),
         warned: Once::new(),
+        warned_of_damage: Once::new(),
         format,
         shown: Shown {
             rows: (!args.all).then_some(ROWS_SHOWN),
@@ -242,6 +243,7 @@ struct Answers {
     symbols: Arc<TraceSymbols>,
     stores: Vec<Arc<Store>>,
     warned: Once,
+    warned_of_damage: Once,
     format: Format,
     shown: Shown,
 }
@@ -337,7 +339,20 @@ impl Answers {
         }
         writer.finish()?;
         self.symbols.warn_of_missing();
+        self.warn_of_damage()?;
         Ok(true)
+    }
+
+    /// Warns once of the damage of recordings of Linux. It is known after the first tables were made.
+    fn warn_of_damage(&self) -> Result<(), Failure> {
+        let mut stores = self.stores.iter().filter(|store| store.is_linux());
+        if stores.any(|store| matches!(store.made(Table::Damages), Ok(Some(_)))) {
+            let warn = || (self.stores.iter()).try_for_each(|it| super::warn_of_linux_damage(it));
+            let mut warned = Ok(());
+            self.warned_of_damage.call_once(|| warned = warn());
+            return warned;
+        }
+        Ok(())
     }
 }
 
