@@ -8,7 +8,7 @@ use events::Decoder;
 use facts::{Filter, LinuxSieve, Processes, Sieve};
 use session::{MissingSymbols, StackModules, TraceTables, watched};
 use tables::LinuxDecoder;
-use wording::{counted, csv_cell};
+use wording::csv_cell;
 
 use super::Failure;
 use super::filter::FilterArgs;
