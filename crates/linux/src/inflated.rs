@@ -16,6 +16,11 @@ const MAY_EXPAND: u64 = 32 << 20;
 /// Number of bytes that are written between two checks of the free space.
 const BETWEEN_CHECKS: u64 = 16 << 20;
 
+/// Returns the number of bytes to which the compressed parts of a recording of `size` bytes may expand.
+pub(crate) fn max_expanded(size: u64) -> u64 {
+    size.saturating_mul(MAX_EXPANSION).max(MAY_EXPAND)
+}
+
 /// Writer of the expanded records. The data of all compressed records of a recording is one Zstandard stream.
 pub(crate) struct Inflated {
     decoder: Decoder<'static>,
@@ -34,7 +39,7 @@ impl Inflated {
         Ok(Inflated {
             decoder: Decoder::new()?,
             file: io::BufWriter::new(tempfile::tempfile()?),
-            budget: size.saturating_mul(MAX_EXPANSION).max(MAY_EXPAND),
+            budget: max_expanded(size),
             buffer: vec![0; 1 << 17],
             len: 0,
             checked: 0,

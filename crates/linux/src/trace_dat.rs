@@ -17,7 +17,7 @@ use crate::features::{System, WallClock};
 use crate::format::Format;
 use crate::gaps::Gaps;
 use crate::header::{LARGEST_SECTION, Section};
-use crate::inflated::Inflated;
+use crate::inflated::{Inflated, max_expanded};
 use crate::kallsyms::Kallsyms;
 use crate::record::{self, kind};
 use crate::recording::Recording;
@@ -101,6 +101,11 @@ struct Opening {
     facts: Facts,
     /// Number of events that were lost according to the statistics of all CPUs.
     lost: u64,
+    /// Number of bytes that further sections of the file may have. Each byte belongs to at most one section, so that a
+    /// forged file cannot name the same section many times.
+    unread: u64,
+    /// Number of bytes to which further compressed sections may expand.
+    expansion: u64,
     damage: Damage,
 }
 
@@ -131,6 +136,8 @@ pub(crate) fn open(source: Box<dyn Source>) -> Result<Recording, OpenError> {
     bytes.u8().ok_or_else(too_short)?;
     let page_bytes = bytes.len32().ok_or_else(too_short)?;
     let mut opening = Opening {
+        unread: source.len(),
+        expansion: max_expanded(source.len()),
         source,
         order,
         compression: None,
@@ -311,8 +318,13 @@ impl Opening {
         let Some(offset) = Bytes::new(data, self.order).u64() else {
             return Ok(());
         };
-        let wanted = 64 + 16 * u64::from(self.cpus.min(MOST_CPUS as u32));
-        let size = self.source.len().saturating_sub(offset).min(wanted);
+        let places = 16 * u64::from(self.cpus.min(MOST_CPUS as u32));
+        let Some(unread) = self.unread.checked_sub(places) else {
+            self.damage.add(Fault::Description, offset);
+            return Ok(());
+        };
+        self.unread = unread;
+        let size = (self.source.len().saturating_sub(offset)).min(64 + places);
         let place = Section { offset, size }.read(&*self.source)?;
         let place = place.unwrap_or_default();
         let mut bytes = Bytes::new(&place, self.order);
@@ -372,8 +384,8 @@ impl Opening {
     }
 
     /// Reads a section of a file of version 7. Returns its data, and the place of the kernel's symbols if the section
-    /// contains them. Returns `None` if the section is damaged.
-    fn section(&self, offset: u64) -> io::Result<Option<(Vec<u8>, Kallsyms)>> {
+    /// contains them. Returns `None` if the section is damaged, or if all sections together have more bytes than the file.
+    fn section(&mut self, offset: u64) -> io::Result<Option<(Vec<u8>, Kallsyms)>> {
         let header = Section { offset, size: 16 };
         let Some(header) = header.read(&*self.source)? else {
             return Ok(None);
@@ -386,6 +398,10 @@ impl Opening {
             offset: offset + 16,
             size,
         };
+        let Some(unread) = self.unread.checked_sub(size.saturating_add(16)) else {
+            return Ok(None);
+        };
+        self.unread = unread;
         let Some(bytes) = place.read(&*self.source)? else {
             return Ok(None);
         };
@@ -401,6 +417,10 @@ impl Opening {
         let Some((packed, size)) = fields.len32().zip(fields.len32()) else {
             return Ok(None);
         };
+        let Some(expansion) = self.expansion.checked_sub(size as u64) else {
+            return Ok(None);
+        };
+        self.expansion = expansion;
         let expanded = (fields.take(packed)).and_then(|data| compression.expand(data, size));
         Ok(expanded.map(|expanded| {
             let place = Section {

@@ -57,6 +57,8 @@ fn memory_grows_only_with_the_size_of_a_forged_recording() {
             file(&[attribute((1, 0), 0)], &starts()),
             0,
         ),
+        ("options that name one section", shared_section(), 0),
+        ("instances at one place", shared_instance(), 0),
     ] {
         let path = folder.path().join("forged.data");
         std::fs::write(&path, &bytes).unwrap();
@@ -149,6 +151,80 @@ fn names() -> Vec<u8> {
 fn starts() -> Vec<u8> {
     let start = |id: u32| record(7, &[id, 1, id, 1, 0, 0].map(u32::to_le_bytes).concat());
     (1..500_000).flat_map(start).collect()
+}
+
+/// Returns the start of a file of trace-cmd, up to its version's own fields.
+fn trace_dat(version: &[u8]) -> Vec<u8> {
+    let page_bytes = 4096_u32.to_le_bytes();
+    // Little endian, words of 8 bytes.
+    [b"\x17\x08\x44tracing", version, &[0, 0, 8], &page_bytes].concat()
+}
+
+/// Format of an event without fields.
+const FORMAT: &[u8] = b"name: n\nID: 5\nformat:\n";
+
+/// Returns a file of version 7 whose 20,000 options all name the same 20,000 formats of events.
+fn shared_section() -> Vec<u8> {
+    const COUNT: u32 = 20_000;
+    let section = |id: u16, data: &[u8]| {
+        let head = [
+            &id.to_le_bytes()[..],
+            &[0; 6],
+            &(data.len() as u64).to_le_bytes(),
+        ]
+        .concat();
+        [head, data.to_vec()].concat()
+    };
+    let option = |id: u16, place: u64| {
+        let size = 8_u32.to_le_bytes();
+        [&id.to_le_bytes()[..], &size, &place.to_le_bytes()].concat()
+    };
+    let head = [trace_dat(b"7"), b"none\0\0".to_vec()].concat();
+    let start = head.len() as u64 + 8;
+    let format = [&(FORMAT.len() as u64).to_le_bytes()[..], FORMAT].concat();
+    let formats = [
+        &1_u32.to_le_bytes()[..],
+        b"sched\0",
+        &COUNT.to_le_bytes(),
+        &format.repeat(COUNT as usize),
+    ];
+    let formats = section(18, &formats.concat());
+    let options = [option(18, start).repeat(COUNT as usize), option(0, 0)].concat();
+    let place = start + formats.len() as u64;
+    let place = place.to_le_bytes().to_vec();
+    [head, place, formats, section(0, &options)].concat()
+}
+
+/// Returns a file of version 6 whose 60,000 instances of the ring buffer all have the same list of 8192 CPUs.
+fn shared_instance() -> Vec<u8> {
+    const COUNT: usize = 60_000;
+    const CPUS: u32 = 8192;
+    let start = [
+        &trace_dat(b"6")[..],
+        b"header_page\0",
+        &[0; 8],
+        b"header_event\0",
+        &[0; 8],
+        &0_u32.to_le_bytes(),
+        &1_u32.to_le_bytes(),
+        b"sched\0",
+        &1_u32.to_le_bytes(),
+        &(FORMAT.len() as u64).to_le_bytes(),
+        FORMAT,
+        &[0; 16],
+        &CPUS.to_le_bytes(),
+        b"options  \0",
+    ]
+    .concat();
+    let instance = [&b"flyrecord\0"[..], &vec![0; CPUS as usize * 16 + 8]].concat();
+    let place = (start.len() + 14 * COUNT + 2 + instance.len()) as u64;
+    let option = [
+        &3_u16.to_le_bytes()[..],
+        &8_u32.to_le_bytes(),
+        &place.to_le_bytes(),
+    ]
+    .concat();
+    [start, option.repeat(COUNT), vec![0; 2], instance.repeat(2)].concat()
 }
 
 /// Returns a small file whose records expand to `records` (PERF_RECORD_COMPRESSED).
