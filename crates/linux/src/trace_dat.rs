@@ -2,6 +2,8 @@
 //!
 //! Sources of the format: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
+mod facts;
+
 use std::collections::HashMap;
 use std::io;
 
@@ -19,12 +21,12 @@ use crate::gaps::Gaps;
 use crate::header::{LARGEST_SECTION, Section};
 use crate::inflated::{Inflated, max_expanded};
 use crate::kallsyms::Kallsyms;
-use crate::record::{self, kind};
 use crate::recording::Recording;
 use crate::ring_buffer::Pages;
 use crate::sample::SampleLayout;
 use crate::tracepoints::Readers;
 use crate::tracing_data::{self, MAGIC};
+use facts::Facts;
 
 /// Number of bytes that are read to find the file's format: magic number, version and byte order.
 const START: usize = 4096;
@@ -109,14 +111,6 @@ struct Opening {
     damage: Damage,
 }
 
-/// Records that are made from the lists of thread names and kernel symbols in the file. perf stores the same facts as
-/// records, so the converted facts can be read in the same way.
-#[derive(Default)]
-struct Facts {
-    bytes: Vec<u8>,
-    count: u32,
-}
-
 /// Opens a recording that begins with the first bytes of a recording of trace-cmd.
 pub(crate) fn open(source: Box<dyn Source>) -> Result<Recording, OpenError> {
     let too_short = || OpenError::Header("the file is too short");
@@ -182,52 +176,6 @@ fn selected(clocks: &str) -> String {
         .split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'));
     name.map_or(clocks, |(name, _)| name).trim().to_owned()
-}
-
-impl Facts {
-    fn add(&mut self, kind: u32, order: Order, thread_id: u32, contents: &[u8]) {
-        record::write(&mut self.bytes, kind, order, |body| {
-            body.extend(order.of_u32(u32::MAX));
-            body.extend(order.of_u32(thread_id));
-            body.extend_from_slice(contents);
-        });
-        self.count += 1;
-    }
-
-    /// Adds the names of threads. A line has the id of a thread and its name.
-    fn add_names(&mut self, lines: &str, order: Order) {
-        for line in lines.lines() {
-            if let Some((id, name)) = line.trim_start().split_once(' ')
-                && let Ok(thread_id) = id.parse()
-            {
-                self.add(
-                    kind::COMM,
-                    order,
-                    thread_id,
-                    &[name.as_bytes(), b"\0"].concat(),
-                );
-            }
-        }
-    }
-
-    /// Adds the address range of the kernel's code, which the kernel's symbols show.
-    fn add_kernel(&mut self, symbols: &[u8], order: Order) {
-        let address = |name: &[u8]| {
-            let mut lines = symbols.split(|byte| *byte == b'\n');
-            let line =
-                lines.find(|line| line.strip_suffix(name).is_some_and(|it| it.ends_with(b" ")))?;
-            let digits = line.split(|byte| *byte == b' ').next()?;
-            u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-        };
-        let Some((start, end)) = address(b"_stext").zip(address(b"_etext")) else {
-            return;
-        };
-        if start != 0 && start < end {
-            let place = [start, end - start, start].map(|number| order.of_u64(number));
-            let contents = [&place.concat()[..], b"[kernel.kallsyms]_stext\0"].concat();
-            self.add(kind::MMAP, order, u32::MAX, &contents);
-        }
-    }
 }
 
 impl Opening {

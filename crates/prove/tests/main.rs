@@ -3,6 +3,7 @@
 mod change_plan;
 mod cheapest;
 mod compare;
+mod pairs;
 mod parquet;
 mod traces;
 mod written;
