@@ -1,13 +1,17 @@
-//! Integer arithmetic that reports an overflow as an error. DataFusion's own arithmetic wraps around.
+//! Integer arithmetic that reports an overflow as an error, and joined texts of limited size. DataFusion's own arithmetic
+//! wraps around, and its `||` has no limit.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray};
-use arrow_schema::{DataType, Field, FieldRef};
-use datafusion::arrow::compute::cast_with_options;
+use arrow_array::builder::{Decimal128Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, Datum, Decimal128Array};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use datafusion::arrow::compute::kernels::cast::CastOptions;
 use datafusion::arrow::compute::kernels::numeric::{add, mul, sub};
+use datafusion::arrow::compute::{cast, cast_with_options};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
@@ -23,15 +27,24 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply;
 
-/// Query rewriter that replaces `+`, `-` and `*` of integers by [`Checked`].
+use crate::functions::bounded::check_bytes;
+
+/// Query rewriter that replaces operators of integers and `||` of texts by [`Checked`].
 #[derive(Debug)]
 pub(crate) struct CheckArithmetic {
-    functions: [Arc<ScalarUDF>; 3],
+    functions: [Arc<ScalarUDF>; 6],
 }
 
 impl CheckArithmetic {
     pub(crate) fn new() -> CheckArithmetic {
-        let operators = [Operator::Plus, Operator::Minus, Operator::Multiply];
+        let operators = [
+            Operator::Plus,
+            Operator::Minus,
+            Operator::Multiply,
+            Operator::BitwiseShiftLeft,
+            Operator::BitwiseShiftRight,
+            Operator::StringConcat,
+        ];
         CheckArithmetic {
             functions: operators.map(|operator| {
                 Arc::new(ScalarUDF::from(Checked {
@@ -60,10 +73,14 @@ impl FunctionRewrite for CheckArithmetic {
         };
         let symbol = op.to_string();
         let function = self.functions.iter().find(|f| f.name() == symbol);
-        let is_integer =
-            |side: &Expr| matches!(side.get_type(schema), Ok(found) if found.is_integer());
+        let is_checked = |side: &Expr| {
+            side.get_type(schema).is_ok_and(|found| match op {
+                Operator::StringConcat => found.is_string(),
+                _ => found.is_integer(),
+            })
+        };
         Ok(match function {
-            Some(function) if is_integer(&left) && is_integer(&right) => {
+            Some(function) if is_checked(&left) && is_checked(&right) => {
                 Transformed::yes(function.call(vec![*left, *right]))
             }
             _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
@@ -71,7 +88,7 @@ impl FunctionRewrite for CheckArithmetic {
     }
 }
 
-/// Operator `+`, `-` or `*` of integers that fails on overflow.
+/// Operator of integers that fails on overflow, or `||` of texts that fails if the result would be too large.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     operator: Operator,
@@ -148,10 +165,96 @@ impl ScalarUDFImpl for Checked {
         let kernel = match self.operator {
             Operator::Plus => add,
             Operator::Minus => sub,
+            Operator::BitwiseShiftLeft => shift_left,
+            Operator::BitwiseShiftRight => shift_right,
+            Operator::StringConcat => join,
             _ => mul,
         };
         apply(left, right, kernel)
     }
+}
+
+/// Values of both sides of an operator, row by row. `values` converts a column to an iterator of values.
+fn rows<A: Array + Clone, T>(
+    (left, right): (&dyn Datum, &dyn Datum),
+    convert: impl Fn(&dyn Array) -> Result<A, ArrowError>,
+    value: impl Fn(&A, usize) -> T,
+    mut each: impl FnMut(Option<(T, T)>) -> Result<(), ArrowError>,
+) -> Result<(), ArrowError> {
+    let ((left, left_is_one), (right, right_is_one)) = (left.get(), right.get());
+    let count = if left_is_one { right.len() } else { left.len() };
+    let (left, right) = (convert(left)?, convert(right)?);
+    for row in 0..count {
+        let at = [(left_is_one, &left), (right_is_one, &right)].map(|(is_one, side)| {
+            let at = if is_one { 0 } else { row };
+            side.is_valid(at).then(|| value(side, at))
+        });
+        let [left, right] = at;
+        each(left.zip(right))?;
+    }
+    Ok(())
+}
+
+fn shift_left(left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
+    shift((left, right), "<<", |value, by| value << by)
+}
+
+fn shift_right(left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
+    shift((left, right), ">>", |value, by| value >> by)
+}
+
+/// Shifts integers of up to 64 bits in 128 bits, so that no bit is lost before the result is checked.
+fn shift(
+    sides: (&dyn Datum, &dyn Datum),
+    symbol: &str,
+    by: fn(i128, u32) -> i128,
+) -> Result<ArrayRef, ArrowError> {
+    let to = sides.0.get().0.data_type().clone();
+    let bits = to.primitive_width().map_or(64, |bytes| bytes as i128 * 8);
+    let overflow = |_| ArrowError::ArithmeticOverflow(format!("integer overflow in {symbol}"));
+    let wide = |side: &dyn Array| Ok(cast(side, &WIDE)?.as_primitive::<Decimal128Type>().clone());
+    let mut shifted = Decimal128Builder::new().with_data_type(WIDE);
+    rows(sides, wide, Decimal128Array::value, |pair| {
+        let Some((value, count)) = pair else {
+            shifted.append_null();
+            return Ok(());
+        };
+        if !(0..bits).contains(&count) {
+            let message = format!("cannot shift by {count} bits: give 0 to {}", bits - 1);
+            return Err(ArrowError::InvalidArgumentError(message));
+        }
+        shifted.append_value(by(value, count as u32));
+        Ok(())
+    })?;
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    cast_with_options(&shifted.finish(), &to, &strict).map_err(overflow)
+}
+
+/// Joins texts.
+fn join(left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
+    let to = left.get().0.data_type().clone();
+    let texts = |side: &dyn Array| Ok(cast(side, &DataType::Utf8)?.as_string::<i32>().clone());
+    let mut joined = StringBuilder::new();
+    let mut bytes = 0;
+    rows(
+        (left, right),
+        texts,
+        |side, at| side.value(at).to_owned(),
+        |pair| {
+            let Some((left, right)) = pair else {
+                joined.append_null();
+                return Ok(());
+            };
+            bytes += (left.len() + right.len()) as i64;
+            check_bytes("||", bytes).map_err(ArrowError::ComputeError)?;
+            joined.append_value(left + &right);
+            Ok(())
+        },
+    )?;
+    cast(&joined.finish(), &to)
 }
 
 /// Aggregate function `sum` that adds integers in 128 bits, and fails if the result does not fit its type.

@@ -133,6 +133,12 @@ pub enum SqlError {
     /// A query returns too many columns.
     #[error("a query has more than 4,000 columns; select fewer, or use rows: VALUES or UNION ALL")]
     TooManyColumns,
+    /// Brackets are nested too deeply after words such as `CAST`.
+    #[error(
+        "more than 12 brackets are nested after words with a syntax of their own, such as CAST, NOT, ARRAY, POSITION, \
+         SUBSTRING and TRIM (POSITION counts twice); compute the inner parts in a WITH query"
+    )]
+    TooManyAttempts,
     /// An expression would be too large after the engine has replaced columns by the expressions of inner
     /// queries.
     #[error(

@@ -35,6 +35,7 @@ mod provider;
 mod reference;
 mod scan;
 mod session;
+mod spills;
 mod statement;
 mod time_range;
 mod traces;

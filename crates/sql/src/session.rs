@@ -26,6 +26,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
+use store::ScratchFolder;
 use tables::{Options, Table};
 use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
@@ -41,6 +42,7 @@ use crate::lookups::Lookups;
 use crate::projections;
 use crate::provider::Provider;
 use crate::scan::CHUNKS_READ;
+use crate::spills;
 use crate::statement::{MAX_COLUMNS, MAX_COMPLEXITY, MAX_JOINED, MAX_TABLES, Statement};
 use crate::time_range::TimeRange;
 use crate::traces::{NamedTrace, Traces};
@@ -87,6 +89,8 @@ pub struct Session {
     /// Views that statements of this session created, by name.
     created: Mutex<BTreeMap<String, Size>>,
     queries: QueryCount,
+    /// Temporary files of queries.
+    _scratch: ScratchFolder,
 }
 
 /// Size of a statement or of the view that the statement creates. The size includes the views that the
@@ -207,8 +211,10 @@ impl Session {
         optimizer.enable_window_limits = false;
         let pool = FairSpillPool::new(settings.memory_bytes);
         let pool = TrackConsumersPool::new(pool, const { NonZeroUsize::new(3).unwrap() });
+        let scratch = ScratchFolder::new().map_err(SqlError::Setup)?;
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(pool))
+            .with_disk_manager_builder(spills::within(&scratch))
             .build_arc()?;
         let context = with_safe_functions(SessionContext::new_with_config_rt(config, environment))?;
         for function in functions::functions(&traces, &lookups, settings.symbols.as_ref()) {
@@ -231,6 +237,7 @@ impl Session {
             planner,
             created: Mutex::default(),
             queries: QueryCount::default(),
+            _scratch: scratch,
         })
     }
 

@@ -19,6 +19,10 @@ use crate::{Place, SqlError};
 /// Maximum nesting depth of parentheses and brackets.
 const MAX_DEPTH: usize = 50;
 
+/// Maximum number of nested brackets that the parser may read twice. If it cannot read the content of such a bracket, it
+/// reads it again as the argument of an ordinary function. A mistake in 40 nested brackets would take hours.
+const MAX_ATTEMPTS: usize = 12;
+
 /// Maximum length of the text, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
@@ -275,7 +279,13 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     if text.len() > MAX_BYTES {
         return Err(SqlError::TooLong { bytes: text.len() });
     }
-    let complexities = complexities(text);
+    let Tokens {
+        complexities,
+        attempts,
+    } = Tokens::read(text);
+    if attempts > MAX_ATTEMPTS {
+        return Err(SqlError::TooManyAttempts);
+    }
     let is_too_complex = |complexity: &usize| *complexity > MAX_COMPLEXITY;
     if let Some(complexity) = complexities.iter().copied().find(is_too_complex) {
         return Err(SqlError::TooComplex { complexity });
@@ -300,16 +310,82 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     })?
 }
 
-/// Returns the complexity of each statement. Returns an empty list for text that is not SQL. The parser
-/// reports such text later.
-fn complexities(text: &str) -> Vec<usize> {
-    let tokens = Tokenizer::new(&GenericDialect {}, text)
-        .tokenize()
-        .unwrap_or_default();
-    let mut tokens = tokens
-        .into_iter()
-        .filter(|token| !matches!(token, Token::Whitespace(_)))
-        .peekable();
+/// Facts about a text that are known before it is parsed.
+#[derive(Debug, Default)]
+struct Tokens {
+    /// Complexity of each statement.
+    complexities: Vec<usize>,
+    /// Largest number of nested brackets that the parser may read twice. A bracket that it may read four times counts as two.
+    attempts: usize,
+}
+
+impl Tokens {
+    /// Reads the tokens. Text that is not SQL has none; the parser reports such text later.
+    fn read(text: &str) -> Tokens {
+        let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize();
+        let mut tokens = tokens.unwrap_or_default();
+        tokens.retain(|token| !matches!(token, Token::Whitespace(_)));
+        Tokens {
+            attempts: attempts(&tokens),
+            complexities: complexities(tokens),
+        }
+    }
+}
+
+fn attempts(tokens: &[Token]) -> usize {
+    let mut open: Vec<usize> = Vec::new();
+    let (mut now, mut most) = (0, 0);
+    let mut before = 0;
+    for token in tokens {
+        match token {
+            Token::LParen | Token::LBracket => {
+                open.push(before);
+                now += before;
+                most = most.max(now);
+            }
+            Token::RParen | Token::RBracket => now -= open.pop().unwrap_or(0),
+            _ => {}
+        }
+        before = match token {
+            Token::Word(word) => attempts_after(word.keyword),
+            _ => 0,
+        };
+    }
+    most
+}
+
+/// Returns the number of times that the parser doubles its work for the bracket after a keyword. These keywords begin
+/// expressions with a syntax of their own.
+fn attempts_after(keyword: Keyword) -> usize {
+    match keyword {
+        Keyword::POSITION => 2,
+        Keyword::ARRAY
+        | Keyword::CAST
+        | Keyword::CEIL
+        | Keyword::CONVERT
+        | Keyword::EXISTS
+        | Keyword::EXTRACT
+        | Keyword::FLOOR
+        | Keyword::INTERVAL
+        | Keyword::LAMBDA
+        | Keyword::MATCH
+        | Keyword::NOT
+        | Keyword::OVERLAY
+        | Keyword::PRIOR
+        | Keyword::SAFE_CAST
+        | Keyword::STRUCT
+        | Keyword::SUBSTR
+        | Keyword::SUBSTRING
+        | Keyword::TRIM
+        | Keyword::TRY_CAST
+        | Keyword::TRY_CONVERT => 1,
+        _ => 0,
+    }
+}
+
+/// Returns the complexity of each statement.
+fn complexities(tokens: Vec<Token>) -> Vec<usize> {
+    let mut tokens = tokens.into_iter().peekable();
     let mut counts = Vec::new();
     let mut count = 0;
     let mut is_empty = true;
@@ -455,9 +531,38 @@ mod tests {
 
     #[test]
     fn each_statement_has_a_complexity() {
+        let complexities = |text| Tokens::read(text).complexities;
         assert_eq!(complexities("SELECT 1; ;SELECT a+1 OR b, c;"), [0, 25]);
         assert_eq!(complexities("SELECT a FROM t WHERE a IN (1, 2, 'x')"), [1]);
         assert_eq!(complexities("SELECT 'a+b' FROM t, u JOIN v -- +"), [24]);
+    }
+
+    /// Without a limit, a mistake in the middle takes minutes to years.
+    #[test]
+    fn nested_brackets_that_are_read_twice_are_limited() {
+        for (start, end) in [
+            ("array[", "]"),
+            ("not(", ")"),
+            ("cast(", " as int)"),
+            ("position(", " in 'a')"),
+            ("substring(", " from 1)"),
+            ("trim(", ")"),
+        ] {
+            let nested = |depth: usize, inner: &str| {
+                format!("SELECT {}{inner}{}", start.repeat(depth), end.repeat(depth))
+            };
+            assert!(parse(&nested(6, "1")).is_ok(), "{start}");
+            for depth in [20, 48] {
+                for inner in ["1", "1 1"] {
+                    let error = parse(&nested(depth, inner)).unwrap_err();
+                    assert!(
+                        matches!(error, SqlError::TooManyAttempts),
+                        "{start}: {error}"
+                    );
+                }
+            }
+        }
+        assert!(parse(&format!("SELECT {}", ["not(a)"; 40].join(" AND "))).is_ok());
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
+use crate::scratch_folder::create_private;
+
 const TABLES: &str = "tables";
 const HASHES: &str = "hashes";
 /// Name of a file in each folder of tables. Its modification time is the time when the tables of the folder were last
@@ -186,7 +188,7 @@ pub(crate) fn record_use(folder: &Path) {
 /// Creates a file with a temporary name in the folder. Creates the folder if it does not exist. The
 /// file is removed when the returned value is dropped.
 pub(crate) fn create_unfinished(folder: &Path) -> io::Result<NamedTempFile> {
-    fs::create_dir_all(folder)?;
+    create_private(folder)?;
     tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempfile_in(folder)

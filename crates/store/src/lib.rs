@@ -8,11 +8,13 @@ mod cache_folder;
 mod error;
 mod input_files;
 mod packing;
+mod scratch_folder;
 mod table_dir;
 mod table_file;
 
 pub use cache_folder::{CacheFolder, CacheUsage};
 pub use error::Error;
 pub use input_files::{Continue, InputFiles};
+pub use scratch_folder::ScratchFolder;
 pub use table_dir::{NewTableFile, TableDir, TableFileHandle};
 pub use table_file::{Corrupt, RowGroup, TableFile, TableSpec, TableWriter};

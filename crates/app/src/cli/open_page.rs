@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use serde::Serialize;
 use serve::{ServedTrace, Server};
 use session::{SEVERAL_SYSTEMS, SymbolOptions};
-use tempfile::TempDir;
+use store::ScratchFolder;
 
 use super::open::{TabledTrace, names};
 use super::symbols::SymbolArgs;
@@ -146,7 +146,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 /// Traces that were simulated from scenarios in the arguments. The traces are deleted when this value is dropped.
 #[derive(Default)]
 struct Simulated {
-    folder: Option<TempDir>,
+    folder: Option<ScratchFolder>,
     /// Trace file and symbol store of each scenario, by the scenario name in the arguments.
     traces: HashMap<PathBuf, (PathBuf, PathBuf)>,
 }
@@ -177,9 +177,7 @@ impl Simulated {
             let folder = match &simulated.folder {
                 Some(folder) => folder,
                 None => simulated.folder.insert(
-                    tempfile::Builder::new()
-                        .prefix("laglab-")
-                        .tempdir()
+                    ScratchFolder::new()
                         .map_err(|error| Failure::writing(&env::temp_dir(), &error))?,
                 ),
             };

@@ -1,5 +1,6 @@
 //! Wrappers around functions of DataFusion that can panic, or that can return much more than their arguments.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -15,12 +16,17 @@ use datafusion::logical_expr::{
 
 /// Names of the wrapped functions.
 pub(crate) const NAMES: &[&str] = &[
+    "array_append",
+    "array_concat",
+    "array_prepend",
     "array_repeat",
     "array_resize",
+    "array_union",
     "concat",
     "concat_ws",
     "generate_series",
     "lpad",
+    "make_array",
     "range",
     "regexp_replace",
     "repeat",
@@ -90,16 +96,21 @@ impl ScalarUDFImpl for Bounded {
                 .collect();
             arguments.args[1] = ColumnarValue::Array(Arc::new(length));
         }
-        let bytes = result_bytes(self.name(), &arrays);
-        if bytes > MAX_BYTES {
-            return Err(DataFusionError::Execution(format!(
-                "{} would return {} MiB at once; at most {} MiB are possible",
-                self.name(),
-                bytes >> 20,
-                MAX_BYTES >> 20,
-            )));
-        }
+        check_bytes(self.name(), result_bytes(self.name(), &arrays))
+            .map_err(DataFusionError::Execution)?;
         self.inner.invoke_with_args(arguments)
+    }
+}
+
+/// Returns an error if the result of a call has too many bytes.
+pub(crate) fn check_bytes(name: &str, bytes: i64) -> std::result::Result<(), String> {
+    match bytes > MAX_BYTES {
+        false => Ok(()),
+        true => Err(format!(
+            "{name} would return {} MiB at once; at most {} MiB are possible",
+            bytes >> 20,
+            MAX_BYTES >> 20,
+        )),
     }
 }
 
@@ -125,9 +136,23 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
             let length = number(1);
             sum(&|row| of(&length, row).saturating_mul(4))
         }
-        "array_repeat" | "array_resize" => {
+        "array_repeat" => {
             let count = number(1);
-            sum(&|row| of(&count, row).saturating_mul(ELEMENT_BYTES))
+            let element = arguments.first();
+            sum(&|row| {
+                let bytes = element.map_or(0, |element| bytes_in(element, row..row + 1));
+                of(&count, row).saturating_mul(bytes)
+            })
+        }
+        "array_resize" => {
+            let count = number(1);
+            let (array, element) = (arguments.first(), arguments.get(2));
+            let bytes = |of: Option<&ArrayRef>, row| of.map_or(0, |of| bytes_in(of, row..row + 1));
+            sum(&|row| {
+                let each = bytes(element, row).max(ELEMENT_BYTES);
+                let added = of(&count, row).saturating_mul(each);
+                added.saturating_add(bytes(array, row))
+            })
         }
         "range" | "generate_series" => {
             let at = |at: usize| arguments.get(at).and_then(positions);
@@ -158,13 +183,63 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
             })
         }
         _ => {
-            let texts: Vec<_> = (0..arguments.len()).map(text).collect();
-            sum(&|row| {
-                let lengths = texts.iter().map(|text| of(text, row));
-                lengths.fold(0i64, i64::saturating_add)
-            })
+            let all = arguments.iter().map(|argument| bytes_in(argument, 0..rows));
+            all.fold(0i64, i64::saturating_add)
         }
     }
+}
+
+/// Returns the size of the values in a range of rows, in bytes. Nested values count with all their elements.
+fn bytes_in(array: &ArrayRef, rows: Range<usize>) -> i64 {
+    let own = (rows.len() as i64).saturating_mul(ELEMENT_BYTES);
+    let inner = match array.data_type() {
+        DataType::Utf8 => {
+            let offsets = array.as_string::<i32>().value_offsets();
+            i64::from(offsets[rows.end] - offsets[rows.start])
+        }
+        DataType::LargeUtf8 => {
+            let offsets = array.as_string::<i64>().value_offsets();
+            offsets[rows.end] - offsets[rows.start]
+        }
+        DataType::Utf8View => {
+            let lengths = array.as_string_view().lengths();
+            lengths
+                .skip(rows.start)
+                .take(rows.len())
+                .map(i64::from)
+                .sum()
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let (start, end) = (
+                list.value_offsets()[rows.start],
+                list.value_offsets()[rows.end],
+            );
+            bytes_in(list.values(), start as usize..end as usize)
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let (start, end) = (
+                list.value_offsets()[rows.start],
+                list.value_offsets()[rows.end],
+            );
+            bytes_in(list.values(), start as usize..end as usize)
+        }
+        DataType::FixedSizeList(_, length) => {
+            let (list, length) = (array.as_fixed_size_list(), *length as usize);
+            bytes_in(list.values(), rows.start * length..rows.end * length)
+        }
+        DataType::Struct(_) => {
+            let columns = array.as_struct().columns().iter();
+            columns.fold(0i64, |sum, column| {
+                sum.saturating_add(bytes_in(column, rows.clone()))
+            })
+        }
+        other if other.is_primitive() || matches!(other, DataType::Null | DataType::Boolean) => 0,
+        // The whole column is an upper bound.
+        _ => array.get_array_memory_size() as i64,
+    };
+    own.saturating_add(inner)
 }
 
 fn numbers(array: &ArrayRef) -> Option<Int64Array> {
