@@ -122,13 +122,14 @@ enum Command {
 
 /// Parses the arguments and runs the command.
 pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let arguments = prove::arguments(std::env::args_os().collect());
+    let json = arguments
+        .iter()
+        .take_while(|it| *it != "--")
+        .any(|it| it == "--json");
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() => {
-            let mut options = std::env::args_os().take_while(|argument| argument != "--");
-            let json = options.any(|argument| argument == "--json");
-            return fail(&usage::text(&error), 2, json);
-        }
+        Err(error) if error.use_stderr() => return fail(&usage::text(&error), 2, json),
         // The help or the version that the user asked for.
         Err(error) => error.exit(),
     };

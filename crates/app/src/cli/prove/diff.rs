@@ -19,18 +19,18 @@ use session::{Symbolication, TraceTables};
 use crate::cli::Failure;
 use crate::cli::explain::write_evidence;
 use crate::cli::open::TabledTrace;
+use crate::cli::prove::both_sides;
 use crate::cli::prove::diff_page::{Explored, NewPage};
-use crate::cli::prove::refuse_options_among;
 use crate::cli::scope::time_range;
 use crate::cli::symbols::SymbolArgs;
-use crate::output::{self, Columns, Side, counted, duration};
+use crate::output::{self, Columns, Side, counted, duration, size};
 
 /// Compares traces: which programs, drivers and disks took more or less time, and what else differs.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "laglab prove diff [OPTIONS] BEFORE… -- AFTER…",
+    override_usage = "laglab prove diff [OPTIONS] BEFORE… [--] AFTER…",
     after_help = "Examples:\n  \
-    laglab prove diff before.etl -- after.etl\n  \
+    laglab prove diff before.etl after.etl\n  \
     laglab prove diff --evidence --symbols C:\\Symbols before.etl -- after.etl\n  \
     laglab prove diff --per frames before.etl -- after.etl\n  \
     laglab prove diff -o report.html before.etl -- after.etl\n  \
@@ -42,8 +42,8 @@ pub(super) struct Args {
     /// Traces before the change: one, or at least three to show whether the change is the reason
     #[arg(value_name = "BEFORE", required = true)]
     before: Vec<PathBuf>,
-    /// Traces after the change: one, or at least three
-    #[arg(value_name = "AFTER", last = true)]
+    /// Traces after the change: one, or at least three. If there are more than two traces, they follow after --
+    #[arg(long = "then", value_name = "AFTER", num_args = 0.., hide = true)]
     after: Vec<PathBuf>,
     /// In the traces before the change, compare only the time from T1 to T2. Each is a time since the trace's
     /// start (for example 1.5 or 20ms) or in UTC
@@ -91,16 +91,30 @@ struct Answer {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    if args.after.is_empty() {
+    let (files_before, files_after) = both_sides(&args.before, &args.after);
+    if files_after.is_empty() {
         return Err(Failure::Input(
             "no traces after the change: give them after --, as in `laglab prove diff old.etl -- new.etl`".to_owned(),
         ));
     }
-    let files = [&args.before[..], &args.after[..]].concat();
+    let files = [files_before, files_after].concat();
     let page = (args.output.as_deref()).map(|path| NewPage::create(path, &files));
     let page = page.transpose()?;
-    let before = read(args, &args.before, "--before-between", &args.before_between)?;
-    let after = read(args, &args.after, "--after-between", &args.after_between)?;
+    let between = [&args.before_between, &args.after_between];
+    let before = read(
+        args,
+        files_before,
+        "--before-between",
+        between[0],
+        files.len(),
+    )?;
+    let after = read(
+        args,
+        files_after,
+        "--after-between",
+        between[1],
+        files.len(),
+    )?;
     let answer = Answer {
         diff: diff(&before.recordings, &after.recordings, args.per.as_ref()),
         latency: (args.thread.as_ref()).map(|_| Latency::of(&before.paths, &after.paths)),
@@ -129,17 +143,20 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    if let Some(page) = page {
-        page.write(
-            &answer.diff,
-            [&before, &after].map(|side| (&side.explored[..], &side.recordings[..])),
-        )?;
-    }
+    let written = page.map(|page| {
+        let sides = [&before, &after].map(|side| (&side.explored[..], &side.recordings[..]));
+        page.write(&answer.diff, sides)
+    });
+    let written = written.transpose()?;
     if json {
         return Ok(output::json(&answer)?);
     }
     let mut out = output::for_people();
     write(&mut out, &answer, args)?;
+    if let (Some(bytes), Some(path)) = (written, &args.output) {
+        let file = output::Printable(&path.display().to_string()).to_string();
+        writeln!(out, "\n{file}: {}", size(bytes))?;
+    }
     Ok(out.flush()?)
 }
 
@@ -154,9 +171,14 @@ struct Read {
 
 /// Sums the traces `files`, which were all recorded before the change or all after it. If `between` has two times,
 /// only the time between them counts; `option` is the name of the option with these two times. Also follows the
-/// critical paths of the thread that `--thread` names.
-fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Result<Read, Failure> {
-    refuse_options_among(files)?;
+/// critical paths of the thread that `--thread` names. `all` is the number of traces on both sides.
+fn read(
+    args: &Args,
+    files: &[PathBuf],
+    option: &str,
+    between: &[Moment],
+    all: usize,
+) -> Result<Read, Failure> {
     let each = files.iter().map(|file| {
         let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
         // One call makes all tables, because each separate call would read the whole trace.
@@ -181,7 +203,7 @@ fn read(args: &Args, files: &[PathBuf], option: &str, between: &[Moment]) -> Res
             tables.watched(|options| Recording::read(tables.store(), &asked, options))?;
         crate::cli::warn_of_missing_symbols(&symbols.missing());
         let explored = args.output.as_ref().map(|_| {
-            let memory_bytes = Explorer::MEMORY_BYTES / (args.before.len() + args.after.len());
+            let memory_bytes = Explorer::MEMORY_BYTES / all;
             let store = Arc::clone(tables.store());
             Explored {
                 name: file
@@ -247,16 +269,22 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
         output::paragraph(out, &format!("Doubt: {doubt}"))?;
     }
     let mut doubts = BTreeSet::new();
-    for (place, finding) in diff.findings.iter().enumerate() {
+    let shown = match args.all || args.evidence {
+        true => diff.findings.len(),
+        false => SHOWN.min(diff.findings.len()),
+    };
+    for (place, finding) in diff.findings[..shown].iter().enumerate() {
         write_finding(out, place == 0, finding, &mut doubts, args.evidence)?;
     }
     if let (Some(latency), Some(thread)) = (&answer.latency, &args.thread) {
         write_latency(out, latency, thread)?;
     }
-    besides(out, &diff.besides)?;
-    tables(out, &diff.per_second, "per second", args.all)?;
+    if args.all {
+        besides(out, &diff.besides)?;
+        tables(out, &diff.per_second, "per second", true)?;
+    }
     if let Some(work) = &diff.per_work
-        && (args.all || work.is_asked || work.differs())
+        && (args.all || work.is_asked)
     {
         output::heading(out, &format!("Per {}", work.work))?;
         let (before, after) = (
@@ -273,8 +301,36 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
         )?;
         tables(out, &work.changes, "per unit", args.all)?;
     }
-    unmatched(out, diff)
+    if args.all {
+        return unmatched(out, diff);
+    }
+    let rows = diff
+        .per_second
+        .iter()
+        .filter(|change| change.differs())
+        .count();
+    let more = [
+        ((diff.findings.len() - shown) as u64, "finding", "findings"),
+        (rows as u64, "row that differs", "rows that differ"),
+        (
+            (diff.besides.facts.len() + diff.besides.drivers.len()) as u64,
+            "other difference",
+            "other differences",
+        ),
+    ];
+    let more = more.into_iter().filter(|(count, ..)| *count > 0);
+    let more: Vec<String> = more
+        .map(|(count, one, many)| counted(count, one, many))
+        .collect();
+    let what = match more.is_empty() {
+        true => "all rows".to_owned(),
+        false => wording::listed(&more),
+    };
+    output::quiet(out, &format!("More: --all ({what}), --evidence"))
 }
+
+/// Maximum number of findings, if not all are requested.
+const SHOWN: usize = 5;
 
 /// Writes a finding. For the first finding, leaves out the sentence and the first cause, because the answer above
 /// already contains them. Leaves out doubts that `written` contains, and adds the other doubts to `written`.

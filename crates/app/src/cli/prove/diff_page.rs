@@ -32,12 +32,12 @@ impl NewPage<'_> {
         Ok(NewPage { path, file })
     }
 
-    /// Makes the pictures of the traces before and after the change, and writes the page.
+    /// Makes the pictures of the traces before and after the change, and writes the page. Returns its size in bytes.
     pub(super) fn write(
         self,
         diff: &Diff,
         sides: [(&[Explored], &[Recording]); 2],
-    ) -> Result<(), Failure> {
+    ) -> Result<u64, Failure> {
         let [before, after] = sides.map(|(explored, recordings)| {
             let each = explored.iter().zip(recordings);
             each.map(|(explored, recording)| Source {
@@ -52,7 +52,6 @@ impl NewPage<'_> {
         let page = comparison_page(&title.join(" and "), &comparison)?;
         let written = self.file.file().write_all(page.as_bytes());
         written.map_err(|error| Failure::writing(self.path, &error))?;
-        self.file.finish()?;
-        Ok(())
+        Ok(self.file.finish()?)
     }
 }

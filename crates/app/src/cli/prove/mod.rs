@@ -8,6 +8,7 @@ mod plan;
 mod verdict;
 mod what_if;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -47,6 +48,31 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Command::Plan(args) => plan::run(args, json),
         Command::Verdict(args) => verdict::run(args, json),
         Command::WhatIf(args) => what_if::run(args, json),
+    }
+}
+
+/// Returns the arguments of the program. `--` between the files of a comparison becomes an option, so that other options
+/// may stand behind these files.
+pub(super) fn arguments(mut all: Vec<OsString>) -> Vec<OsString> {
+    let is_option = |word: &&OsString| word.as_encoded_bytes().starts_with(b"-");
+    let mut words = all.iter().skip(1).filter(|word| !is_option(word));
+    let is_comparison = words.next().is_some_and(|word| word == "prove")
+        && words
+            .next()
+            .is_some_and(|word| word == "diff" || word == "compare");
+    if is_comparison {
+        for word in all.iter_mut().filter(|word| *word == "--") {
+            *word = "--then".into();
+        }
+    }
+    all
+}
+
+/// Returns the files before and after the change. Two files without `--` between them are one of each.
+fn both_sides<'f>(before: &'f [PathBuf], after: &'f [PathBuf]) -> (&'f [PathBuf], &'f [PathBuf]) {
+    match (before, after) {
+        ([_, _], []) => before.split_at(1),
+        _ => (before, after),
     }
 }
 

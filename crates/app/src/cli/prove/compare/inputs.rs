@@ -8,7 +8,7 @@ use prove::columns::{self, Columns};
 use prove::{Design, Error, Group, Pairing, Run, Sides, TraceMetric, measured, sides, traces};
 use session::{TraceTables, missing_rows};
 
-use super::super::refuse_options_among;
+use super::super::both_sides;
 use super::Args;
 use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
@@ -119,8 +119,8 @@ fn repeated(files: &[PathBuf]) -> Option<&Path> {
 /// Reads the files, and matches the measurements before the change with those after it. Adds doubts about the files
 /// to `doubts`.
 pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failure> {
-    let files = [&args.files[..], &args.files_after[..]].concat();
-    refuse_options_among(&files)?;
+    let (files_before, files_after) = both_sides(&args.files, &args.files_after);
+    let files = [files_before, files_after].concat();
     doubts.extend(repeated(&files).map(|file| {
         format!(
             "{} is given more than once: its copy is no second measurement.",
@@ -142,9 +142,9 @@ pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, 
         });
         groups.collect()
     };
-    let before = all(&args.files)?;
-    if !args.files_after.is_empty() {
-        let after = all(&args.files_after)?;
+    let before = all(files_before)?;
+    if !files_after.is_empty() {
+        let after = all(files_after)?;
         let [before, after] = [before, after].map(sides::joined);
         return Ok(sides::between(before, after, args.paired)?);
     }
@@ -204,14 +204,15 @@ fn of_traces(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failur
         });
         opened.collect()
     };
-    if args.files_after.is_empty() {
+    let (files_before, files_after) = both_sides(&args.files, &args.files_after);
+    if files_after.is_empty() {
         return Err(Failure::Input(
             "no traces after the change: give them after --, as in `laglab prove compare --metric dpc old*.etl -- \
              new*.etl`"
                 .to_owned(),
         ));
     }
-    let (before, after) = (open(&args.files)?, open(&args.files_after)?);
+    let (before, after) = (open(files_before)?, open(files_after)?);
     for (file, tables) in before.iter().chain(&after) {
         let info = tables.watched(|options| Info::read(tables.store(), options))?;
         if info.damage.has_gaps() {

@@ -29,10 +29,10 @@ use crate::output::{
 /// Each run counts once, however many samples it has.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "laglab prove compare [OPTIONS] BEFORE… [-- AFTER…]",
+    override_usage = "laglab prove compare [OPTIONS] BEFORE… [[--] AFTER…]",
     after_help = "Examples:\n  \
     laglab measure sleep --method clock_nanosleep --vs slack:1ns --for 60s -o m.parquet && laglab prove compare m.parquet\n  \
-    laglab prove compare before.parquet -- after.parquet\n  \
+    laglab prove compare before.parquet after.parquet\n  \
     laglab prove compare m.parquet --before nanosleep --after timerfd\n  \
     laglab prove compare m.parquet -o pictures.html\n  \
     laglab prove compare runs.csv --value frame_ms --run run --by driver --before old --after new\n  \
@@ -45,11 +45,11 @@ use crate::output::{
 )]
 pub(super) struct Args {
     /// Files before the change: from `laglab measure … -o FILE.parquet`, other Parquet or CSV files, or
-    /// traces. If no files follow after --, one file that contains both sides
+    /// traces. Or one file that contains both sides
     #[arg(value_name = "BEFORE", required = true)]
     files: Vec<PathBuf>,
-    /// Files after the change
-    #[arg(value_name = "AFTER", last = true)]
+    /// Files after the change. If there are more than two files, they follow after --
+    #[arg(long = "then", value_name = "AFTER", num_args = 0.., hide = true)]
     files_after: Vec<PathBuf>,
     /// Name of the side before the change, if one file contains both sides: for example nanosleep; a part of the
     /// name is enough
