@@ -47,6 +47,33 @@ fn the_cache_is_shown_and_cleared() {
     assert_eq!((&shown["traces"], &shown["bytes"]), (&0.into(), &0.into()));
 }
 
+/// Checks that other users see neither the tables nor the names and sizes of traces.
+#[cfg(unix)]
+#[test]
+fn only_the_owner_can_read_the_cache() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    fn modes(path: &Path, found: &mut Vec<(PathBuf, u32)>) {
+        let mode = path.metadata().unwrap().permissions().mode();
+        found.push((path.to_owned(), mode & 0o777));
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).unwrap();
+            entries.for_each(|entry| modes(&entry.unwrap().path(), found));
+        }
+    }
+    let case = Case(tempfile::tempdir().unwrap());
+    let trace = testdata::path("etl/filtrace__etw.etl");
+    case.json(&["explain", trace.to_str().unwrap(), "--json"]);
+    let mut found = Vec::new();
+    modes(&case.folder(), &mut found);
+    let files = found.iter().filter(|(path, _)| path.is_file()).count();
+    assert!(files > 5, "{found:?}");
+    for (path, mode) in found {
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    }
+}
+
 #[test]
 fn invalid_limits_are_refused() {
     let output = program::laglab_with(&[("LAGLAB_CACHE_LIMIT", "plenty")], &["cache"]);

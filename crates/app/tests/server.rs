@@ -3,6 +3,9 @@
 use crate::program;
 use crate::served;
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::path::Path;
+
 use serde_json::{Value, json};
 use served::Served;
 use simulated::Simulated;
@@ -62,9 +65,47 @@ fn ctrl_c_ends_it_and_leaves_nothing_behind() {
     let mut served = Served::open(&["healthy"]);
     let session = served.get("api/session");
     let trace = session["traces"][0]["files"][0].as_str().unwrap();
-    assert!(std::path::Path::new(trace).exists(), "{trace}");
+    let trace = Path::new(trace);
+    let folder = trace.parent().unwrap().metadata().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&folder.permissions());
+    assert_eq!(mode & 0o777, 0o700, "only its owner can read it");
+    assert!(trace.exists());
     assert!(served.interrupt(), "it ends well");
-    assert!(!std::path::Path::new(trace).exists(), "{trace}");
+    assert!(!trace.exists());
+}
+
+/// Checks that the temporary files of a program that was killed are deleted by the next one.
+#[test]
+fn files_of_a_killed_server_are_deleted() {
+    let killed = Served::open(&["healthy"]);
+    let session = killed.get("api/session");
+    let trace = session["traces"][0]["files"][0].as_str().unwrap();
+    drop(killed);
+    let next = Served::open(&["healthy"]);
+    assert!(!Path::new(trace).exists(), "{trace}");
+    let session = next.get("api/session");
+    let trace = session["traces"][0]["files"][0].as_str().unwrap();
+    assert!(Path::new(trace).exists(), "{trace}");
+}
+
+#[test]
+fn only_the_loopback_address_is_served() {
+    let served = Served::open(&[REAL]);
+    let connect = |ip: IpAddr| TcpStream::connect((ip, served.port));
+    assert!(connect(Ipv4Addr::LOCALHOST.into()).is_ok());
+    // The address from which this machine would send to a network. Nothing is sent.
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    let own = socket
+        .connect("192.0.2.1:9")
+        .and_then(|()| socket.local_addr());
+    let mut others: Vec<IpAddr> = own.iter().map(SocketAddr::ip).collect();
+    if cfg!(any(target_os = "linux", windows)) {
+        // All addresses of 127.0.0.0/8 belong to the machine.
+        others.push(Ipv4Addr::new(127, 0, 0, 2).into());
+    }
+    for other in others {
+        assert!(connect(other).is_err(), "{other}");
+    }
 }
 
 #[test]

@@ -3,20 +3,21 @@
 //!
 //! Any program or web page of this machine can connect, even without the secret. A connection is a *stranger*
 //! until its first permitted request. If a client connects while the maximum number of connections is open, or while
-//! the system cannot open another connection, the oldest stranger is closed.
+//! the system cannot open another connection, a stranger is closed: first the oldest one that sent nothing, because a
+//! browser sends its request at once, then the oldest one whose time for its first request is over.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{sleep, timeout};
 
 /// Interval between attempts to accept a connection, if the system refused one or the maximum
 /// number is open.
@@ -27,28 +28,40 @@ const RETRY: Duration = Duration::from_millis(100);
 pub(super) struct Limits {
     /// Maximum number of connections at the same time.
     pub(super) connections: usize,
-    /// Time in which a client must send the headers of a request. It starts when the client connects, and
-    /// again after each response, so an idle connection is closed too.
+    /// Time in which a client must send its first byte, and then the headers of a request. It starts again after each
+    /// response, so an idle connection is closed too.
     pub(super) headers: Duration,
+    /// Time that a stranger that sends something has for its first request, even if other clients wait.
+    pub(super) grace: Duration,
 }
 
 impl Default for Limits {
-    /// Returns 128 connections and 10 s. A browser opens only 6 connections to a server. macOS lets a
+    /// Returns 128 connections, 10 s and 1 s. A browser opens only 6 connections to a server. macOS lets a
     /// program have 256 open files, and tables also need open files.
     fn default() -> Limits {
         Limits {
             connections: 128,
             headers: Duration::from_secs(10),
+            grace: Duration::from_secs(1),
         }
     }
 }
 
 /// Flag of a connection. The first permitted request of the connection sets it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Permitted(Arc<AtomicBool>);
+pub(super) struct Permitted(Flag);
 
 impl Permitted {
     pub(super) fn set(&self) {
+        self.0.set();
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flag(Arc<AtomicBool>);
+
+impl Flag {
+    fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -58,6 +71,9 @@ impl Permitted {
 }
 
 struct Connection {
+    begin: Instant,
+    /// True if the client sent something.
+    speaks: Flag,
     permitted: Permitted,
     task: JoinHandle<()>,
 }
@@ -105,6 +121,10 @@ impl Connections {
         loop {
             self.open
                 .retain(|connection| !connection.task.is_finished());
+            if self.open.len() >= self.limits.connections {
+                // The other connections read what their clients sent.
+                yield_now().await;
+            }
             if self.open.len() < self.limits.connections || self.close_stranger() {
                 return;
             }
@@ -112,42 +132,55 @@ impl Connections {
         }
     }
 
-    /// Closes the oldest stranger. Returns false if there is none.
+    /// Closes a stranger. Returns false if there is none that may be closed.
     fn close_stranger(&mut self) -> bool {
-        let mut open = self.open.iter();
-        let oldest = open.position(|connection| !connection.permitted.is_set());
-        if let Some(at) = oldest {
+        let stranger = |may_close: &dyn Fn(&Connection) -> bool| {
+            let mut open = self.open.iter();
+            open.position(|connection| !connection.permitted.0.is_set() && may_close(connection))
+        };
+        let found = stranger(&|connection| !connection.speaks.is_set())
+            .or_else(|| stranger(&|connection| connection.begin.elapsed() >= self.limits.grace));
+        if let Some(at) = found {
             self.open.remove(at).task.abort();
         }
-        oldest.is_some()
+        found.is_some()
     }
 
     fn start(&mut self, stream: TcpStream, router: &Router) {
         // Small responses are sent at once, because the user waits for them.
         let _ = stream.set_nodelay(true);
-        let permitted = Permitted::default();
+        let (permitted, speaks) = (Permitted::default(), Flag::default());
         let router = router.clone().layer(Extension(permitted.clone()));
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.headers)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        let limit = self.limits.headers;
+        let first = speaks.clone();
         let task = tokio::spawn(async move {
+            if !matches!(timeout(limit, stream.readable()).await, Ok(Ok(()))) {
+                return;
+            }
+            first.set();
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(limit)
+                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
             // Errors are ignored, because the client causes them: it disconnected, sent no HTTP, or
             // took too long.
             let _ = connection.await;
         });
-        self.open.push(Connection { permitted, task });
+        self.open.push(Connection {
+            begin: Instant::now(),
+            speaks,
+            permitted,
+            task,
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
-    use std::time::Instant;
 
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::time::timeout;
 
     use super::*;
     use crate::access::{self, Access};
@@ -216,6 +249,7 @@ mod tests {
         Limits {
             connections,
             headers,
+            grace: Duration::ZERO,
         }
     }
 
@@ -267,6 +301,48 @@ mod tests {
         page.write_all(request.as_bytes()).await.unwrap();
         serving.expect_page(&mut page).await;
         drop(other);
+    }
+
+    /// Checks that clients that send nothing are closed before a client whose request is incomplete, although that client
+    /// is older.
+    #[tokio::test]
+    async fn silent_strangers_are_closed_first() {
+        let serving = serving(limits(4, LONG * 10)).await;
+        let request = serving.request(&serving.path);
+        let (start, end) = request.split_at(20);
+        let mut slow = serving.send(start).await;
+        let mut silent = Vec::new();
+        for _ in 0..200 {
+            silent.push(serving.send("").await);
+        }
+        // The server accepts this connection after all others.
+        let last = serving.permitted().await;
+        for stream in &mut silent[..190] {
+            assert_eq!(rest(stream).await, "");
+        }
+        slow.write_all(end.as_bytes()).await.unwrap();
+        serving.expect_page(&mut slow).await;
+        drop(last);
+    }
+
+    /// Checks that many clients with the secret are all answered, although the server reads their requests later than it
+    /// accepts their connections.
+    #[tokio::test]
+    async fn many_clients_of_the_page_are_answered() {
+        let serving = serving(Limits {
+            grace: LONG,
+            ..limits(4, LONG * 10)
+        })
+        .await;
+        let mut clients = Vec::new();
+        for _ in 0..100 {
+            let request = serving.request(&serving.path);
+            let request = request.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+            clients.push(serving.send(&request).await);
+        }
+        for client in &mut clients {
+            serving.expect_page(client).await;
+        }
     }
 
     #[tokio::test]

@@ -38,9 +38,13 @@ impl ScratchFolder {
             builder.permissions(fs::Permissions::from_mode(0o700));
         }
         let folder = builder.tempdir_in(parent)?;
-        let lock = File::create(folder.path().join(LOCK))?;
-        // Some network drives have no locks.
-        let _ = lock.try_lock();
+        // The file gets its name when it is locked: other programs delete a folder whose file is not locked.
+        let unnamed = folder.path().join("new");
+        let lock = File::create(&unnamed)?;
+        // Some network drives have no locks. There, the folder has no lock file and is never taken for an abandoned one.
+        if lock.try_lock().is_ok() {
+            fs::rename(unnamed, folder.path().join(LOCK))?;
+        }
         Ok(ScratchFolder {
             folder,
             _lock: lock,

@@ -119,7 +119,10 @@ fn repeated(files: &[PathBuf]) -> Option<&Path> {
 /// Reads the files, and matches the measurements before the change with those after it. Adds doubts about the files
 /// to `doubts`.
 pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failure> {
-    let (files_before, files_after) = both_sides(&args.files, &args.files_after);
+    let (files_before, files_after) = match args.before {
+        None => both_sides(&args.files, &args.files_after),
+        Some(_) => (&args.files[..], &args.files_after[..]),
+    };
     let files = [files_before, files_after].concat();
     doubts.extend(repeated(&files).map(|file| {
         format!(
