@@ -99,6 +99,16 @@ export async function tableOf(page: Page, panel: string): Promise<{ heads: strin
     });
 }
 
+/** Returns the elements with text that do not isolate its direction, so that it could reorder the text around them. */
+export async function mixed(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll("body *:not(script, style)")]
+      .filter((element) => [...element.childNodes].some((node) => node.nodeName === "#text" && node.nodeValue?.trim()))
+      .filter((element) => !getComputedStyle(element).unicodeBidi.startsWith("isolate"))
+      .map((element) => element.outerHTML.slice(0, 200)),
+  );
+}
+
 /** Fails if the page has complaints. */
 export function content({ complaints }: Watched): void {
   expect(complaints).toEqual([]);

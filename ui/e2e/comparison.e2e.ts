@@ -8,7 +8,7 @@ import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { ComparedRows, Comparison } from "../src/api/types";
 import { count, duration } from "../src/format";
-import { content, isDrawn, launch, watch, type Watched } from "./browser";
+import { content, isDrawn, launch, mixed, watch, type Watched } from "./browser";
 import { Folder, open, run, type Server } from "./laglab";
 
 let folder: Folder;
@@ -334,8 +334,15 @@ describe("the report", () => {
         await one.getByRole("rowheader", { name: "<img src=x onerror=alert(1)>.exe" }).first().waitFor();
         await one.getByText("hostile\\u{202e}etl.etl").first().waitFor();
         expect(await one.locator("main").locator("img, script, b").count()).toBe(0);
+        expect(await mixed(one)).toEqual([]);
       }
       expect(complaints).toEqual([]);
+      const report = join(folder.path, "report.html");
+      run(["report", "-o", report, trace]);
+      const seen = await alone(report);
+      await seen.page.getByText("<img src=x onerror=alert(1)>.exe").first().waitFor();
+      expect(await mixed(seen.page)).toEqual([]);
+      await seen.page.context().close();
       content(other);
     } finally {
       await page.context().close();

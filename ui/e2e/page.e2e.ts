@@ -5,7 +5,7 @@ import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { content, isDrawn, launch, link, screenOf, tableOf, watch, type Watched } from "./browser";
+import { content, isDrawn, launch, link, mixed, screenOf, tableOf, watch, type Watched } from "./browser";
 import { Folder, open, run, sql, type Server } from "./laglab";
 
 const BAR = "\u200b";
@@ -702,6 +702,7 @@ describe("hostile traces", () => {
       await page.locator("figure .graph").first().waitFor();
       await page.waitForTimeout(1000);
       expect(await page.locator("img, svg, script:not([src]), b").count()).toBe(0);
+      expect(await mixed(page)).toEqual([]);
       content(seen);
     } finally {
       await seen.close();
