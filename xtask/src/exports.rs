@@ -85,7 +85,7 @@ fn simulated(folder: &Path, scenario: &str, duration: &str) -> Result<(PathBuf, 
 
 fn export(trace: &Path, to: &Path) -> Result<(), String> {
     let mut export = built::run_laglab(&["export"]);
-    command::read(export.arg(trace).arg("--to").arg(to)).map(|_| ())
+    command::read(export.arg(trace).arg("-o").arg(to)).map(|_| ())
 }
 
 /// Returns a command that runs a script of `xtask/readers`.

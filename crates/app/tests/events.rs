@@ -84,6 +84,20 @@ fn a_selection_without_events_is_noted() {
 }
 
 #[test]
+fn absent_fields_are_noted_with_near_names() {
+    let args = ["events", "filtrace__etw.etl", "--event", "Process"];
+    let note = |fields: &str| {
+        let output = program::laglab(&[&args[..], &["--fields", fields]].concat());
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let absent = note("ProcessId,ImageFile");
+    assert!(absent.contains("has a field ImageFile;"), "{absent}");
+    assert!(absent.contains("are ImageFileName"), "{absent}");
+    assert_eq!(note("processid,ImageFileName"), "");
+}
+
+#[test]
 fn formats_match_snapshots() {
     let first = |args: &[&str]| program::text(&[&["events"][..], args].concat());
     insta::assert_snapshot!(

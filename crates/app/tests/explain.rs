@@ -87,7 +87,7 @@ fn the_answer_fits_on_the_first_screen() {
         let simulated = Simulated::new(scenario, &["record.stacks=[]"]);
         let trace = simulated.trace.as_str();
         check_screen(&program::text(&["explain", trace]), scenario);
-        let asked = program::text(&["explain", trace, "--between", "0", "2"]);
+        let asked = program::text(&["explain", trace, "--from", "0", "--to", "2"]);
         check_screen(&asked, scenario);
     }
 }
@@ -151,7 +151,7 @@ fn the_brief_answer_is_short() {
 #[test]
 fn options_limit_the_scope() {
     let stall = Simulated::new("rank-stall", &[]);
-    let part = Explained::new(&stall.trace, &["--between", "11", "26"]);
+    let part = Explained::new(&stall.trace, &["--from", "11", "--to", "26"]);
     let (from, to) = (11_000_000_000, 26_000_000_000);
     let all = part.findings().iter();
     let in_scope: Vec<&Value> = all.filter(|found| found["off_topic"] != true).collect();
@@ -306,7 +306,7 @@ mod with_sql {
     fn queries_about_a_time_range_return_the_shown_rows() {
         let signing = Simulated::new("smb-signing-on", &[]);
         check(&signing, &[]);
-        check(&signing, &["--between", "2", "4"]);
+        check(&signing, &["--from", "2", "--to", "4"]);
     }
 
     #[test]

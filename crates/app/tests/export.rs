@@ -12,13 +12,13 @@ use simulated::Simulated;
 /// Runs an export, and returns the JSON output.
 fn export(trace: &str, to: &Path, more: &[&str]) -> Value {
     let to = to.to_str().unwrap();
-    program::json(&[&["export", "--json", trace, "--to", to], more].concat())
+    program::json(&[&["export", "--json", trace, "-o", to], more].concat())
 }
 
 /// Runs an export that must fail, and returns the line on stderr.
 fn refusal(trace: &str, to: &Path, more: &[&str]) -> String {
     let to = to.to_str().unwrap();
-    let output = program::laglab(&[&["export", trace, "--to", to], more].concat());
+    let output = program::laglab(&[&["export", trace, "-o", to], more].concat());
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
@@ -74,7 +74,7 @@ fn a_range_divides_a_trace_into_parts_without_loss() {
         let report = export(&usb.trace, &folder.path().join(to), &more);
         report["rows"].as_u64().unwrap()
     };
-    let first = count("first", &["--until", "0.1"]);
+    let first = count("first", &["--to", "0.1"]);
     let second = count("second", &["--from", "100ms"]);
     assert!(first > 0 && second > 0);
     assert_eq!(first + second, count("whole", &[]));
@@ -89,10 +89,10 @@ fn contradictory_options_are_refused() {
         ("two.etl", &[], "unknown format"),
         ("none/two.json", &[], "its folder does not exist"),
         ("two.json", &["--tables", "samples"], "need Parquet"),
-        ("all", &["--from", "2", "--until", "1"], "is not before"),
+        ("all", &["--from", "2", "--to", "1"], "is not before"),
         (
             "late.json",
-            &["--from", "12", "--until", "15"],
+            &["--from", "12", "--to", "15"],
             "outside the trace",
         ),
     ] {

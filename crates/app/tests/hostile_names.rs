@@ -239,7 +239,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("record check", &["{reg}", "{csv}"]),
     ("record input", &["{name}"]),
     ("record now", &["{name}"]),
-    ("export", &["{trace} --to {folder}/every.json"]),
+    ("export", &["{trace} -o {folder}/every.json"]),
     ("simulate", &["{scenario} --show", "{csv}", "{name}"]),
     ("demo", &["{scenario}", "{name}"]),
     ("dpcisr", &["{trace}"]),
@@ -481,7 +481,7 @@ fn exports_keep_the_names() {
     for Hostile { folder, trace } in traces() {
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let export = |to: &str| {
-            check(&["export", &trace, "--to", &path(to)]);
+            check(&["export", &trace, "-o", &path(to)]);
         };
         export("p.json");
         let text = fs::read_to_string(path("p.json")).unwrap();
@@ -529,7 +529,7 @@ fn exports_stay_in_their_folder() {
     let to = folder.path().join("a").join("b");
     for name in HOSTILE_NAMES {
         let (to, name) = (to.to_str().unwrap(), format!("--name={name}"));
-        check(&["export", &trace, "--to", to, "--tables", "processes", &name]);
+        check(&["export", &trace, "-o", to, "--tables", "processes", &name]);
     }
     let names = |path: &std::path::Path| -> BTreeSet<String> {
         let entries = fs::read_dir(path).unwrap();

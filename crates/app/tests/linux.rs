@@ -297,7 +297,7 @@ fn call_chains_are_those_that_perf_prints() {
     assert!(profile.iter().any(|row| row["process_name"] == "sh"));
     for to in ["profile.json", "trace.pftrace"] {
         let to = folder.path().join(to);
-        text(&["export", file, "--to", to.to_str().unwrap()]);
+        text(&["export", file, "-o", to.to_str().unwrap()]);
         assert!(std::fs::metadata(to).unwrap().len() > 1000);
     }
 }

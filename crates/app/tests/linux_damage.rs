@@ -48,7 +48,7 @@ fn each_command_says_that_perf_was_killed() {
         &["process", &file],
         &["trim", &file, "-o", "part.data", "--to", "1"],
         #[cfg(feature = "export")]
-        &["export", &file, "--to", tables],
+        &["export", &file, "-o", tables],
         #[cfg(feature = "sql")]
         &["sql", &file, "SELECT count(*) FROM context_switches"],
     ] {

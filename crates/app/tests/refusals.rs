@@ -111,7 +111,7 @@ fn unknown_threads_and_processes_are_refused_with_alternatives() {
         (&["--process", ""], "is empty"),
         (&["--at", "999"], "from 0 s to 1.000 s"),
         (&["--at", "-5"], "from 0 s to 1.000 s"),
-        (&["--between", "70", "80"], "from 0 s to 1.000 s"),
+        (&["--from", "70", "--to", "80"], "from 0 s to 1.000 s"),
         (&["--symbols", "no-such-folder"], "no such folder"),
         (&["--symbols", ""], "the path is empty"),
     ] {
@@ -367,7 +367,7 @@ fn filters_of_reports_that_match_nothing_are_refused() {
     ] {
         refuses(&[command, trace, "--process", "exploder"], "explorer.exe");
         refuses(
-            &[command, trace, "--range", "100s", "200s"],
+            &[command, trace, "--from", "100s", "--to", "200s"],
             "from 0 s to 1.000 s",
         );
     }

@@ -275,20 +275,23 @@ fn options_change_rows() {
 #[test]
 fn ranges_limit_reports() {
     let flood = Simulated::new("dpc-flood-teaming", &["duration=2s"]);
-    let parts = [["0", "700ms"], ["700ms", "1.2s"], ["1200000", "2s"]];
+    let parts = [["0", "700ms"], ["700ms", "1.2s"], ["1.2", "2s"]];
     let count = |rows: &[Value]| rows.iter().map(|row| number(row, "count")).sum::<i64>();
     let all = count(&rows(&["dpcisr", "--histogram"], &flood.trace));
     let of_parts: i64 = parts
         .iter()
         .map(|[from, to]| {
             count(&rows(
-                &["dpcisr", "--histogram", "--range", from, to],
+                &["dpcisr", "--histogram", "--from", from, "--to", to],
                 &flood.trace,
             ))
         })
         .sum();
     assert_eq!(of_parts, all);
-    let middle = rows(&["cswitch", "--range", "700ms", "1.2s"], &flood.trace);
+    let middle = rows(
+        &["cswitch", "--from", "700ms", "--to", "1.2s"],
+        &flood.trace,
+    );
     assert!(!middle.is_empty());
     let inside = |row: &Value| (700_000_000..1_200_000_000).contains(&number(row, "start_ns"));
     assert!(middle.iter().all(inside));
@@ -309,13 +312,10 @@ fn missing_events_are_reported() {
         "{error}"
     );
     assert_eq!(
-        outcome(&["profile", trace, "--range", "2s", "1s"]).0,
+        outcome(&["profile", trace, "--from", "2s", "--to", "1s"]).0,
         Some(2)
     );
-    assert_eq!(
-        outcome(&["profile", trace, "--range", "soon", "1s"]).0,
-        Some(2)
-    );
+    assert_eq!(outcome(&["profile", trace, "--from", "soon"]).0, Some(2));
 }
 
 /// Compares reports with the output of the generic decoder, which reads fields by their layouts. Reports use

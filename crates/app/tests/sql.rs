@@ -156,6 +156,7 @@ fn errors_are_printed_only_on_stderr() {
             &["SELECT 1", "--from", "3", "--to", "2"],
             "--from is later than --to",
         ),
+        (&["SELECT 1", "--from", "100"], "outside the trace"),
         (&["SELECT 1", "--format", "csv", "--json"], "--json"),
         // A CSV file can have only one line of headings, so it cannot hold two results.
         (

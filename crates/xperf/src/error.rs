@@ -18,7 +18,7 @@ pub enum Error {
     /// The requested intervals are too short.
     #[error(
         "cannot make {count} intervals: too many; choose longer ones, or a part of the trace with \
-         --range"
+         --from and --to"
     )]
     TooManyIntervals {
         /// Number of intervals.

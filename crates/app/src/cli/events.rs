@@ -1,5 +1,6 @@
 //! `laglab events`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
@@ -85,8 +86,15 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 /// Output of events in the chosen format.
 struct Lines {
     choice: Choice,
+    /// Selected fields that no written event had.
+    absent: Vec<String>,
+    /// Some names of fields of the written events.
+    known: BTreeSet<String>,
     out: Sink,
 }
+
+/// Maximum number of names in [`Lines::known`].
+const MAX_KNOWN: usize = 1000;
 
 enum Sink {
     Text(Box<dyn Write>),
@@ -111,10 +119,24 @@ impl Lines {
                 Sink::Csv(Box::new(out))
             }
         };
-        Ok(Lines { choice, out })
+        Ok(Lines {
+            absent: choice.fields.clone(),
+            known: BTreeSet::new(),
+            choice,
+            out,
+        })
     }
 
     fn write(&mut self, line: &Line<'_, '_>) -> io::Result<()> {
+        if !self.absent.is_empty() {
+            let names = line.decoded.fields.values.iter();
+            for name in names.map(|(name, _)| name) {
+                self.absent.retain(|it| !it.eq_ignore_ascii_case(name));
+                if self.known.len() < MAX_KNOWN && !self.known.contains(&**name) {
+                    self.known.insert(name.to_string());
+                }
+            }
+        }
         match &mut self.out {
             Sink::Text(out) => line.write_text(out, &self.choice),
             Sink::Json(out) => line.write_json(out, &self.choice),
@@ -128,11 +150,18 @@ impl Lines {
         }
     }
 
-    /// Ends the output, and warns of modules without symbols.
+    /// Ends the output, and warns of absent fields and of modules without symbols.
     fn finish(self, missing: &[MissingSymbols]) -> Result<(), Failure> {
         match self.out {
             Sink::Text(mut out) | Sink::Json(mut out) => out.flush()?,
             Sink::Csv(mut out) => out.flush()?,
+        }
+        for absent in self.absent.iter().filter(|_| !self.known.is_empty()) {
+            let near = wording::closest(absent, self.known.iter().map(String::as_str), 3);
+            say(&format!(
+                "--fields: no event above has a field {absent}; the closest fields are {}",
+                near.join(", ")
+            ));
         }
         super::warn_of_missing_symbols(missing);
         Ok(())

@@ -6,40 +6,35 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use export::{Part, firefox, parquet, pcapng, perfetto};
-use facts::Moment;
 use serde::Serialize;
 use session::NewFile;
 use tables::Table;
 
 use super::Failure;
 use super::open::TabledTrace;
+use super::scope::TimeArgs;
 use crate::output::{self, Printable, counted, size};
 
 /// Writes a trace in the format of another program.
 #[derive(clap::Args)]
-#[command(after_help = "The name given to --to selects the format:\n  \
+#[command(after_help = "The name given to -o selects the format:\n  \
     DIR/        Parquet, a folder of tables, for DuckDB, Spark, Arrow, pandas\n  \
     x.pftrace   a trace for Perfetto (https://ui.perfetto.dev)\n  \
     x.json      a profile for the Firefox Profiler (https://profiler.firefox.com)\n  \
     x.pcapng    the captured packets, for Wireshark\n\n\
     Examples:\n  \
-    laglab export trace.etl --to trace.pftrace\n  \
-    laglab export trace.etl --to profile.json --from 12 --until 15\n  \
-    laglab export trace.etl --to fleet/ --name office-17\n  \
-    laglab export trace.etl --to fleet/ --tables interrupts,cpu_runs")]
+    laglab export trace.etl -o trace.pftrace\n  \
+    laglab export trace.etl -o profile.json --from 12 --to 15\n  \
+    laglab export trace.etl -o fleet/ --name office-17\n  \
+    laglab export trace.etl -o fleet/ --tables interrupts,cpu_runs")]
 pub(super) struct Args {
     #[command(flatten)]
     trace: TabledTrace,
     /// File or folder to write; its name selects the format
-    #[arg(long, value_name = "FILE|DIR")]
-    to: PathBuf,
-    /// Start at this time: a time since the trace's start (for example 1.5, 1.5s, 20ms or 7us), or UTC (ISO
-    /// 8601)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<Moment>,
-    /// End before this time
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    until: Option<Moment>,
+    #[arg(short, long, value_name = "FILE|DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    time: TimeArgs,
     /// Write only these tables (comma-separated; docs/tables.md lists them)
     #[arg(
         long,
@@ -106,31 +101,18 @@ struct Report {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let format = Format::of(&args.to)?;
+    let format = Format::of(&args.output)?;
     if format != Format::Parquet && (!args.tables.is_empty() || args.name.is_some()) {
-        let message = "--tables and --name need Parquet; give a folder (name/) as --to";
+        let message = "--tables and --name need Parquet; give a folder (name/) as -o";
         return Err(Failure::Input(message.to_owned()));
     }
-    if args.trace.is_at(&args.to) {
+    if args.trace.is_at(&args.output) {
         let message = "this is an input file; give another file to write";
-        return Err(Failure::input(&args.to, message));
+        return Err(Failure::input(&args.output, message));
     }
     let tables = args.trace.open_any()?;
-    let clock = tables.store().trace().clock();
-    let from = args
-        .from
-        .map_or(i64::MIN, |moment| moment.since_start(clock));
-    let until = args
-        .until
-        .map_or(i64::MAX, |moment| moment.since_start(clock));
-    if from >= until {
-        let message = "nothing to export: --from is not before --until";
-        return Err(Failure::Input(message.to_owned()));
-    }
-    if args.from.is_some() || args.until.is_some() {
-        super::scope::check_time("--from and --until", &(from..until), &tables)?;
-    }
-    let part = |wanted: &[Table]| Part::new(&tables, from..until, wanted);
+    let range = args.time.range(&tables)?.unwrap_or(i64::MIN..i64::MAX);
+    let part = |wanted: &[Table]| Part::new(&tables, range.clone(), wanted);
     let report = match format {
         Format::Parquet => {
             let wanted = match args.tables.is_empty() {
@@ -138,9 +120,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
                 false => &args.tables,
             };
             let name = args.name.clone().unwrap_or_else(|| args.trace.name());
-            let written = parquet::write(&part(wanted)?, wanted, &args.to, &name)?;
+            let written = parquet::write(&part(wanted)?, wanted, &args.output, &name)?;
             Report {
-                output: args.to.display().to_string(),
+                output: args.output.display().to_string(),
                 format: "parquet",
                 files: written.files,
                 bytes: written.bytes,
@@ -151,23 +133,23 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         }
         Format::Perfetto => {
             let part = part(&perfetto::TABLES)?;
-            let (left_out, bytes) = to_file(&args.to, |file| perfetto::write(&part, file))?;
+            let (left_out, bytes) = to_file(&args.output, |file| perfetto::write(&part, file))?;
             Report {
                 slices_left_out: Some(left_out),
-                ..Report::of_file(&args.to, "perfetto", bytes)
+                ..Report::of_file(&args.output, "perfetto", bytes)
             }
         }
         Format::Firefox => {
             let part = part(&firefox::TABLES)?;
-            let ((), bytes) = to_file(&args.to, |file| firefox::write(&part, file))?;
-            Report::of_file(&args.to, "firefox", bytes)
+            let ((), bytes) = to_file(&args.output, |file| firefox::write(&part, file))?;
+            Report::of_file(&args.output, "firefox", bytes)
         }
         Format::Pcapng => {
             let part = part(&pcapng::TABLES)?;
-            let (packets, bytes) = to_file(&args.to, |file| pcapng::write(&part, file))?;
+            let (packets, bytes) = to_file(&args.output, |file| pcapng::write(&part, file))?;
             Report {
                 packets: Some(packets),
-                ..Report::of_file(&args.to, "pcapng", bytes)
+                ..Report::of_file(&args.output, "pcapng", bytes)
             }
         }
     };

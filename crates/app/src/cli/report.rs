@@ -6,10 +6,11 @@ use clap::Subcommand;
 use etl::Damage;
 use xperf::{ProcessFilter, Recording, Report as _, Writer};
 
+use super::Failure;
 use super::open::TabledTrace;
-use super::{Failure, scope};
+use super::scope::{self, TimeArgs};
 use crate::output::{self, Format, counted};
-use args::{Filters, ReportArgs, TimeRange};
+use args::{Filters, ReportArgs};
 
 /// Commands for the reports of `xperf -a`, with the same names.
 #[derive(Subcommand)]
@@ -18,7 +19,7 @@ pub(super) enum Report {
     #[command(after_help = "Examples:\n  \
         laglab dpcisr trace.etl\n  \
         laglab dpcisr trace.etl --dpc --histogram --format csv\n  \
-        laglab dpcisr trace.etl --interval 100 --range 1.5s 2s --cpu 3")]
+        laglab dpcisr trace.etl --interval 100 --from 1.5 --to 2 --cpu 3")]
     Dpcisr(Box<Reported<args::DpcIsr>>),
     /// Context switches: which thread ran on which CPU, when, and how long it waited before
     #[command(after_help = "Examples:\n  \
@@ -57,7 +58,7 @@ pub(super) struct Reported<R: ReportArgs> {
     #[command(flatten)]
     report: R,
     #[command(flatten)]
-    range: TimeRange,
+    time: TimeArgs,
     /// Format of the output (--json is --format json)
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -83,15 +84,12 @@ impl Report {
 
 impl<R: ReportArgs> Reported<R> {
     fn run(&self, json: bool) -> Result<(), Failure> {
-        let range = self.range.get()?;
         let report = self.report.report();
         let tables = self.trace.open_any()?;
         let mut wanted = report.tables();
         wanted.extend(tables::Identities::TABLES);
         tables.make(&wanted)?;
-        if range != (i64::MIN..i64::MAX) {
-            scope::check_time("--range", &range, &tables)?;
-        }
+        let range = self.time.range(&tables)?.unwrap_or(i64::MIN..i64::MAX);
         let trace = Recording {
             names: tables.identities()?,
             tables,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use explain::{Scope, is_called};
 use facts::{Moment, utc};
 use session::TraceTables;
-use tables::{FocusView, Identities, Table};
+use tables::{FocusView, Identities, Store, Table};
 
 use super::Failure;
 use crate::output::{duration, grouped};
@@ -31,25 +31,18 @@ pub(super) struct ScopeArgs {
         long,
         value_name = "TIME",
         allow_negative_numbers = true,
+        conflicts_with_all = ["from", "to"],
         help_heading = "Scope"
     )]
     at: Option<Moment>,
-    /// Explain waits between these times
-    #[arg(
-        long,
-        num_args = 2,
-        value_names = ["T1", "T2"],
-        allow_negative_numbers = true,
-        conflicts_with = "at",
-        help_heading = "Scope"
-    )]
-    between: Option<Vec<Moment>>,
+    #[command(flatten, next_help_heading = "Scope")]
+    time: TimeArgs,
     /// Explain waits from the time when process A got the focus until B got it
     #[arg(
         long,
         num_args = 2,
         value_names = ["A", "B"],
-        conflicts_with_all = ["at", "between"],
+        conflicts_with_all = ["at", "from", "to"],
         help_heading = "Scope"
     )]
     between_focus: Option<Vec<String>>,
@@ -103,12 +96,43 @@ impl ScopeArgs {
         if let Some(at) = &self.at {
             let at = since_start(at);
             let at = at..at.saturating_add(1);
-            return check_time("--at", &at, tables).map(|()| Some(at));
+            return check_time("--at", &at, tables.store()).map(|()| Some(at));
         }
-        match self.between.as_deref() {
-            Some([from, to]) => time_range("--between", [*from, *to], tables).map(Some),
-            _ => Ok(None),
-        }
+        self.time.range(tables)
+    }
+}
+
+/// Time range. Without a start or an end, it lasts from the trace's start, or until its end.
+#[derive(clap::Args, Clone, Debug)]
+pub(super) struct TimeArgs {
+    /// Start at this time: a time since the trace's start (for example 1.5, 1.5s, 20ms or 7us), or UTC (ISO
+    /// 8601)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<Moment>,
+    /// End before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    to: Option<Moment>,
+}
+
+impl TimeArgs {
+    /// Returns true if the range is not the whole trace.
+    pub(super) fn is_given(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
+    /// Returns the range in nanoseconds since the trace's start, cut to the trace. Returns `None` if the range is the
+    /// whole trace.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if the range is empty or outside the trace.
+    pub(super) fn range(&self, tables: &TraceTables) -> Result<Option<Range<i64>>, Failure> {
+        let option = match (self.from, self.to) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => "--from",
+            (None, Some(_)) => "--to",
+            (Some(_), Some(_)) => "--from and --to",
+        };
+        time_range(option, [self.from, self.to], tables).map(Some)
     }
 }
 
@@ -119,26 +143,28 @@ impl ScopeArgs {
 /// Returns [`Failure::Input`] if the range is empty or outside the trace.
 pub(super) fn time_range(
     option: &str,
-    range: [Moment; 2],
+    range: [Option<Moment>; 2],
     tables: &TraceTables,
 ) -> Result<Range<i64>, Failure> {
-    if range[0].is_negative() {
+    if range[0].is_some_and(|from| from.is_negative()) {
         return Err(Failure::Input(format!(
-            "{option}: T1 is before the start of the trace; times count from its start, so give 0 or more"
+            "{option}: the time is before the start of the trace; times count from its start, so give 0 or more"
         )));
     }
-    let clock = tables.store().trace().clock();
-    let [from, to] = range.map(|moment| moment.since_start(clock));
-    if from >= to {
+    let trace = tables.store().trace();
+    let (_, end) = tables::span_of(trace);
+    let end = end.saturating_add(1);
+    let [from, to] = range.map(|moment| moment.map(|it| it.since_start(trace.clock())));
+    let asked = from.unwrap_or(0)..to.unwrap_or(end.max(from.unwrap_or(0).saturating_add(1)));
+    if asked.is_empty() {
         return Err(Failure::Input(format!(
-            "{option}: T1 ({}) is not before T2 ({}); give the earlier time first",
-            duration(from),
-            duration(to)
+            "{option}: the start ({}) is not before the end ({}); give the earlier time first",
+            duration(asked.start),
+            duration(asked.end)
         )));
     }
-    check_time(option, &(from..to), tables)?;
-    let (_, end) = tables::span_of(tables.store().trace());
-    Ok(from.max(0)..to.min(end.saturating_add(1)))
+    check_time(option, &asked, tables.store())?;
+    Ok(asked.start.max(0)..asked.end.min(end))
 }
 
 /// Returns an error if the trace contains no thread with this id.
@@ -205,12 +231,8 @@ pub(super) fn unknown_process(names: &Identities, asked: &str) -> Failure {
 }
 
 /// Returns an error if a time range is outside the trace.
-pub(super) fn check_time(
-    option: &str,
-    asked: &Range<i64>,
-    tables: &TraceTables,
-) -> Result<(), Failure> {
-    let trace = tables.store().trace();
+pub(super) fn check_time(option: &str, asked: &Range<i64>, store: &Store) -> Result<(), Failure> {
+    let trace = store.trace();
     let clock = trace.clock();
     let (_, end) = tables::span_of(trace);
     if asked.start <= end && asked.end > 0 {

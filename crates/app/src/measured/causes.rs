@@ -394,7 +394,7 @@ impl Causes {
             let thread = first.parts.as_ref();
             let thread = thread.map(|parts| format!(" --thread {}", parts.thread_id));
             remarks.push(format!(
-                "More about the latest one: laglab explain {recording}{} --between {from} {to}",
+                "More about the latest one: laglab explain {recording}{} --from {from} --to {to}",
                 thread.unwrap_or_default()
             ));
         }

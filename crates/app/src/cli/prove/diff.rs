@@ -184,7 +184,7 @@ fn read(
         // One call makes all tables, because each separate call would read the whole trace.
         tables.make(&Recording::tables(args.per.as_ref()))?;
         let during = match between {
-            [from, to] => Some(time_range(option, [*from, *to], &tables)?),
+            [from, to] => Some(time_range(option, [Some(*from), Some(*to)], &tables)?),
             _ => None,
         };
         let symbols = Symbolication::new(

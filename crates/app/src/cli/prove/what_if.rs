@@ -4,7 +4,6 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use facts::Moment;
 use replay::{Change, ChangeError, Metric, PredictError, Prediction, Recorded, Row, Scope};
 use serde::Serialize;
 use session::NewFile;
@@ -13,7 +12,7 @@ use wording::{Sentence, listed};
 use crate::cli::Failure;
 use crate::cli::open::{TabledTrace, is_same_file};
 use crate::cli::prove::refuse_options_among;
-use crate::cli::scope::time_range;
+use crate::cli::scope::TimeArgs;
 use crate::output::{self, Columns, Side, counted, duration};
 use crate::watch;
 
@@ -55,9 +54,9 @@ pub(super) struct Args {
     /// Predict for this process, by name or id (repeatable)
     #[arg(long, value_name = "PROCESS")]
     process: Vec<String>,
-    /// Measure only the time from T1 to T2. The whole trace is replayed
-    #[arg(long, num_args = 2, value_names = ["T1", "T2"], allow_hyphen_values = true)]
-    between: Vec<Moment>,
+    /// Time that is measured. The whole trace is replayed
+    #[command(flatten)]
+    time: TimeArgs,
     /// Number of pairs of replays with other times of packets, input and devices, for the error bar
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(0..=1000))]
     replays: u16,
@@ -177,20 +176,18 @@ fn read(args: &Args) -> Result<Recorded, Failure> {
     if let [path] = &args.files[..]
         && starts_like_workload(path)
     {
-        if !args.between.is_empty() {
-            let message =
-                "cannot use --between: the measured time of a workload is fixed; give the trace";
+        if args.time.is_given() {
+            let message = "cannot use --from and --to: the measured time of a workload is fixed; give the trace";
             return Err(Failure::Input(message.to_owned()));
         }
         let file = etl::open_file(path).map_err(|error| Failure::reading(path, &error))?;
         return replay::read(BufReader::new(file)).map_err(|error| Failure::input(path, error));
     }
     let tables = TabledTrace::new(&args.files, args.no_cache).open()?;
-    let between = match args.between[..] {
-        [from, to] => Some(time_range("--between", [from, to], &tables)?),
-        _ => None,
-    };
-    let measured = between.map(|Range { start, end }| start.max(0) as u64..end.max(0) as u64);
+    let measured = args
+        .time
+        .range(&tables)?
+        .map(|Range { start, end }| start.max(0) as u64..end.max(0) as u64);
     let recorded =
         tables.watched(|options| replay::extract(tables.store(), measured.clone(), options))?;
     recorded.map_err(|refusal| {

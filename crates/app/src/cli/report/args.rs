@@ -1,11 +1,8 @@
 //! The options of the reports.
 
-use std::ops::Range;
-
 use clap::ValueEnum;
 use wording::{DefaultUnit, parse_duration};
 
-use crate::cli::Failure;
 use crate::cli::symbols::SymbolArgs;
 
 /// Options of one report.
@@ -31,38 +28,6 @@ pub(in crate::cli) struct Filters<'f> {
     pub(super) threads: &'f [u32],
     /// Numbers of CPUs.
     pub(super) cpus: &'f [u16],
-}
-
-/// Time range of a report, like `-range T1 T2` of xperf.
-#[derive(clap::Args, Clone, Debug)]
-pub(in crate::cli) struct TimeRange {
-    /// Limit the report to times from T1 to before T2. Each is a time since the trace's start, in µs or with
-    /// a unit (for example 1.5s or 20ms)
-    #[arg(
-        long,
-        num_args = 2,
-        action = clap::ArgAction::Set,
-        value_names = ["T1", "T2"],
-        value_parser = |text: &str| parse_duration(text, DefaultUnit::Microseconds)
-            .ok_or("expected microseconds since the trace's start, or a time such as 1.5s or 20ms")
-    )]
-    range: Option<Vec<i64>>,
-}
-
-impl TimeRange {
-    /// Returns the range in nanoseconds since the trace's start.
-    ///
-    /// # Errors
-    /// Returns [`Failure::Input`] if T1 is not before T2.
-    pub(super) fn get(&self) -> Result<Range<i64>, Failure> {
-        match self.range.as_deref() {
-            Some([from, to]) if from >= to => {
-                Err(Failure::Input("--range: T1 is not before T2".to_owned()))
-            }
-            Some([from, to]) => Ok(*from..*to),
-            _ => Ok(i64::MIN..i64::MAX),
-        }
-    }
 }
 
 /// Parses the length of an interval. A number without a unit is milliseconds. Returns nanoseconds.

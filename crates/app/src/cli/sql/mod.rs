@@ -17,6 +17,7 @@ use tables::{Options, Store, Table};
 use super::Failure;
 use super::open::{TabledTrace, names};
 use super::say;
+use super::scope::check_time;
 use super::symbols::SymbolArgs;
 use crate::watch::{self, Watch};
 use trace_symbols::TraceSymbols;
@@ -226,6 +227,17 @@ fn session(
         return Err(Failure::Input(
             "no event can match: --from is later than --to".to_owned(),
         ));
+    }
+    let outside = range.as_ref().map(|range| {
+        let asked = *range.start()..range.end().saturating_add(1);
+        let each = traces.iter();
+        each.map(|trace| check_time("--from and --to", &asked, &trace.store))
+            .collect::<Vec<_>>()
+    });
+    if let Some(outside) = outside
+        && outside.iter().all(Result::is_err)
+    {
+        outside.into_iter().next().unwrap_or(Ok(()))?;
     }
     Ok(Session::new(
         traces.to_vec(),

@@ -165,8 +165,8 @@ fn found(case: &Case<'_>, noticed: &Noticed, pool: &Pool) -> Option<Finding> {
         .with(evidence(pool))
         .remedy(format!(
             "Do not block threads of the pool: use `await` instead of Task.Wait, Task.Result, \
-             Thread.Sleep and synchronous I/O. `laglab explain TRACE --process {} --between {from_ms}ms \
-             {to_ms}ms` shows what the threads waited for",
+             Thread.Sleep and synchronous I/O. `laglab explain TRACE --process {} --from {from_ms}ms \
+             --to {to_ms}ms` shows what the threads waited for",
             pool.process_id
         ))
         .remedy(

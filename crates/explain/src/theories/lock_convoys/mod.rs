@@ -200,8 +200,8 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
                 );
                 format!(
                     "Change or update the program: {whose} should hold the lock for less time, and release it before \
-                     reads, writes and computations. `laglab explain TRACE --thread {thread_id} --between {from_ms}ms \
-                     {to_ms}ms` shows what thread {thread_id} waited for"
+                     reads, writes and computations. `laglab explain TRACE --thread {thread_id} --from {from_ms}ms \
+                     --to {to_ms}ms` shows what thread {thread_id} waited for"
                 )
             }
         })
