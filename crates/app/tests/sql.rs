@@ -135,6 +135,23 @@ fn the_time_range_restricts_events() {
 }
 
 #[test]
+fn a_count_of_events_that_are_not_recorded_is_noted() {
+    let trace = "perfview__net.4.5.2.x64.etl";
+    let query = "SELECT count(*) AS n FROM interrupts; SELECT max(cpu) FROM interrupts";
+    let output = laglab(&["sql", trace, query]);
+    assert!(output.status.success());
+    let note = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        note.matches("the trace has no DPCs and ISRs: ").count(),
+        1,
+        "{note}"
+    );
+    assert!(note.contains("xperf -on LOADER+DPC+INTERRUPT"), "{note}");
+    let output = laglab(&["sql", trace, "SELECT count(*) FROM processes"]);
+    assert_eq!(output.stderr, b"");
+}
+
+#[test]
 fn separate_traces_have_a_column() {
     let other = "perfview__net.4.5.x86-win7.etl";
     let query = "SELECT trace, count(*) AS n FROM processes GROUP BY trace ORDER BY trace";

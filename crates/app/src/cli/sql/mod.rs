@@ -3,14 +3,15 @@
 mod prompt;
 mod trace_symbols;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use answer::{Format, Shown};
 use facts::Moment;
-use session::{NewFile, SEVERAL_SYSTEMS};
+use session::{NewFile, NotRecorded, SEVERAL_SYSTEMS};
 use sql::{NamedTrace, Session, Settings, SqlError, Statement};
 use tables::{Options, Store, Table};
 
@@ -129,6 +130,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         stores: traces.into_iter().map(|trace| trace.store).collect(),
         warned: Once::new(),
         warned_of_damage: Once::new(),
+        noted: Mutex::default(),
         format,
         shown: Shown {
             rows: (!args.all).then_some(ROWS_SHOWN),
@@ -256,6 +258,8 @@ struct Answers {
     stores: Vec<Arc<Store>>,
     warned: Once,
     warned_of_damage: Once,
+    /// Tables without rows that were noted.
+    noted: Mutex<HashSet<Table>>,
     format: Format,
     shown: Shown,
 }
@@ -352,7 +356,27 @@ impl Answers {
         writer.finish()?;
         self.symbols.warn_of_missing();
         self.warn_of_damage()?;
+        self.note_missing(statement)?;
         Ok(true)
+    }
+
+    /// Notes once for each table that its events may not be recorded: otherwise, a count of 0 looks like an answer.
+    fn note_missing(&self, statement: &Statement) -> Result<(), Failure> {
+        for table in self.session.tables_of(statement)? {
+            let is_empty = |store: &Arc<Store>| matches!(store.made(table), Ok(Some(stored)) if stored.rows() == 0);
+            let missing = match self.stores.iter().all(|store| store.is_linux()) {
+                true => NotRecorded::of_linux_table(table),
+                false => NotRecorded::of_table(table),
+            };
+            let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(missing) = missing
+                && self.stores.iter().all(is_empty)
+                && noted.insert(table)
+            {
+                say(&missing.to_string());
+            }
+        }
+        Ok(())
     }
 
     /// Warns once of the damage of recordings of Linux. It is known after the first tables were made.
