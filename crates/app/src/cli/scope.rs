@@ -103,7 +103,7 @@ impl ScopeArgs {
 }
 
 /// Time range. Without a start or an end, it lasts from the trace's start, or until its end.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(super) struct TimeArgs {
     /// Start at this time: a time since the trace's start (for example 1.5, 1.5s, 20ms or 7us), or UTC (ISO
     /// 8601)
