@@ -135,7 +135,7 @@ pub enum SqlError {
     TooManyColumns,
     /// Brackets are nested too deeply after words such as `CAST`.
     #[error(
-        "more than 12 brackets are nested after words with a syntax of their own, such as CAST, NOT, ARRAY, POSITION, \
+        "more than 12 brackets are nested after words with special syntax, such as CAST, NOT, ARRAY, POSITION, \
          SUBSTRING and TRIM (POSITION counts twice); compute the inner parts in a WITH query"
     )]
     TooManyAttempts,

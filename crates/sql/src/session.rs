@@ -26,8 +26,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
-use store::ScratchFolder;
-use tables::{Options, Table};
+use tables::{Options, ScratchFolder, Table};
 use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 

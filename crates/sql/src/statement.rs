@@ -355,7 +355,7 @@ fn attempts(tokens: &[Token]) -> usize {
 }
 
 /// Returns the number of times that the parser doubles its work for the bracket after a keyword. These keywords begin
-/// expressions with a syntax of their own.
+/// expressions with special syntax.
 fn attempts_after(keyword: Keyword) -> usize {
     match keyword {
         Keyword::POSITION => 2,

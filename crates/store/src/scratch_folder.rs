@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::path::Path;
 
+use etl::free_space::{self, RESERVE};
 use tempfile::TempDir;
 
 /// Start of the names of temporary folders.
@@ -49,6 +50,13 @@ impl ScratchFolder {
             folder,
             _lock: lock,
         })
+    }
+
+    /// Returns the number of bytes that files in the folder may have, so that some space stays free on its disk. Returns
+    /// `None` if the free space is unknown.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let free = free_space::of(self.path())?;
+        Some(free.saturating_sub(RESERVE))
     }
 
     /// Returns the path of the folder.

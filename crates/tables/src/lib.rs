@@ -94,7 +94,7 @@ pub use reference::reference;
 pub use sample_conditions::SampleConditions;
 pub use sample_files::{SamplesError, check_parquet, is_parquet};
 pub use schema::{ColumnSchema, RowInterval, TableSchema, WrongType};
-pub use store::{CacheFolder, CacheUsage, RowGroup};
+pub use store::{CacheFolder, CacheUsage, RowGroup, ScratchFolder};
 pub use store_error::StoreError;
 pub use stored_table::StoredTable;
 pub use table::disk_io::block::disk_of_linux;

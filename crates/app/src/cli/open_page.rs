@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use serde::Serialize;
 use serve::{ServedTrace, Server};
 use session::{SEVERAL_SYSTEMS, SymbolOptions};
-use store::ScratchFolder;
+use tables::ScratchFolder;
 
 use super::open::{TabledTrace, names};
 use super::symbols::SymbolArgs;
