@@ -352,6 +352,17 @@ fn comparisons_need_a_trace_on_each_side() {
     assert!(fs::metadata(&copy).unwrap().len() > 1_000);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn folders_of_the_system_are_refused() {
+    let trace = testdata::path("etl/filtrace__etw.etl");
+    let report = ["report", trace.to_str().unwrap(), "-o", "/proc/x.html"];
+    refuses(
+        &report,
+        "its folder takes no new files; give another folder",
+    );
+}
+
 /// A report that shows nothing because of a misspelt name looks like an answer.
 #[test]
 fn filters_of_reports_that_match_nothing_are_refused() {

@@ -30,11 +30,24 @@ pub enum FileProblem {
     #[error("its folder does not exist")]
     NoDirectory,
     /// The system refuses to create a file in the directory of the path.
-    #[error("cannot be written: {0}")]
+    #[error("cannot be written: {}", refusal(*.0))]
     Create(ErrorKind),
     /// The system refuses to write or to rename the file.
     #[error(transparent)]
     Write(io::Error),
+}
+
+/// Returns the reason why the system refuses a new file, with advice if there is any.
+fn refusal(kind: ErrorKind) -> String {
+    let known = match kind {
+        // Folders of the system, such as /proc.
+        ErrorKind::NotFound | ErrorKind::Unsupported => "its folder takes no new files",
+        ErrorKind::PermissionDenied => "permission denied",
+        ErrorKind::ReadOnlyFilesystem => "the disk is read-only",
+        ErrorKind::StorageFull => "the disk is full",
+        other => return other.to_string(),
+    };
+    format!("{known}; give another folder")
 }
 
 impl FileError {

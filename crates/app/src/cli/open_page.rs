@@ -133,12 +133,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         )?;
         out.flush()?;
     }
-    if !args.no_browser
-        && let Err(error) = open::that_detached(&address)
-    {
-        say(&format!(
-            "cannot start a browser: {error}; open the address yourself"
-        ));
+    if !args.no_browser && open::that_detached(&address).is_err() {
+        say("cannot start a browser; open the address yourself");
     }
     Ok(server.run()?)
 }
