@@ -84,6 +84,21 @@ fn a_selection_without_events_is_noted() {
 }
 
 #[test]
+fn near_names_of_events_and_providers_are_noted() {
+    let note = |option: &str, name: &str| {
+        let output = program::laglab(&["events", "filtrace__etw.etl", option, name]);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let event = note("--event", "CSwich");
+    assert!(event.contains("the closest names are CSwitch"), "{event}");
+    let provider = note("--provider", "Kernal");
+    assert!(provider.contains("the closest names are "), "{provider}");
+    let time = program::laglab(&["events", "filtrace__etw.etl", "--from", "1000"]);
+    let time = String::from_utf8(time.stderr).unwrap();
+    assert!(time.contains("`laglab info` prints"), "{time}");
+}
+
+#[test]
 fn absent_fields_are_noted_with_near_names() {
     let args = ["events", "filtrace__etw.etl", "--event", "Process"];
     let note = |fields: &str| {

@@ -1,6 +1,8 @@
 //! Filter of events that a user specifies.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use etl::{Clock, Event, Guid};
 use events::{Decoded, Decoder, Identity};
@@ -126,7 +128,7 @@ impl Filter {
     }
 
     fn wants_kind(&self, number: Option<u16>, identity: &Identity) -> bool {
-        let holds = |text: &Option<std::sync::Arc<str>>, part: &str| {
+        let holds = |text: &Option<Arc<str>>, part: &str| {
             text.as_ref()
                 .is_some_and(|t| t.to_lowercase().contains(part))
         };
@@ -202,6 +204,26 @@ impl Filter {
     }
 }
 
+/// Names of kinds of events and of their providers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KindNames {
+    /// Names of events, and the parts of these names after the `/`.
+    pub events: BTreeSet<Arc<str>>,
+    /// Names of providers.
+    pub providers: BTreeSet<Arc<str>>,
+}
+
+impl KindNames {
+    fn add(&mut self, identity: &Identity) {
+        self.providers.extend(identity.provider.clone());
+        if let Some(name) = &identity.name {
+            let part = name.split_once('/').map(|(_, part)| Arc::from(part));
+            self.events
+                .extend(part.into_iter().chain([Arc::clone(name)]));
+        }
+    }
+}
+
 /// Selects events by a filter, and decodes them.
 pub struct Sieve<'a> {
     filter: &'a Filter,
@@ -210,6 +232,7 @@ pub struct Sieve<'a> {
     range: (i64, i64),
     /// Kinds of events that were seen. The value is true if the filter selects the kind.
     kinds: FxHashMap<EventKind, bool>,
+    names: KindNames,
 }
 
 impl<'a> Sieve<'a> {
@@ -226,7 +249,13 @@ impl<'a> Sieve<'a> {
             processes,
             range: filter.range(clock),
             kinds: FxHashMap::default(),
+            names: KindNames::default(),
         }
+    }
+
+    /// Returns the names of the kinds of events that were seen, if the filter has conditions on kinds.
+    pub fn names(&self) -> &KindNames {
+        &self.names
     }
 
     /// Decodes the event. Returns `None` if the filter does not select it.
@@ -272,11 +301,14 @@ impl<'a> Sieve<'a> {
         if self.kinds.len() >= MAX_KINDS {
             self.kinds.clear();
         }
-        let (filter, decoder) = (self.filter, self.decoder);
-        *self
-            .kinds
-            .entry(key)
-            .or_insert_with(|| filter.wants_kind(number_of(key), &decoder.identify(event)))
+        let (filter, decoder, names) = (self.filter, self.decoder, &mut self.names);
+        *self.kinds.entry(key).or_insert_with(|| {
+            let identity = decoder.identify(event);
+            if names.events.len() < MAX_KINDS {
+                names.add(&identity);
+            }
+            filter.wants_kind(number_of(key), &identity)
+        })
     }
 }
 
@@ -317,6 +349,14 @@ impl<'a> LinuxSieve<'a> {
             processes,
             kinds: kinds.collect(),
         }
+    }
+
+    /// Returns the names of all kinds of events of the recording.
+    pub fn names(&self) -> KindNames {
+        let mut names = KindNames::default();
+        let kinds = self.decoder.kinds();
+        kinds.for_each(|(identity, _)| names.add(identity));
+        names
     }
 
     /// Decodes the event at a time since the recording's start. Returns `None` if the filter does not select it.

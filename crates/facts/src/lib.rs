@@ -20,7 +20,7 @@ mod windows_release;
 
 pub use contents::{Content, Data, Missing};
 pub use damage::{DamageReport, FaultReport};
-pub use event_filter::{EventPattern, Filter, LinuxSieve, ProviderPattern, Sieve};
+pub use event_filter::{EventPattern, Filter, KindNames, LinuxSieve, ProviderPattern, Sieve};
 pub use info::{CpuActivity, Cpus, Dropped, Extent, Info, Session, System};
 pub use metadata::{MetadataError, MetadataFiles};
 pub use moment::{Moment, MomentError};

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use etl::Trace;
 use events::Decoder;
-use facts::{Filter, LinuxSieve, Processes, Sieve};
+use facts::{Filter, KindNames, LinuxSieve, Processes, Sieve};
 use session::{MissingSymbols, StackModules, TraceTables, watched};
 use tables::LinuxDecoder;
 use wording::csv_cell;
@@ -227,7 +227,7 @@ fn of_windows(
         }
     }
     drop(watch);
-    note_none(args, written);
+    note_none(args, written, sieve.names());
     super::warn_of_skipped_places(trace, events.damage());
     Ok(modules.missing())
 }
@@ -298,13 +298,19 @@ fn of_linux(
         None => read?,
     };
     super::warn_of_linux_damage(store)?;
-    note_none(args, written);
+    note_none(args, written, &sieve.names());
     Ok(modules.missing())
 }
 
 /// Prints a note if no event matches. With `--limit 0`, no event is expected.
-fn note_none(args: &Args, written: u64) {
-    if written == 0 && args.limit != Some(0) {
-        say("no event matches; `laglab info` prints contents, start and end of the trace");
+fn note_none(args: &Args, written: u64, names: &KindNames) {
+    if written > 0 || args.limit == Some(0) {
+        return;
     }
+    let near = args.filter.near(names);
+    let advice = match near.is_empty() {
+        true => "`laglab info` prints contents, start and end of the trace".to_owned(),
+        false => format!("the closest names are {}", near.join(", ")),
+    };
+    say(&format!("no event matches; {advice}"));
 }

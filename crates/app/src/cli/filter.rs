@@ -1,7 +1,7 @@
 //! Options that select events.
 
 use etl::Clock;
-use facts::{EventPattern, Filter, Moment, ProviderPattern};
+use facts::{EventPattern, Filter, KindNames, Moment, ProviderPattern};
 
 use super::Failure;
 
@@ -39,6 +39,21 @@ pub(super) struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// Returns the names that are most like the names of events and providers in the options.
+    pub(super) fn near<'n>(&self, names: &'n KindNames) -> Vec<&'n str> {
+        let texts = self.event.iter().filter_map(|event| match event {
+            EventPattern::Text(text) => Some((text, &names.events)),
+            EventPattern::Number(_) => None,
+        });
+        let providers = self.provider.iter().filter_map(|provider| match provider {
+            ProviderPattern::Name(text) => Some((text, &names.providers)),
+            ProviderPattern::Guid(_) => None,
+        });
+        let each = texts.chain(providers);
+        each.flat_map(|(text, known)| wording::closest(text, known.iter().map(|it| &**it), 3))
+            .collect()
+    }
+
     /// Returns the filter for a trace with this clock.
     ///
     /// # Errors
