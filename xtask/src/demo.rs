@@ -33,6 +33,9 @@ pub(crate) fn run(paths: &[&str]) -> Result<(), String> {
         "\nThis took {:.0} s, including the build.",
         started.elapsed().as_secs_f64()
     );
+    println!(
+        "This build has no `sql`, `measure`, `export` and `mcp`; `cargo install --path crates/app` builds all commands."
+    );
     let page = page
         .join()
         .unwrap_or_else(|_| Err("building it panicked".to_owned()));
