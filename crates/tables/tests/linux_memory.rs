@@ -2,21 +2,17 @@
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
-use std::path::Path;
-use std::process::Command;
 
-use tables::{Cache, Options, Store, Table};
+use tables::Table;
 
 use crate::forged::{attribute, file, file_with_ids, record};
+use crate::memory::{self, Bound, Forged};
 
-/// Variable with the path of the recording that a child process reads.
-const CHILD: &str = "LAGLAB_TEST_FORGED";
-
-/// Memory in bytes that any recording may need.
-const BASE: u64 = 200 << 20;
-
-/// Bytes of memory for each byte of the file, or of its expanded records.
-const PER_BYTE: u64 = 25;
+/// Bound of the memory for reading any recording.
+const BOUND: Bound = Bound {
+    base: 200 << 20,
+    per_byte: 25,
+};
 
 /// Expanded size in bytes that a small recording may have.
 const MAY_EXPAND: u64 = 32 << 20;
@@ -24,88 +20,51 @@ const MAY_EXPAND: u64 = 32 << 20;
 /// Fields of the records: thread (2), time (4), CPU (128).
 const FIELDS: u64 = 0x86;
 
+const TABLES: [Table; 7] = [
+    Table::Processes,
+    Table::Threads,
+    Table::Stacks,
+    Table::CpuRuns,
+    Table::Events,
+    Table::EventKinds,
+    Table::Damages,
+];
+
 #[test]
 fn memory_grows_only_with_the_size_of_a_forged_recording() {
-    if let Some(path) = std::env::var_os(CHILD) {
-        return read(Path::new(&path));
-    }
-    let folder = tempfile::tempdir().unwrap();
-    for (name, bytes, expanded) in [
-        ("ids in one section", shared_ids(), 0),
-        (
-            "records of perf between records",
-            compressed(&rounds()),
-            MAY_EXPAND,
-        ),
-        (
-            "compressed records of two CPUs",
-            compressed(&two_cpus()),
-            MAY_EXPAND,
-        ),
-        (
-            "records of two CPUs",
-            file(&[attribute((1, 0), FIELDS)], &two_cpus()),
-            0,
-        ),
-        (
-            "names of threads",
-            file(&[attribute((1, 0), 0)], &names()),
-            0,
-        ),
-        (
-            "starts of threads",
-            file(&[attribute((1, 0), 0)], &starts()),
-            0,
-        ),
-        ("options that name one section", shared_section(), 0),
-        ("instances at one place", shared_instance(), 0),
-    ] {
-        let path = folder.path().join("forged.data");
-        std::fs::write(&path, &bytes).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--nocapture", "--test-threads=1"])
-            .arg("linux_memory::memory_grows_only_with_the_size_of_a_forged_recording")
-            .env(CHILD, &path)
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&child.stdout).into_owned();
-        let peak = text
-            .split_once("peak ")
-            .map(|(_, rest)| rest.split(' ').next().unwrap());
-        let peak: u64 = peak.expect(&text).parse().unwrap();
-        let allowed = BASE + PER_BYTE * expanded.max(bytes.len() as u64);
-        assert!(
-            peak <= allowed,
-            "{name}: {} bytes need {peak} bytes of memory, more than {allowed}",
-            bytes.len()
-        );
-    }
-}
-
-/// Makes tables of a recording, and prints the peak of the process's memory in bytes.
-#[allow(clippy::print_stdout, reason = "the parent process reads it")]
-fn read(path: &Path) {
-    if let Ok(store) = Store::open(&[path.to_owned()], Cache::Off) {
-        let tables = [
-            Table::Processes,
-            Table::Threads,
-            Table::Stacks,
-            Table::CpuRuns,
-            Table::Events,
-            Table::EventKinds,
-            Table::Damages,
-        ];
-        store.make(&tables, Options::default()).unwrap();
-    }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib: u64 = peak
-        .unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap();
-    println!("peak {} bytes", kib * 1024);
+    let forged = |name, bytes, expanded| Forged {
+        name,
+        file: "forged.data",
+        bytes,
+        expanded,
+    };
+    memory::check(
+        "linux_memory::memory_grows_only_with_the_size_of_a_forged_recording",
+        BOUND,
+        &TABLES,
+        || {
+            let events = [attribute((1, 0), FIELDS)];
+            let plain = [attribute((1, 0), 0)];
+            vec![
+                forged("ids in one section", shared_ids(), 0),
+                forged(
+                    "records of perf between records",
+                    compressed(&rounds()),
+                    MAY_EXPAND,
+                ),
+                forged(
+                    "compressed records of two CPUs",
+                    compressed(&two_cpus()),
+                    MAY_EXPAND,
+                ),
+                forged("records of two CPUs", file(&events, &two_cpus()), 0),
+                forged("names of threads", file(&plain, &names()), 0),
+                forged("starts of threads", file(&plain, &starts()), 0),
+                forged("options that name one section", shared_section(), 0),
+                forged("instances at one place", shared_instance(), 0),
+            ]
+        },
+    );
 }
 
 /// Returns a file whose 13,000 events all name the same megabyte as their ids.

@@ -10,6 +10,7 @@ mod linux;
 mod linux_files;
 mod linux_memory;
 mod machine;
+mod memory;
 mod packets;
 mod providers;
 mod real_traces;
