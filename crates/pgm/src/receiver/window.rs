@@ -18,6 +18,13 @@ use crate::{
     wire::{Fragment, Sqn},
 };
 
+/// Number of missing packets that the window of a new source may have. A forged packet of a few bytes can name a last
+/// packet far away, so that more slots must be earned by packets.
+const MISSING_AT_START: u64 = 1024;
+
+/// Number of missing packets that each received packet allows.
+const MISSING_PER_PACKET: u64 = 4;
+
 /// Receive window of a source. It has a slot for each packet from the first undelivered packet to the last
 /// packet that the source is known to have sent. If the window is full, the last packets have no slot.
 ///
@@ -199,7 +206,7 @@ impl ReceiveWindow {
         self.extend(now);
     }
 
-    /// Adds slots for packets that the source has sent, until the window is full.
+    /// Adds slots for packets that the source has sent, until the window is full or too many packets are missing.
     fn extend(&mut self, now: Time) {
         if self.resume.is_some() || self.bytes >= self.config.bytes {
             return;
@@ -208,8 +215,12 @@ impl ReceiveWindow {
         if !end.is_before(self.lead.plus(1)) {
             return;
         }
+        let may_miss = MISSING_AT_START + MISSING_PER_PACKET * self.statistics.packets;
+        let may_miss = usize::try_from(may_miss).unwrap_or(usize::MAX);
         let room = self.config.window as usize - self.slots.len();
-        let count = room.min(self.lead.plus(1).since(end) as usize);
+        let count = room
+            .min(may_miss.saturating_sub(self.missing))
+            .min(self.lead.plus(1).since(end) as usize);
         self.slots
             .extend((0..count).map(|_| Slot::Missing(Request::deferred(now))));
         self.missing += count;
