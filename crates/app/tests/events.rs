@@ -42,7 +42,7 @@ fn tracelogging_events_have_the_known_contents() {
 
 #[test]
 fn csv_has_a_column_per_field() {
-    let text = program::text(&[
+    let output = program::laglab(&[
         "events",
         "perfview__net.4.5.2.x64.etl",
         "--event",
@@ -52,6 +52,7 @@ fn csv_has_a_column_per_field() {
         "--format",
         "csv",
     ]);
+    let text = String::from_utf8(output.stdout).unwrap();
     let mut rows = csv::Reader::from_reader(text.as_bytes());
     let headings = rows.headers().unwrap().clone();
     assert_eq!(&headings[13], "transfersize");

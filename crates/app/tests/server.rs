@@ -66,8 +66,13 @@ fn ctrl_c_ends_it_and_leaves_nothing_behind() {
     let session = served.get("api/session");
     let trace = session["traces"][0]["files"][0].as_str().unwrap();
     let trace = Path::new(trace);
-    let folder = trace.parent().unwrap().metadata().unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::mode(&folder.permissions());
+    let own = |folder: &&Path| {
+        let name = folder.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("laglab-")
+    };
+    let folder = trace.ancestors().skip(1).find(own).unwrap();
+    let permissions = folder.metadata().unwrap().permissions();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&permissions);
     assert_eq!(mode & 0o777, 0o700, "only its owner can read it");
     assert!(trace.exists());
     assert!(served.interrupt(), "it ends well");

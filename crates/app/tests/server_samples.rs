@@ -88,7 +88,7 @@ fn other_files_are_refused() {
     program::text(&[
         "export",
         "filtrace__etw.etl",
-        "--to",
+        "-o",
         folder,
         "--tables",
         "samples",

@@ -287,14 +287,15 @@ impl Session {
         Ok(query)
     }
 
-    /// Returns the tables that a statement reads, directly or through the views of this program.
+    /// Returns the tables that a statement names, directly or through the views of this program. Tables in which its
+    /// functions look up names are left out.
     ///
     /// # Errors
     /// Returns an error if the statement names an unknown table.
     pub fn tables_of(&self, statement: &Statement) -> Result<Vec<Table>, SqlError> {
         let mut needs = Needs::default();
         on_large_stack(|| self.collect(statement, &mut needs))??;
-        Ok(needs.tables.into_iter().collect())
+        Ok(needs.tables.difference(&needs.lookups).copied().collect())
     }
 
     /// Returns the count of the session's running queries.

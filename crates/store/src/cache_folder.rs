@@ -176,11 +176,14 @@ impl CacheFolder {
 
 /// Records that the tables in the folder were used now.
 pub(crate) fn record_use(folder: &Path) {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(folder.join(USED));
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let file = options.open(folder.join(USED));
     // If this fails, the tables may be evicted too early. They are then made again.
     let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
 }
