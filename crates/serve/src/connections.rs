@@ -154,7 +154,7 @@ impl Connections {
         let limit = self.limits.headers;
         let first = speaks.clone();
         let task = tokio::spawn(async move {
-            if !matches!(timeout(limit, stream.readable()).await, Ok(Ok(()))) {
+            if !matches!(timeout(limit, stream.peek(&mut [0])).await, Ok(Ok(1..))) {
                 return;
             }
             first.set();
@@ -230,7 +230,7 @@ mod tests {
                 let read = timeout(LONG, stream.read_buf(&mut answer)).await;
                 let read = read.expect("an answer in time").expect("an answer");
                 let text = String::from_utf8_lossy(&answer);
-                assert!(read > 0, "closed after: {text}");
+                assert!(read > 0, "{:?} closed after: {text}", stream.local_addr());
             }
             assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n"));
         }
