@@ -10,6 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, bytes).expect("temporary files can be written");
     if let Ok(trace) = etl::open(&[path]) {
-        let _ = trace.events().count();
+        let mut events = trace.events();
+        while events.next().is_some() {}
     }
 });

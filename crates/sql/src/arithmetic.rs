@@ -27,7 +27,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum::apply;
 
-use crate::functions::bounded::check_bytes;
+use crate::functions::bounded::{check_bytes, limit};
 
 /// Query rewriter that replaces operators of integers and `||` of texts by [`Checked`].
 #[derive(Debug)]
@@ -238,6 +238,7 @@ fn join(left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
     let to = left.get().0.data_type().clone();
     let texts = |side: &dyn Array| Ok(cast(side, &DataType::Utf8)?.as_string::<i32>().clone());
     let mut joined = StringBuilder::new();
+    let limit = limit(left.get().1 && right.get().1);
     let mut bytes = 0;
     rows(
         (left, right),
@@ -249,7 +250,7 @@ fn join(left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef, ArrowError> {
                 return Ok(());
             };
             bytes += (left.len() + right.len()) as i64;
-            check_bytes("||", bytes).map_err(ArrowError::ComputeError)?;
+            check_bytes("||", bytes, limit).map_err(ArrowError::ComputeError)?;
             joined.append_value(left + &right);
             Ok(())
         },

@@ -341,6 +341,8 @@ fn an_overflow_is_an_error() {
     let session = session(&[&given], Settings::default());
     for text in [
         "SELECT 9223372036854775807 + 1",
+        "SELECT 1 << 63",
+        "SELECT max(time_ns << 40) FROM samples",
         "SELECT -9223372036854775807 - 2",
         "SELECT sum(time_ns * 9000000000) FROM samples",
         "SELECT max(9223372036854775800 + cpu * 10) FROM samples WHERE cpu > 0",
@@ -351,6 +353,18 @@ fn an_overflow_is_an_error() {
         let error = ask(&session, text).unwrap_err().to_string();
         assert!(error.to_lowercase().contains("overflow"), "{text}: {error}");
     }
+    for text in ["SELECT 1 << 200", "SELECT 1 >> 64", "SELECT 1 << -1"] {
+        let error = ask(&session, text).unwrap_err().to_string();
+        assert!(error.contains("give 0 to 63"), "{text}: {error}");
+    }
+    let shifted = answer(
+        &session,
+        "SELECT 1 << 62, 3 >> 1, -8 >> 1, -1 << 63, 5 << NULL",
+    );
+    assert_eq!(
+        shifted,
+        ["4611686018427387904|1|-4|-9223372036854775808|NULL"]
+    );
     // The results and their column names stay the same if nothing overflows.
     assert_eq!(
         answer(
@@ -457,10 +471,16 @@ fn a_function_that_would_fill_the_memory_is_refused() {
         "SELECT replace(repeat('a', 1000000), 'a', repeat('b', 1000))",
         "SELECT regexp_replace(repeat('a', 1000000), 'a', repeat('b', 1000), 'g')",
         "SELECT sum(length(repeat(CAST(cpu AS VARCHAR), 1000000))) FROM samples",
+        "SELECT array_repeat(array_repeat(array_repeat(1, 1000), 1000), 1000)",
+        "SELECT array_repeat(array_repeat(cpu, 10000), 10000) FROM samples",
+        "SELECT array_concat(array_repeat(cpu, 20000), array_repeat(cpu, 20000)) FROM samples",
+        "SELECT (repeat('a', 1000000) LIKE repeat('%a', 1000000) || 'b')",
+        "WITH RECURSIVE r(s) AS (SELECT 'a' UNION ALL SELECT s || s FROM r) SELECT max(length(s)) FROM r",
     ] {
         let error = ask(&session, text).unwrap_err().to_string();
         // DataFusion may compute an argument only once. The result is then a constant that is too large.
         let is_bounded = error.contains("at most 256 MiB")
+            || error.contains("as a constant; at most 1 MiB")
             || text.contains("(repeat('a'") && error.contains("at most 32 KiB");
         assert!(is_bounded, "{text}: {error}");
     }

@@ -11,6 +11,9 @@ pub enum Side {
     Right,
 }
 
+/// Maximum number of characters to which cells are aligned. One long cell would make all rows as long.
+const MAX_ALIGNED: usize = 1000;
+
 /// Rows whose cells are aligned when they are written. If there are headings, they are the first row.
 pub struct Columns {
     sides: Vec<Side>,
@@ -36,7 +39,7 @@ impl Columns {
         );
     }
 
-    /// Writes all rows, indented by two spaces.
+    /// Writes all rows, indented by two spaces. Cells of up to 1000 characters are aligned.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut widths = vec![0; self.sides.len()];
         for row in &self.rows {
@@ -47,10 +50,12 @@ impl Columns {
         for row in &self.rows {
             let mut line = String::from(" ");
             for ((cell, side), width) in row.iter().zip(&self.sides).zip(&widths) {
-                line.push_str(&match side {
-                    Side::Left => format!(" {cell:<width$} "),
-                    Side::Right => format!(" {cell:>width$} "),
-                });
+                let room = (*width).min(MAX_ALIGNED);
+                let blanks = " ".repeat(room.saturating_sub(cell.chars().count()));
+                line += &match side {
+                    Side::Left => format!(" {cell}{blanks} "),
+                    Side::Right => format!(" {blanks}{cell} "),
+                };
             }
             writeln!(out, "{}", line.trim_end())?;
         }
@@ -70,5 +75,19 @@ mod tests {
         let mut out = Vec::new();
         columns.write(&mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "    1  one\n  100  é\n");
+    }
+
+    /// Checks a cell that is longer than widths in formats may be.
+    #[test]
+    fn long_cells_are_written() {
+        let long = "x".repeat(1 << 17);
+        let mut columns = Columns::new(&[Side::Right]);
+        columns.row(["1"]);
+        columns.row([&*long]);
+        let mut out = Vec::new();
+        columns.write(&mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        let lengths: Vec<usize> = out.lines().map(str::len).collect();
+        assert_eq!(lengths, [2 + MAX_ALIGNED, 2 + long.len()]);
     }
 }

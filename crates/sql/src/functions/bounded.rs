@@ -38,6 +38,10 @@ pub(crate) const NAMES: &[&str] = &[
 /// Maximum size of the result of one call, which processes a batch of rows, in bytes.
 const MAX_BYTES: i64 = 256 << 20;
 
+/// Maximum size of a constant that a call computes, in bytes. The optimizer computes constants several times while it plans
+/// a query, which cannot be cancelled.
+const MAX_CONSTANT: i64 = 1 << 20;
+
 /// Estimated size of an array's element, in bytes.
 const ELEMENT_BYTES: i64 = 16;
 
@@ -96,20 +100,32 @@ impl ScalarUDFImpl for Bounded {
                 .collect();
             arguments.args[1] = ColumnarValue::Array(Arc::new(length));
         }
-        check_bytes(self.name(), result_bytes(self.name(), &arrays))
+        let is_constant = |argument: &ColumnarValue| matches!(argument, ColumnarValue::Scalar(_));
+        let limit = limit(arguments.args.iter().all(is_constant));
+        check_bytes(self.name(), result_bytes(self.name(), &arrays), limit)
             .map_err(DataFusionError::Execution)?;
         self.inner.invoke_with_args(arguments)
     }
 }
 
-/// Returns an error if the result of a call has too many bytes.
-pub(crate) fn check_bytes(name: &str, bytes: i64) -> std::result::Result<(), String> {
-    match bytes > MAX_BYTES {
+/// Returns the maximum size of the result of a call, in bytes. `is_constant` is true if all arguments are constants.
+pub(crate) fn limit(is_constant: bool) -> i64 {
+    if is_constant { MAX_CONSTANT } else { MAX_BYTES }
+}
+
+/// Returns an error if the result of a call has more bytes than `limit`.
+pub(crate) fn check_bytes(name: &str, bytes: i64, limit: i64) -> std::result::Result<(), String> {
+    match bytes > limit {
         false => Ok(()),
         true => Err(format!(
-            "{name} would return {} MiB at once; at most {} MiB are possible",
-            bytes >> 20,
-            MAX_BYTES >> 20,
+            "{name} would return {} MiB at once{}; at most {} MiB are possible",
+            (bytes as u64).div_ceil(1 << 20),
+            if limit == MAX_CONSTANT {
+                ", as a constant"
+            } else {
+                ""
+            },
+            limit >> 20,
         )),
     }
 }
