@@ -109,6 +109,21 @@ fn documents_show_real_output() {
     }
 }
 
+/// Checks the query in docs/linux.md with a recording of Linux.
+#[cfg(feature = "sql")]
+#[test]
+fn the_query_about_recordings_of_linux_is_answered() {
+    let page = document("docs/linux.md");
+    let (_, query) = page.split_once("laglab sql x.data \"").unwrap();
+    let query = query.split('"').next().unwrap();
+    let trace = testdata::path("linux/s01_wait_spans_cpus.data");
+    let rows = program::json_lines(&["sql", "--json", trace.to_str().unwrap(), query]);
+    assert!(
+        rows.iter().any(|row| row["longest"].as_i64() > Some(0)),
+        "{rows:?}"
+    );
+}
+
 /// Tutorials. One of them needs a Unix shell, and they simulate hundreds of megabytes, which takes long under Wine.
 #[cfg(unix)]
 mod tutorials {
@@ -126,29 +141,69 @@ mod tutorials {
         named.collect()
     }
 
-    /// Runs the commands of a tutorial one after the other in a new folder, and compares their output: messages, then
-    /// results.
+    /// Runs the commands of a tutorial, and compares their output.
     fn follow(tutorial: &str) {
-        let text = document(&format!("docs/tutorials/{tutorial}"));
+        follow_page(&format!("docs/tutorials/{tutorial}"), &[]);
+    }
+
+    /// Runs the commands of a page one after the other in a new folder, and compares their output: messages, then
+    /// results. The commands `before` make the files that the page assumes.
+    fn follow_page(page: &str, before: &[&str]) {
+        let text = document(page);
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in files_to_save(&text) {
             std::fs::write(folder.path().join(name), content).unwrap();
         }
+        for command in before {
+            let arguments = arguments(command);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let output = program::laglab_in(folder.path(), &arguments);
+            assert!(output.status.success(), "{command}: {output:?}");
+        }
         let commands = shown(&text);
-        assert!(commands.len() >= 3, "{tutorial}");
-        for Shown { arguments, lines } in commands {
+        assert!(!commands.is_empty(), "{page}");
+        for Shown {
+            mut arguments,
+            mut lines,
+        } in commands
+        {
+            // Another program filters the output.
+            if let Some(pipe) = arguments.iter().position(|word| word == "|") {
+                arguments.truncate(pipe);
+                lines.clear();
+            }
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let output = program::laglab_in(folder.path(), &arguments);
             let printed = [output.stderr, output.stdout].concat();
             let printed = String::from_utf8(printed).unwrap().replace("\r\n", "\n");
             assert_eq!(missing(&lines, &printed), None, "{arguments:?}\n{printed}");
-            // Code 1 is a result, such as a verdict. If a command is refused, the tutorial shows the error.
+            // Code 1 is a result, such as a verdict. If a command is refused, the page shows the error.
             let is_refused = output.status.code().is_none_or(|code| code > 1);
             let shows_error = lines
                 .first()
                 .is_some_and(|line| line.starts_with("laglab: "));
             assert!(!is_refused || shows_error, "{arguments:?}\n{printed}");
         }
+    }
+
+    #[test]
+    fn the_page_about_reports_shows_real_output() {
+        let flood = "simulate dpc-flood-teaming --duration 3s -o flood.etl";
+        follow_page(
+            "docs/reports.md",
+            &[flood, "simulate rank-stall -o stall.etl"],
+        );
+    }
+
+    #[test]
+    fn the_page_about_proofs_shows_real_output() {
+        follow_page("docs/prove.md", &[]);
+    }
+
+    #[test]
+    fn the_pages_about_simulations_and_their_reports_show_real_output() {
+        follow_page("docs/simulate.md", &[]);
+        follow_page("docs/report.md", &["simulate rank-stall"]);
     }
 
     #[test]

@@ -74,7 +74,8 @@ fn clear(parent: &Path) {
             continue;
         }
         let path = entry.path();
-        let is_left = File::open(path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+        // Another user may have made a pipe of this name, whose opening would wait for ever.
+        let is_left = etl::open_file(&path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
         if is_left {
             let _ = fs::remove_dir_all(path);
         }

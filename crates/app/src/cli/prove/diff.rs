@@ -304,11 +304,10 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
     if args.all {
         return unmatched(out, diff);
     }
-    let rows = diff
-        .per_second
-        .iter()
-        .filter(|change| change.differs())
-        .count();
+    let hidden = (diff.per_work.as_ref()).filter(|work| !work.is_asked);
+    let per_work = hidden.iter().flat_map(|work| &work.changes);
+    let rows = diff.per_second.iter().chain(per_work);
+    let rows = rows.filter(|change| change.differs()).count();
     let more = [
         ((diff.findings.len() - shown) as u64, "finding", "findings"),
         (rows as u64, "row that differs", "rows that differ"),
