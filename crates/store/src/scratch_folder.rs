@@ -15,9 +15,9 @@ const LOCK: &str = "in-use";
 /// Temporary folder that only its owner can read. It is deleted when this value is dropped.
 #[derive(Debug)]
 pub struct ScratchFolder {
-    folder: TempDir,
-    /// Holds the lock.
+    /// Holds the lock. It is closed before the folder is deleted, because Windows keeps open files.
     _lock: File,
+    folder: TempDir,
 }
 
 impl ScratchFolder {
@@ -47,8 +47,8 @@ impl ScratchFolder {
             fs::rename(unnamed, folder.path().join(LOCK))?;
         }
         Ok(ScratchFolder {
-            folder,
             _lock: lock,
+            folder,
         })
     }
 

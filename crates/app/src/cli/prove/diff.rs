@@ -39,10 +39,11 @@ use crate::output::{self, Columns, Side, counted, duration, size};
     laglab prove diff --json before.etl -- after.etl | jq '.per_second[0]'"
 )]
 pub(super) struct Args {
-    /// Traces before the change: one, or at least three to show whether the change is the reason
+    /// Traces before the change and, after --, traces after it. Two traces need no --. Give one of each side, or at
+    /// least three of each to show whether the change is the reason
     #[arg(value_name = "BEFORE", required = true)]
     before: Vec<PathBuf>,
-    /// Traces after the change: one, or at least three. If there are more than two traces, they follow after --
+    /// Traces after the change
     #[arg(long = "then", value_name = "AFTER", num_args = 0.., hide = true)]
     after: Vec<PathBuf>,
     /// In the traces before the change, compare only the time from T1 to T2. Each is a time since the trace's

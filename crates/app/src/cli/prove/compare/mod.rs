@@ -44,11 +44,11 @@ use crate::output::{
     input-to-focus[:PROGRAM], sql:QUERY with one number as its result."
 )]
 pub(super) struct Args {
-    /// Files before the change: from `laglab measure … -o FILE.parquet`, other Parquet or CSV files, or
-    /// traces. Or one file that contains both sides
+    /// Files before the change and, after --, files after it: from `laglab measure … -o FILE.parquet`, other
+    /// Parquet or CSV files, or traces. Two files need no --. Or one file that contains both sides
     #[arg(value_name = "BEFORE", required = true)]
     files: Vec<PathBuf>,
-    /// Files after the change. If there are more than two files, they follow after --
+    /// Files after the change
     #[arg(long = "then", value_name = "AFTER", num_args = 0.., hide = true)]
     files_after: Vec<PathBuf>,
     /// Name of the side before the change, if one file contains both sides: for example nanosleep; a part of the
