@@ -95,25 +95,25 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let (files_before, files_after) = both_sides(&args.before, &args.after);
     if files_after.is_empty() {
         return Err(Failure::Input(
-            "no traces after the change: give them after --, as in `laglab prove diff old.etl -- new.etl`".to_owned(),
+            "no traces after the change: give them, too, as in `laglab prove diff old.etl new.etl`"
+                .to_owned(),
         ));
     }
     let files = [files_before, files_after].concat();
     let page = (args.output.as_deref()).map(|path| NewPage::create(path, &files));
     let page = page.transpose()?;
-    let between = [&args.before_between, &args.after_between];
     let before = read(
         args,
         files_before,
         "--before-between",
-        between[0],
+        &args.before_between,
         files.len(),
     )?;
     let after = read(
         args,
         files_after,
         "--after-between",
-        between[1],
+        &args.after_between,
         files.len(),
     )?;
     let answer = Answer {
