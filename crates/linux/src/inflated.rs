@@ -31,6 +31,8 @@ pub(crate) struct Inflated {
     len: u64,
     /// Number of bytes that may be written before the next check of the free space.
     checked: u64,
+    /// Check that a number of bytes fits on the disk of temporary files.
+    check: fn(u64) -> Result<(), NoSpace>,
 }
 
 impl Inflated {
@@ -43,6 +45,7 @@ impl Inflated {
             buffer: vec![0; 1 << 17],
             len: 0,
             checked: 0,
+            check: NoSpace::check,
         })
     }
 
@@ -82,16 +85,16 @@ impl Inflated {
             return Ok(false);
         };
         self.budget = budget;
-        self.len += data.len() as u64;
         if self.checked < data.len() as u64 {
             self.checked = BETWEEN_CHECKS.max(data.len() as u64);
-            NoSpace::check(self.checked).map_err(|lack| {
+            (self.check)(self.checked).map_err(|lack| {
                 let full = format!("the disk is full: the expansion of compressed records {lack}");
                 io::Error::new(io::ErrorKind::StorageFull, full)
             })?;
         }
         self.checked -= data.len() as u64;
         self.file.write_all(data)?;
+        self.len += data.len() as u64;
         Ok(true)
     }
 
@@ -108,5 +111,33 @@ impl Inflated {
         self.file
             .into_inner()
             .map_err(io::IntoInnerError::into_error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_the_stated_cause() {
+        let mut inflated = Inflated::new(1).unwrap();
+        inflated.check = |needed| {
+            Err(NoSpace {
+                needed,
+                free: 3 << 20,
+                folder: "scratch".into(),
+            })
+        };
+        let error = inflated.add_expanded(b"record").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        let text = error.to_string();
+        for part in [
+            "the disk is full: ",
+            "needs 16 MiB for a temporary file in scratch, where 3 MiB are free",
+            "free some space",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert_eq!(inflated.len(), 0);
     }
 }

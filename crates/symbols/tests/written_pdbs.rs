@@ -100,3 +100,61 @@ fn what_cannot_be_is_refused() {
         assert_eq!(write(&[function(name, 0x1000, 1)]), Err(error));
     }
 }
+
+/// Reads a PDB with many functions, and PDBs of which each word in turn is a large number.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_grows_only_with_the_size_of_a_forged_pdb() {
+    use std::path::Path;
+
+    use testdata::memory::{Bound, Forged, check};
+
+    const LARGE: [u32; 3] = [0x00FF_FFFF, 0x7FFF_FFF0, u32::MAX];
+    const ONE_FUNCTION: &str = "one.pdb";
+    let bound = Bound {
+        base: 64 << 20,
+        per_byte: 30,
+    };
+    let read = |path: &Path| -> Result<(), PdbError> {
+        let bytes = std::fs::read(path)?;
+        if path.ends_with(ONE_FUNCTION) {
+            for at in (32..bytes.len()).step_by(4) {
+                if bytes[at..at + 4] == [0; 4] {
+                    continue;
+                }
+                for large in LARGE {
+                    let mut forged = bytes.clone();
+                    forged[at..at + 4].copy_from_slice(&large.to_le_bytes());
+                    if let Ok(pdb) = Pdb::open(Cursor::new(forged), &id()) {
+                        let _ = pdb.locate(0x1000);
+                    }
+                }
+            }
+        }
+        Pdb::open(Cursor::new(bytes), &id())?.locate(0x1000)?;
+        Ok(())
+    };
+    check(
+        "written_pdbs::memory_grows_only_with_the_size_of_a_forged_pdb",
+        bound,
+        read,
+        || {
+            let functions = |count: u32| {
+                let of = |n: u32| function(&format!("{n}"), 0x1000 + n * 16, 16);
+                let functions: Vec<Function> = (0..count).map(of).collect();
+                write_pdb(&id(), "made.obj", &functions).unwrap()
+            };
+            let forged = |name, file, count| Forged {
+                name,
+                file,
+                bytes: functions(count),
+                expanded: 0,
+                opens: true,
+            };
+            vec![
+                forged("many functions", "many.pdb", 300_000),
+                forged("large numbers", ONE_FUNCTION, 1),
+            ]
+        },
+    );
+}

@@ -53,6 +53,10 @@ const BLOCK: usize = 1 << 16;
 /// Maximum size of a block, in bytes.
 const LARGEST_BLOCK: usize = 16 << 20;
 
+/// Maximum number of characters of an interface's name, the limit of Windows (`IF_MAX_STRING_SIZE`). Every packet has a
+/// copy of the name.
+const LONGEST_NAME: usize = 256;
+
 /// Nanoseconds from 1601 to 1970.
 const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
 
@@ -103,6 +107,7 @@ pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), Cap
 /// A network interface of a capture.
 struct Interface {
     link: Link,
+    /// Name, cut after [`LONGEST_NAME`] characters.
     name: Option<String>,
     /// Number of time-stamp ticks per second.
     resolution: u64,
@@ -224,7 +229,9 @@ impl Interface {
         let name = block.if_name().and_then(Result::ok);
         Interface {
             link: Link::from_number(block.linktype.0),
-            name: name.filter(|name| !name.is_empty()).map(str::to_owned),
+            name: name
+                .filter(|name| !name.is_empty())
+                .map(|name| name.chars().take(LONGEST_NAME).collect()),
             resolution: resolution.unwrap_or(1_000_000),
             offset: block.if_tsoffset,
         }

@@ -4,9 +4,10 @@
 use std::io::Write;
 
 use tables::Table;
+use testdata::memory::{Bound, Forged, check};
 
 use crate::forged::{attribute, file, file_with_ids, record};
-use crate::memory::{self, Bound, Forged};
+use crate::memory::make;
 
 /// Bound of the memory for reading any recording.
 const BOUND: Bound = Bound {
@@ -37,11 +38,12 @@ fn memory_grows_only_with_the_size_of_a_forged_recording() {
         file: "forged.data",
         bytes,
         expanded,
+        opens: true,
     };
-    memory::check(
+    check(
         "linux_memory::memory_grows_only_with_the_size_of_a_forged_recording",
         BOUND,
-        &TABLES,
+        |path| make(path, &TABLES),
         || {
             let events = [attribute((1, 0), FIELDS)];
             let plain = [attribute((1, 0), 0)];

@@ -7,6 +7,8 @@ use etl::write::{ProviderEvent, Session, Writer};
 use etl::{Descriptor, Guid, Trace};
 use tables::{Cache, Named, Options, Packets, PacketsView, Store, Table};
 use testdata::Rng;
+#[cfg(target_os = "linux")]
+use testdata::memory::{Bound, Forged, check};
 
 const NDIS: &str = "2ed6006e-4729-4609-b423-3ee7bcd678ef";
 const PKTMON: &str = "4d4f80d9-c8bd-4d73-bb5b-19c90402c5ac";
@@ -454,4 +456,49 @@ fn damaged_captures_are_survived() {
             assert!(table.rows() <= 6);
         }
     }
+}
+
+/// Bound of the memory for reading any capture. A packet without data has 48 bytes in a file, and a row with 40 columns and
+/// up to 256 characters of its interface's name.
+#[cfg(target_os = "linux")]
+const BOUND: Bound = Bound {
+    base: 100 << 20,
+    per_byte: 40,
+};
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_grows_only_with_the_size_of_a_forged_capture() {
+    let order = Order { is_big: false };
+    let forged = |name, blocks: Vec<Vec<u8>>| Forged {
+        name,
+        file: "forged.pcapng",
+        bytes: [vec![order.section()], blocks].concat().concat(),
+        expanded: 0,
+        opens: true,
+    };
+    let interfaces = |count: u32| (0..count).map(|id| order.interface(1, &id.to_string(), 6));
+    let packets = |count: u64| (0..count).map(|time| order.packet(0, time, 0, 0, &[]));
+    check(
+        "packets::memory_grows_only_with_the_size_of_a_forged_capture",
+        BOUND,
+        |path| crate::memory::make(path, Table::ALL),
+        || {
+            let long_name = order.interface(1, &"x".repeat(60_000), 6);
+            let length = (1_u32 << 30).to_le_bytes();
+            vec![
+                forged("interfaces", interfaces(400_000).collect()),
+                forged("packets", interfaces(1).chain(packets(300_000)).collect()),
+                forged(
+                    "packets of an interface with a long name",
+                    std::iter::once(long_name).chain(packets(300_000)).collect(),
+                ),
+                forged("sections", vec![order.section(); 400_000]),
+                forged(
+                    "length of a block",
+                    vec![[&6_u32.to_le_bytes()[..], &length, &[0; 64]].concat()],
+                ),
+            ]
+        },
+    );
 }

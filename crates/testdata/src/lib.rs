@@ -3,6 +3,8 @@
 
 pub mod http;
 #[cfg(target_os = "linux")]
+pub mod memory;
+#[cfg(target_os = "linux")]
 pub mod perf;
 
 use std::num::NonZero;

@@ -32,7 +32,7 @@ table! {
         source: Names<PacketSource> = "NDIS-PacketCapture 1001; PktMon 160, 170; a pcapng or pcap file",
         /// Index of the network interface. For `pktmon`, this is the id of the component.
         interface: Nullable<u32> = "MiniportIfIndex; ComponentId; pcapng: interface id",
-        /// Name of the interface.
+        /// Name of the interface, at most 256 characters.
         interface_name: Text = "pcapng: if_name",
         /// Direction: `send` or `receive`. Unknown for `pktmon`, because its direction tag is not documented.
         direction: Text = "NDIS-PacketCapture: keyword; pcapng: epb_flags",
