@@ -47,7 +47,7 @@ pub(crate) fn builds(
         report,
         "\n## This build and the earlier one\n\nA trace of 1 GiB without cached tables, and a measurement of 128 runs \
          with 1 M samples each. {PAIRS} runs of each build in alternation; medians. Ratios above {LIMIT} need a \
-         reason.\n\n\
+         reason. A dash is an unknown number: the earlier build may lack the command.\n\n\
          | what | s, earlier | s, now | ratio | peak MB, earlier | now | ratio | MB read, earlier | now | ratio |\n\
          |---|---|---|---|---|---|---|---|---|---|"
     )?;
@@ -79,7 +79,15 @@ pub(crate) fn builds(
     Ok(())
 }
 
-/// Measures both builds in alternation. Returns the medians of each part for each build.
+/// Cost of what a build cannot do.
+const UNKNOWN: Cost = Cost {
+    seconds: f64::NAN,
+    peak_megabytes: f64::NAN,
+    read_megabytes: f64::NAN,
+};
+
+/// Measures both builds in alternation. Returns the medians of each part for each build. The costs of the earlier build are
+/// unknown if it fails: it may lack the command.
 fn pairs<const N: usize>(
     builds: [&Path; 2],
     measure: impl Fn(&Path) -> Outcome<[Cost; N]>,
@@ -87,7 +95,11 @@ fn pairs<const N: usize>(
     let mut all: [[Vec<Cost>; 2]; N] = std::array::from_fn(|_| [Vec::new(), Vec::new()]);
     for _ in 0..PAIRS {
         for (build, program) in builds.iter().enumerate() {
-            for (part, cost) in measure(program)?.into_iter().enumerate() {
+            let costs = match measure(program) {
+                Err(_) if build == 0 => [UNKNOWN; N],
+                costs => costs?,
+            };
+            for (part, cost) in costs.into_iter().enumerate() {
                 all[part][build].push(cost);
             }
         }
@@ -122,9 +134,21 @@ fn row(report: &mut String, name: &str, [earlier, now]: [Cost; 2]) -> Outcome<()
         let bold = if ratio > LIMIT { "**" } else { "" };
         write!(
             report,
-            " {earlier:.places$} | {now:.places$} | {bold}{ratio:.2}{bold} |"
+            " {} | {} | {bold}{}{bold} |",
+            cell(earlier, places),
+            cell(now, places),
+            cell(ratio, 2)
         )?;
     }
     *report += "\n";
     Ok(())
+}
+
+/// Formats a number with decimal places. An unknown number is a dash.
+fn cell(number: f64, places: usize) -> String {
+    if number.is_nan() {
+        "-".to_owned()
+    } else {
+        format!("{number:.places$}")
+    }
 }
