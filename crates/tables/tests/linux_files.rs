@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use tables::{
-    Cache, ContextSwitchesView, CpuRunsView, DamagesView, EventKindsView, Options,
+    Cache, ContextSwitchesView, CpuRunsView, DamagesView, EventKindsView, Options, ProcessesView,
     ReadyThreadsView, SessionsView, Store, StoredTable, Table, ThreadsView,
 };
 
@@ -286,4 +286,74 @@ fn events_without_names_have_those_of_their_type_and_number() {
         let view = EventKindsView::new(&batch).unwrap();
         assert_eq!(view.event.get(0), Some(name));
     }
+}
+
+/// Fields at the end of the records that [`comm`] and [`fork`] make: thread (2), time (4), CPU (128).
+const FIELDS: u64 = 0x86;
+
+/// Returns a time of the recording's clock.
+fn at_ms(ms: u64) -> u64 {
+    forged::ORIGIN_NS + ms * 1_000_000
+}
+
+/// Returns the fields at the end of a record.
+fn last_fields(thread_id: u32, time_ns: u64) -> Vec<u8> {
+    let thread = u64::from(thread_id);
+    let fields = [thread << 32 | thread, time_ns, 0];
+    fields.map(u64::to_le_bytes).concat()
+}
+
+/// Returns the record of the name of a thread (PERF_RECORD_COMM). `ids` are those of its process and of itself.
+fn comm(ids: [u32; 2], time_ns: u64, name: &[u8; 8]) -> Vec<u8> {
+    let start = ids.map(u32::to_le_bytes).concat();
+    let end = last_fields(ids[1], time_ns);
+    record(3, &[&start[..], name, &end].concat())
+}
+
+/// Returns the record of the start of a process (PERF_RECORD_FORK). A process that ran before has the time 0.
+fn fork(process_id: u32, parent_id: u32, time_ns: u64) -> Vec<u8> {
+    let ids = [process_id, parent_id, process_id, parent_id];
+    let start = ids.map(u32::to_le_bytes).concat();
+    let end = last_fields(process_id, time_ns);
+    record(7, &[&start[..], &time_ns.to_le_bytes(), &end].concat())
+}
+
+/// Returns the description of an event of a kernel that marks the names of new programs (bit 24 of the flags,
+/// `comm_exec`).
+fn marks_exec() -> Vec<u8> {
+    let mut attribute = attribute((1, 0), FIELDS);
+    let flags = 40;
+    attribute[flags + 3] |= 1;
+    attribute
+}
+
+/// Returns the name of a process.
+fn image_name(file: &str, process_id: u32) -> Option<String> {
+    let (_store, processes) = table(file, Table::Processes);
+    let batch = processes.read_all(0).unwrap();
+    let view = ProcessesView::new(&batch).unwrap();
+    let mut rows = 0..batch.num_rows();
+    let row = rows.find(|row| view.process_id[*row] == process_id);
+    view.image_name.get(row.unwrap()).map(str::to_owned)
+}
+
+#[test]
+fn a_process_has_its_last_name_if_the_kernel_does_not_mark_new_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = [
+        comm([100, 100], 0, b"perf\0\0\0\0"),
+        fork(200, 100, at_ms(0)),
+        comm([200, 200], at_ms(1), b"perf\0\0\0\0"),
+        comm([200, 200], at_ms(2), b"true\0\0\0\0"),
+        // The name of another thread is no name of the process.
+        comm([200, 201], at_ms(3), b"worker\0\0"),
+    ]
+    .concat();
+    let old = forged::file(&[attribute((1, 0), FIELDS)], &records);
+    let file = write(folder.path(), &old);
+    assert_eq!(image_name(&file, 200).as_deref(), Some("true"));
+    // A newer kernel would have marked a new program. So here, the thread only has a new name.
+    let new = forged::file(&[marks_exec()], &records);
+    let file = write(folder.path(), &new);
+    assert_eq!(image_name(&file, 200).as_deref(), Some("perf"));
 }
