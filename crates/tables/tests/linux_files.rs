@@ -357,3 +357,19 @@ fn a_process_has_its_last_name_if_the_kernel_does_not_mark_new_programs() {
     let file = write(folder.path(), &new);
     assert_eq!(image_name(&file, 200).as_deref(), Some("perf"));
 }
+
+#[test]
+fn a_process_that_ran_before_has_its_own_name_and_not_that_of_its_parent() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = [
+        comm([100, 100], 0, b"bash\0\0\0\0"),
+        fork(200, 100, 0),
+        comm([200, 200], 0, b"chrome\0\0"),
+        fork(300, 100, at_ms(0)),
+    ]
+    .concat();
+    let file = write(folder.path(), &forged::file(&[marks_exec()], &records));
+    assert_eq!(image_name(&file, 200).as_deref(), Some("chrome"));
+    // This process started while perf recorded. It still runs the program of its parent.
+    assert_eq!(image_name(&file, 300).as_deref(), Some("bash"));
+}
