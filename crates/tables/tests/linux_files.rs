@@ -132,6 +132,115 @@ fn wakeups_are_wakes_if_the_kernel_has_no_wakings() {
     assert_eq!(run(file, 101, 14_000_000), expected);
 }
 
+/// Returns descriptions of the event `sched_waking`, as records (PERF_RECORD_HEADER_TRACING_DATA, 66, with the data after
+/// it, and PERF_RECORD_HEADER_ATTR, 64). The fields are those of `sched_wakeup` in `s13_wakeup_instead_of_waking.data`.
+fn description_of_waking() -> Vec<u8> {
+    let fields = [
+        "unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;",
+        "unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;",
+        "unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;",
+        "int common_pid;\toffset:4;\tsize:4;\tsigned:1;",
+        "char comm[16];\toffset:8;\tsize:16;\tsigned:1;",
+        "pid_t pid;\toffset:24;\tsize:4;\tsigned:1;",
+        "int prio;\toffset:28;\tsize:4;\tsigned:1;",
+        "int target_cpu;\toffset:36;\tsize:4;\tsigned:1;",
+    ];
+    let fields = fields.map(|field| format!("\tfield:{field}\n"));
+    let format = format!("name: sched_waking\nID: 318\nformat:\n{}", fields.concat());
+    let data = [
+        // The byte order, the size of `long` and the size of a page follow the version.
+        &b"\x17\x08\x44tracing0.6\0\0\x08\0\x10\0\0"[..],
+        b"header_page\0",
+        &[0; 8],
+        b"header_event\0",
+        &[0; 8],
+        // There is no event of ftrace itself, and one subsystem with one event.
+        &0_u32.to_le_bytes(),
+        &1_u32.to_le_bytes(),
+        b"sched\0",
+        &1_u32.to_le_bytes(),
+        &(format.len() as u64).to_le_bytes(),
+        format.as_bytes(),
+    ]
+    .concat();
+    let size = u32::try_from(data.len()).unwrap();
+    let padding = vec![0; data.len().next_multiple_of(8) - data.len()];
+    // The samples have the number 1200.
+    let event = [
+        attribute((2, 318), 0x10587),
+        1200_u64.to_le_bytes().to_vec(),
+    ]
+    .concat();
+    [
+        record(66, &size.to_le_bytes()),
+        data,
+        padding,
+        record(64, &event),
+    ]
+    .concat()
+}
+
+/// Returns the index of the only `sched_wakeup` of `s13_wakeup_instead_of_waking.data`: thread 201 on CPU 1 wakes thread
+/// 101 at 10 ms.
+fn wakeup(parts: &Parts) -> usize {
+    let mut records = parts.records.iter();
+    let index = records.position(|it| forged::time(it) == 10_000_000);
+    index.unwrap()
+}
+
+/// Changes the time of a `sched_wakeup`, and the thread that becomes ready.
+fn moved(wakeup: &[u8], time_ns: u64, thread_id: u32) -> Vec<u8> {
+    let mut wakeup = wakeup.to_vec();
+    let (time, pid) = (8 + 24, 60 + 24);
+    wakeup[time..time + 8].copy_from_slice(&(forged::ORIGIN_NS + time_ns).to_le_bytes());
+    wakeup[pid..pid + 4].copy_from_slice(&thread_id.to_le_bytes());
+    wakeup
+}
+
+/// Returns a `sched_waking` with the fields of a `sched_wakeup`.
+fn waking(wakeup: &[u8]) -> Vec<u8> {
+    let mut waking = wakeup.to_vec();
+    let (number, kind) = (8, 60);
+    waking[number..number + 8].copy_from_slice(&1200_u64.to_le_bytes());
+    waking[kind..kind + 2].copy_from_slice(&318_u16.to_le_bytes());
+    waking
+}
+
+/// Returns the wakes of a recording: their times and the threads that become ready.
+fn wakes(file: &str) -> Vec<(i64, u32)> {
+    let (_store, ready) = table(file, Table::ReadyThreads);
+    let batch = ready.read_all(0).unwrap();
+    let view = ReadyThreadsView::new(&batch).unwrap();
+    let rows = 0..batch.num_rows();
+    rows.map(|row| (view.time_ns[row], view.thread_id[row]))
+        .collect()
+}
+
+#[test]
+fn few_wakings_do_not_replace_the_wakeups() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = changed(
+        folder.path(),
+        "s13_wakeup_instead_of_waking.data",
+        |parts| {
+            let at = wakeup(parts);
+            let first = parts.records[at].clone();
+            // The first of three wakes has both events.
+            let added = [
+                waking(&moved(&first, 9_000_000, 101)),
+                first.clone(),
+                moved(&first, 11_000_000, 102),
+                moved(&first, 12_000_000, 103),
+            ];
+            parts.records.splice(at..=at, added);
+            parts.records.insert(0, description_of_waking());
+        },
+    );
+    assert_eq!(damage(&file), []);
+    let expected = [(10_000_000, 101), (11_000_000, 102), (12_000_000, 103)];
+    assert_eq!(wakes(&file), expected);
+}
+
 #[test]
 fn a_thread_with_the_id_of_an_ended_one_has_no_earlier_run() {
     let file = "s07_thread_id_used_again.data";
