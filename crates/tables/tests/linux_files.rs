@@ -242,6 +242,26 @@ fn few_wakings_do_not_replace_the_wakeups() {
 }
 
 #[test]
+fn a_waking_counts_and_its_wakeup_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = changed(
+        folder.path(),
+        "s13_wakeup_instead_of_waking.data",
+        |parts| {
+            let at = wakeup(parts);
+            let waking = waking(&moved(&parts.records[at], 9_000_000, 101));
+            parts.records.insert(at, waking);
+            parts.records.insert(0, description_of_waking());
+        },
+    );
+    assert_eq!(damage(&file), []);
+    assert_eq!(wakes(&file), [(9_000_000, 101)]);
+    // The thread waits from 1 ms to 9 ms, and is then ready to 14 ms.
+    let expected = (Some(5_000_000), Some(8_000_000), Some(1_000_000));
+    assert_eq!(run(&file, 101, 14_000_000), expected);
+}
+
+#[test]
 fn a_thread_with_the_id_of_an_ended_one_has_no_earlier_run() {
     let file = "s07_thread_id_used_again.data";
     assert_eq!(run(file, 500, 52_000_000), (Some(1_000_000), None, None));
