@@ -152,6 +152,21 @@ fn a_count_of_events_that_are_not_recorded_is_noted() {
 }
 
 #[test]
+fn a_count_of_events_that_a_recording_of_linux_lacks_names_perf() {
+    let file = testdata::path("linux/s06_switches_without_waking.data");
+    let query = "SELECT count(*) AS n FROM interrupts";
+    let output = laglab(&["sql", "--json", file.to_str().unwrap(), query]);
+    assert!(output.status.success());
+    let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(row, json!({ "n": 0 }));
+    let note = String::from_utf8(output.stderr).unwrap();
+    let advice = "the recording has no interrupts and softirqs: ";
+    assert_eq!(note.matches(advice).count(), 1, "{note}");
+    assert!(note.contains("perf record -a -e irq:"), "{note}");
+    assert!(!note.contains("wpr") && !note.contains("xperf"), "{note}");
+}
+
+#[test]
 fn separate_traces_have_a_column() {
     let other = "perfview__net.4.5.x86-win7.etl";
     let query = "SELECT trace, count(*) AS n FROM processes GROUP BY trace ORDER BY trace";
