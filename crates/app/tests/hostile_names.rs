@@ -51,13 +51,20 @@ fn traces() -> Vec<Hostile> {
     HOSTILE_NAMES.chunks(PROGRAMS.len()).map(of).collect()
 }
 
-/// Returns the characters of a text, except line breaks, that `wording` would escape.
+/// One of the hostile names. Its line break could forge a line, such as a verdict.
+const TWO_LINES: &str = "two\r\nlines\t.exe";
+
+/// Returns the characters of a text, except line breaks and tabs, that `wording` would escape. A line break is returned if
+/// it comes from [`TWO_LINES`].
 fn harmful(text: &str) -> BTreeSet<char> {
-    let lines = text.replace(['\n', '\r', '\t'], "");
-    lines
-        .chars()
-        .filter(|c| wording::Printable(c.encode_utf8(&mut [0; 4])).to_string() != c.to_string())
-        .collect()
+    let text = text.replace("\r\n", "\n");
+    let is_forged = |line: &str| line.starts_with("lines\t") || line.starts_with("lines\\t");
+    let forged = text.lines().any(is_forged).then_some('\n');
+    let others = text.chars().filter(|c| {
+        !matches!(c, '\n' | '\t')
+            && wording::Printable(c.encode_utf8(&mut [0; 4])).to_string() != c.to_string()
+    });
+    others.chain(forged).collect()
 }
 
 fn check(args: &[&str]) -> String {
@@ -279,6 +286,12 @@ fn commands_below(command: &str) -> BTreeSet<String> {
     all
 }
 
+/// Returns a name with harmful characters and a line break.
+fn both_kinds() -> String {
+    assert!(HOSTILE_NAMES.contains(&TWO_LINES));
+    format!("{}{TWO_LINES}", HOSTILE_NAMES[2])
+}
+
 /// Measurements whose runs, things and column have hostile names.
 fn table(column: &str) -> String {
     let mut table = csv::Writer::from_writer(Vec::new());
@@ -286,9 +299,9 @@ fn table(column: &str) -> String {
         .write_record(["frame_ms", "run", "name", column])
         .unwrap();
     for run in 0..12 {
-        for (name, side) in HOSTILE_NAMES.iter().zip(["1", "2"]) {
-            let (value, run) = (format!("{side}{run}"), format!("{}{run}", HOSTILE_NAMES[2]));
-            table.write_record([&value, &run, *name, &value]).unwrap();
+        for (name, side) in [(HOSTILE_NAMES[0], "1"), (TWO_LINES, "2")] {
+            let (value, run) = (format!("{side}{run}"), format!("{}{run}", both_kinds()));
+            table.write_record([&value, &run, name, &value]).unwrap();
         }
     }
     String::from_utf8(table.into_inner().unwrap()).unwrap()
@@ -310,7 +323,7 @@ fn registry() -> String {
 
 /// A plan of `laglab tune plan` whose texts are hostile.
 fn plan() -> String {
-    let name = toml::Value::from(HOSTILE_NAMES[2]).to_string();
+    let name = toml::Value::from(both_kinds()).to_string();
     format!(
         "version = 1\nmargin = 0.02\n\
          [[change]]\nsetting = {name}\nplace = {name}\nfrom = {name}\nto = {name}\ntakes_effect = []\n\
@@ -337,7 +350,7 @@ fn no_command_of_the_help_passes_a_harmful_character() {
 
     let Hostile { folder, trace } = traces().remove(0);
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let column = "f\u{202e}\u{9b}\u{1b}[2J_ms";
+    let column = "f\u{202e}\u{9b}\u{1b}[2J\r\nlines\t_ms";
     let dir = path("a\u{202e}\u{9b}b");
     fs::create_dir_all(format!("{dir}/plan")).unwrap();
     fs::write(format!("{dir}/x.csv"), table(column)).unwrap();
@@ -394,6 +407,20 @@ fn no_command_of_the_help_passes_a_harmful_character() {
         let page = fs::read_to_string(path(page)).unwrap();
         assert_eq!(harmful(&page), BTreeSet::new());
         assert!(!page.contains("<img"));
+    }
+}
+
+/// Checks that each answer of `laglab prove` shows the line breaks in names as escapes.
+#[test]
+fn line_breaks_in_names_are_shown_as_escapes() {
+    let folder = TempDir::new().unwrap();
+    let csv = folder.path().join("x.csv");
+    fs::write(&csv, table("other_ms")).unwrap();
+    for command in ["compare", "plan", "history"] {
+        let file = csv.to_str().unwrap();
+        let columns = ["--value", "frame_ms", "--run", "run", "--by", "name"];
+        let text = check(&[&["prove", command, file], &columns[..]].concat());
+        assert!(text.contains(r"two\r\nlines\t.exe"), "{command}: {text}");
     }
 }
 
