@@ -397,6 +397,24 @@ fn a_history_shows_when_it_changed() {
     assert!(refused(&["prove", "history", "missing.csv", "--value", "x"]).contains("no such file"));
 }
 
+/// Checks that rows have the probability of their change also without the correction for the number of rows. The
+/// correction can only increase a probability.
+fn check_probabilities(rows: &Value) {
+    for (raw, adjusted) in [("p", "adjusted_p"), ("mean_p", "adjusted_mean_p")] {
+        let mut increased = 0;
+        for row in rows.as_array().unwrap() {
+            let (raw, adjusted) = (&row[raw], &row[adjusted]);
+            assert_eq!(raw.is_null(), adjusted.is_null(), "{row}");
+            if let (Some(raw), Some(adjusted)) = (raw.as_f64(), adjusted.as_f64()) {
+                // The last digit may be rounded.
+                assert!(raw <= adjusted * (1.0 + 1e-12), "{row}");
+                increased += usize::from(raw < adjusted);
+            }
+        }
+        assert!(increased > 0, "{raw}: {rows}");
+    }
+}
+
 #[test]
 fn two_traces_are_compared() {
     let (off, on) = (
@@ -419,6 +437,7 @@ fn two_traces_are_compared() {
     assert_eq!(json["per_second"][0]["name"], "cng.sys");
     assert_eq!(json["per_work"]["work"], "network-kib");
     assert_eq!(json["per_work"]["changes"][0]["conclusion"], "differs");
+    check_probabilities(&json["per_second"]);
     let equal = printed(&["prove", "diff", &on.trace, "--", &on.trace]);
     assert!(equal.starts_with("No difference that matters"), "{equal}");
 
