@@ -211,6 +211,46 @@ fn a_csv_file_of_another_program_has_a_verdict() {
     );
 }
 
+/// A median of 0 has a difference, but no ratio. The other quantile has a ratio.
+#[test]
+fn differences_and_ratios_of_one_table_are_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("waits.csv");
+    let mut rows = String::from("run,driver,wait_ms\n");
+    for run in 0..12 {
+        for sample in 0..100 {
+            // 60 of 100 samples determine p50, the others p90.
+            let (old, new) = match sample < 60 {
+                true => (0.0, 2.0),
+                false => (10.0 + f64::from(run), 20.0 + 2.0 * f64::from(run)),
+            };
+            rows += &format!("{run},old,{old}\n{run},new,{new}\n");
+        }
+    }
+    fs::write(&file, rows).unwrap();
+    let file = file.to_str().unwrap();
+    let columns = ["--value", "wait_ms", "--run", "run", "--by", "driver"];
+    let text = printed(&[&["prove", "compare", file][..], &columns].concat());
+    let cells = |name: &str| -> Vec<&str> {
+        let row = text.lines().find(|line| line.trim().starts_with(name));
+        let cells = row.expect("a row of the quantile").split("  ");
+        cells.map(str::trim).filter(|it| !it.is_empty()).collect()
+    };
+    let p50 = ["p50", "0 ns", "2.0 ms", "+ 2.0 ms", "+ 2.0 ms to + 2.0 ms"];
+    assert_eq!(cells("p50 ")[..5], p50, "{text}");
+    // The medians of 10 to 21 ms and of 20 to 42 ms.
+    let p90 = ["p90", "15.5 ms", "31.0 ms", "× 2.000", "× 2.000 to × 2.000"];
+    assert_eq!(cells("p90 ")[..5], p90, "{text}");
+    assert!(text.contains("change of pairs"), "{text}");
+    assert!(
+        text.contains("The change is that of typical pairs"),
+        "{text}"
+    );
+    for formula in ["(after - before)", "(after / before)"] {
+        assert!(!text.contains(formula), "{text}");
+    }
+}
+
 /// Checks that the command fails if the runs of one side have no values, with text output and with JSON output.
 #[test]
 fn a_side_without_values_fails() {
