@@ -251,6 +251,83 @@ fn differences_and_ratios_of_one_table_are_marked() {
     }
 }
 
+/// Each run after the change takes 90 % of the time of the run with the same name before it. The runs of a side take 10
+/// to 120 ms, so that the sides overlap.
+#[test]
+fn options_choose_pairs_of_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let side = |driver: &str, step: u32| -> Vec<String> {
+        let rows = (1..=12).map(|run| format!("{run},{driver},{}\n", run * step));
+        rows.collect()
+    };
+    let (old, new) = (side("old", 10), side("new", 9));
+    let head = "run,driver,frame_ms\n";
+    let alternating = old.iter().zip(&new);
+    let alternating: String = alternating
+        .map(|(old, new)| format!("{old}{new}"))
+        .collect();
+    let one_file = [
+        write("alternating.csv", &format!("{head}{alternating}")),
+        write(
+            "apart.csv",
+            &format!("{head}{}{}", old.concat(), new.concat()),
+        ),
+    ];
+    let two_files = [("old.csv", old), ("new.csv", new)]
+        .map(|(name, rows)| write(name, &format!("{head}{}", rows.concat())));
+    let columns = ["--value", "frame_ms", "--run", "run", "--by", "driver"];
+    let [alternating, apart] = one_file
+        .each_ref()
+        .map(|file| [&["prove", "compare", file.as_str()][..], &columns].concat());
+    let [old, new] = two_files.each_ref().map(String::as_str);
+    let two = vec!["prove", "compare", old, new, "--value", "frame_ms"];
+    for (args, option, is_paired) in [
+        (&alternating, None, true),
+        (&alternating, Some("--paired"), true),
+        (&alternating, Some("--unpaired"), false),
+        (&apart, None, false),
+        (&apart, Some("--paired"), true),
+        (&apart, Some("--unpaired"), false),
+        (&two, None, false),
+        (&two, Some("--paired"), true),
+        (&two, Some("--unpaired"), false),
+    ] {
+        let args: Vec<&str> = args.iter().copied().chain(option).collect();
+        let text = printed(&args);
+        let (verdict, runs) = match is_paired {
+            true => ("frame_ms lower.", "12 pairs of runs"),
+            false => (
+                "frame_ms unknown.",
+                "12 runs before and 12 after the change",
+            ),
+        };
+        assert!(text.contains(verdict), "{args:?}: {text}");
+        assert!(text.contains(runs), "{args:?}: {text}");
+        assert_eq!(text.contains("0.900 to 0.900"), is_paired, "{text}");
+        // The doubt advises both options, so it ends as soon as one of them is given.
+        let is_advised = text.contains("--paired compares pairs");
+        assert_eq!(is_advised, args == apart, "{args:?}: {text}");
+    }
+    let error = refused(&[&apart[..], &["--paired", "--unpaired"]].concat());
+    assert!(error.contains("--unpaired"), "{error}");
+    // Without the column of the runs, each row is a run with another name.
+    let rows = [
+        &apart[..3],
+        &["--value", "frame_ms", "--by", "driver", "--paired"],
+    ]
+    .concat();
+    let error = refused(&rows);
+    assert!(
+        error.contains("cannot pair the runs of old → new: no run before the change has the name"),
+        "{error}"
+    );
+}
+
 /// Checks that the command fails if the runs of one side have no values, with text output and with JSON output.
 #[test]
 fn a_side_without_values_fails() {
