@@ -82,8 +82,7 @@ impl Lives {
             }
             EventKind::Name { name, is_exec } => {
                 if let Some(thread_id) = event.thread_id {
-                    // perf also takes the last name of the first thread if execs are not marked
-                    // (`machine__thread_exec_comm`).
+                    // perf prints the last name of the first thread, too, if execs are not marked.
                     let is_first = event.process_id == Some(thread_id);
                     let fact = Fact::Name {
                         thread_id,
