@@ -51,13 +51,20 @@ fn traces() -> Vec<Hostile> {
     HOSTILE_NAMES.chunks(PROGRAMS.len()).map(of).collect()
 }
 
-/// Returns the characters of a text, except line breaks, that `wording` would escape.
+/// One of the hostile names. Its line break could forge a line, such as a verdict.
+const TWO_LINES: &str = "two\r\nlines\t.exe";
+
+/// Returns the characters of a text, except line breaks and tabs, that `wording` would escape. A line break is returned if
+/// it comes from [`TWO_LINES`].
 fn harmful(text: &str) -> BTreeSet<char> {
-    let lines = text.replace(['\n', '\r', '\t'], "");
-    lines
-        .chars()
-        .filter(|c| wording::Printable(c.encode_utf8(&mut [0; 4])).to_string() != c.to_string())
-        .collect()
+    let text = text.replace("\r\n", "\n");
+    let is_forged = |line: &str| line.starts_with("lines\t") || line.starts_with("lines\\t");
+    let forged = text.lines().any(is_forged).then_some('\n');
+    let others = text.chars().filter(|c| {
+        !matches!(c, '\n' | '\t')
+            && wording::Printable(c.encode_utf8(&mut [0; 4])).to_string() != c.to_string()
+    });
+    others.chain(forged).collect()
 }
 
 fn check(args: &[&str]) -> String {
@@ -279,6 +286,12 @@ fn commands_below(command: &str) -> BTreeSet<String> {
     all
 }
 
+/// Returns a name with harmful characters and a line break.
+fn both_kinds() -> String {
+    assert!(HOSTILE_NAMES.contains(&TWO_LINES));
+    format!("{}{TWO_LINES}", HOSTILE_NAMES[2])
+}
+
 /// Measurements whose runs, things and column have hostile names.
 fn table(column: &str) -> String {
     let mut table = csv::Writer::from_writer(Vec::new());
@@ -286,9 +299,9 @@ fn table(column: &str) -> String {
         .write_record(["frame_ms", "run", "name", column])
         .unwrap();
     for run in 0..12 {
-        for (name, side) in HOSTILE_NAMES.iter().zip(["1", "2"]) {
-            let (value, run) = (format!("{side}{run}"), format!("{}{run}", HOSTILE_NAMES[2]));
-            table.write_record([&value, &run, *name, &value]).unwrap();
+        for (name, side) in [(HOSTILE_NAMES[0], "1"), (TWO_LINES, "2")] {
+            let (value, run) = (format!("{side}{run}"), format!("{}{run}", both_kinds()));
+            table.write_record([&value, &run, name, &value]).unwrap();
         }
     }
     String::from_utf8(table.into_inner().unwrap()).unwrap()
@@ -310,7 +323,7 @@ fn registry() -> String {
 
 /// A plan of `laglab tune plan` whose texts are hostile.
 fn plan() -> String {
-    let name = toml::Value::from(HOSTILE_NAMES[2]).to_string();
+    let name = toml::Value::from(both_kinds()).to_string();
     format!(
         "version = 1\nmargin = 0.02\n\
          [[change]]\nsetting = {name}\nplace = {name}\nfrom = {name}\nto = {name}\ntakes_effect = []\n\
@@ -318,6 +331,32 @@ fn plan() -> String {
          before = {name}\nafter = {name}\n\
          [[recording.reasons]]\nsetting = {name}\nwhy = {name}\nsource = {name}\n"
     )
+}
+
+/// Runs a command whose arguments have words in braces. `words` has the values of these words.
+fn check_filled(command: &str, args: &str, words: &[(&str, &str)]) {
+    let fill = |word: &str| {
+        (words.iter()).fold(word.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
+        })
+    };
+    let args: Vec<String> = command
+        .split(' ')
+        .chain(args.split_whitespace())
+        .map(fill)
+        .collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let output = program::laglab(&args);
+    // Some commands refuse these names. An error is harmless, too.
+    assert!(
+        output.status.code().is_some_and(|code| code <= 2),
+        "{args:?}: {output:?}"
+    );
+    for text in [output.stdout, output.stderr] {
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(harmful(&text), BTreeSet::new(), "{args:?}: {text}");
+        assert!(!text.contains("panicked"), "{args:?}: {text}");
+    }
 }
 
 /// Runs each command of the program with hostile traces, files and names. The program lists its commands itself, so a
@@ -337,7 +376,7 @@ fn no_command_of_the_help_passes_a_harmful_character() {
 
     let Hostile { folder, trace } = traces().remove(0);
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let column = "f\u{202e}\u{9b}\u{1b}[2J_ms";
+    let column = "f\u{202e}\u{9b}\u{1b}[2J\r\nlines\t_ms";
     let dir = path("a\u{202e}\u{9b}b");
     fs::create_dir_all(format!("{dir}/plan")).unwrap();
     fs::write(format!("{dir}/x.csv"), table(column)).unwrap();
@@ -360,33 +399,12 @@ fn no_command_of_the_help_passes_a_harmful_character() {
         ("{query}", "SELECT image_name FROM processes"),
         ("{name}", HOSTILE_NAMES[0]),
     ];
-    let fill = |word: &str| {
-        (words.iter()).fold(word.to_owned(), |text, (name, value)| {
-            text.replace(name, value)
-        })
-    };
     for (command, each) in COMMANDS
         .iter()
         .filter(|(command, _)| found.contains(*command))
     {
         for args in *each {
-            let args: Vec<String> = command
-                .split(' ')
-                .chain(args.split_whitespace())
-                .map(fill)
-                .collect();
-            let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            let output = program::laglab(&args);
-            // Some commands refuse these names. An error is harmless, too.
-            assert!(
-                output.status.code().is_some_and(|code| code <= 2),
-                "{args:?}: {output:?}"
-            );
-            for text in [output.stdout, output.stderr] {
-                let text = String::from_utf8(text).unwrap();
-                assert_eq!(harmful(&text), BTreeSet::new(), "{args:?}: {text}");
-                assert!(!text.contains("panicked"), "{args:?}: {text}");
-            }
+            check_filled(command, args, &words);
         }
     }
     // The page of `prove diff` needs the script that `cargo xtask page` makes; the browser tests check this page.
@@ -394,6 +412,164 @@ fn no_command_of_the_help_passes_a_harmful_character() {
         let page = fs::read_to_string(path(page)).unwrap();
         assert_eq!(harmful(&page), BTreeSet::new());
         assert!(!page.contains("<img"));
+    }
+}
+
+/// Returns the first 15 bytes of a name: Linux keeps no more of the name of a thread.
+fn of_thread(name: &str) -> &[u8] {
+    &name.as_bytes()[..name.len().min(15)]
+}
+
+/// Returns a copy of a record with other bytes at some offsets.
+fn changed(record: &[u8], changes: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut record = record.to_vec();
+    for (at, bytes) in changes {
+        record[*at..*at + bytes.len()].copy_from_slice(bytes);
+    }
+    record
+}
+
+/// Returns a recording of Linux whose processes have the hostile names. Each process becomes ready, gets CPU 0 and waits.
+/// Every second process has a record of its name (PERF_RECORD_COMM). Only switches and wakes name the others.
+fn recording_of_linux() -> Vec<u8> {
+    let mut file = testdata::bytes("linux/s02_open_at_the_ends.data");
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let (start, size) = (number(40), number(48));
+    let places = 16 * number(72).count_ones() as usize;
+    let (old, after) = file[start..].split_at(size);
+    let (old, places) = (old.to_vec(), after[..places].to_vec());
+    let mut models = Vec::new();
+    let mut rest = &old[..];
+    while !rest.is_empty() {
+        let size = usize::from(rest[6]) | usize::from(rest[7]) << 8;
+        let (record, after) = rest.split_at(size);
+        models.push(record);
+        rest = after;
+    }
+    let model = |kind: u8, size: usize| {
+        let mut models = models.iter();
+        let found = models.find(|it| it[0] == kind && it.len() == size);
+        *found.unwrap()
+    };
+    let (comm, switch, waking) = (model(3, 56), model(9, 128), model(9, 104));
+    let nothing = [0_u8; 8];
+    let idle = b"swapper/0\0\0\0\0\0\0\0";
+    let mut records = Vec::new();
+    for (index, name) in (0_u32..).zip(HOSTILE_NAMES) {
+        let mut text = [0_u8; 16];
+        text[..of_thread(name).len()].copy_from_slice(of_thread(name));
+        let id = (1001 + index).to_le_bytes();
+        let ids = [id, id].concat();
+        let time = |microseconds: u64| {
+            let since_start = u64::from(index) * 1_000_000 + microseconds * 1_000;
+            (1_000_000_000_000 + since_start).to_le_bytes()
+        };
+        if index % 2 == 0 {
+            // The name of the model has 8 bytes. The thread, the time, the CPU and the event follow it.
+            let end = changed(&comm[24..], &[(0, &ids)]);
+            let record = [&comm[..8], &ids, &text, &end].concat();
+            let size = u16::try_from(record.len()).unwrap();
+            records.extend(changed(&record, &[(6, &size.to_le_bytes())]));
+        }
+        // Offsets of samples: 24 ids, 32 time. Offsets of both tracepoints: 64 running thread, 68 name, 84 thread.
+        let wake: [(usize, &[u8]); 5] = [
+            (24, &nothing),
+            (32, &time(0)),
+            (64, &nothing[..4]),
+            (68, &text),
+            (84, &id),
+        ];
+        records.extend(changed(waking, &wake));
+        // Further offsets of switches: 92 state, 100 name of the next thread, 116 next thread.
+        let switch_in: [(usize, &[u8]); 8] = [
+            (24, &nothing),
+            (32, &time(100)),
+            (64, &nothing[..4]),
+            (68, idle),
+            (84, &nothing[..4]),
+            (92, &nothing),
+            (100, &text),
+            (116, &id),
+        ];
+        records.extend(changed(switch, &switch_in));
+        let switch_out: [(usize, &[u8]); 8] = [
+            (24, &ids),
+            (32, &time(500)),
+            (64, &id),
+            (68, &text),
+            (84, &id),
+            (92, &1_u64.to_le_bytes()),
+            (100, idle),
+            (116, &nothing[..4]),
+        ];
+        records.extend(changed(switch, &switch_out));
+    }
+    // The new records are at the end of the file. The places of the other sections follow them.
+    let start = file.len() as u64;
+    file[40..48].copy_from_slice(&start.to_le_bytes());
+    file[48..56].copy_from_slice(&(records.len() as u64).to_le_bytes());
+    file.extend(records);
+    file.extend(places);
+    file
+}
+
+/// Runs each command that reads a trace with a recording of Linux.
+#[test]
+fn no_command_passes_a_harmful_character_of_a_recording_of_linux() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let trace = path("t.data");
+    fs::write(&trace, recording_of_linux()).unwrap();
+    for command in ["process", "cswitch"] {
+        let text = check(&[command, &trace]);
+        for name in HOSTILE_NAMES {
+            let name = String::from_utf8_lossy(of_thread(name));
+            let shown = wording::Printable(&name).to_string();
+            assert!(text.contains(&shown), "{command}: {shown} is not in {text}");
+        }
+    }
+    let other = testdata::path("linux/s02_open_at_the_ends.data");
+    let words = [
+        ("{trace}", trace.as_str()),
+        ("{other}", other.to_str().unwrap()),
+        ("{folder}", &path("")),
+        ("{query}", "SELECT image_name FROM processes"),
+        ("{name}", HOSTILE_NAMES[0]),
+    ];
+    let found = commands_below("");
+    for (command, each) in COMMANDS
+        .iter()
+        .filter(|(command, _)| found.contains(*command))
+    {
+        for args in each.iter().filter(|args| args.contains("{trace}")) {
+            check_filled(command, args, &words);
+        }
+    }
+    for report in REPORTS {
+        for format in ["text", "json", "csv"] {
+            check_filled(
+                &report.join(" "),
+                &format!("--format {format} {{trace}}"),
+                &words,
+            );
+        }
+    }
+    let page = fs::read_to_string(path("every.html")).unwrap();
+    assert_eq!(harmful(&page), BTreeSet::new());
+    assert!(!page.contains("<img"));
+}
+
+/// Checks that each answer of `laglab prove` shows the line breaks in names as escapes.
+#[test]
+fn line_breaks_in_names_are_shown_as_escapes() {
+    let folder = TempDir::new().unwrap();
+    let csv = folder.path().join("x.csv");
+    fs::write(&csv, table("other_ms")).unwrap();
+    for command in ["compare", "plan", "history"] {
+        let file = csv.to_str().unwrap();
+        let columns = ["--value", "frame_ms", "--run", "run", "--by", "name"];
+        let text = check(&[&["prove", command, file], &columns[..]].concat());
+        assert!(text.contains(r"two\r\nlines\t.exe"), "{command}: {text}");
     }
 }
 

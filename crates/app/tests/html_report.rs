@@ -22,3 +22,18 @@ fn the_page_is_written_to_the_file() {
     assert_eq!(report["bytes"], page.len());
     assert!(page.contains("data-chart=\"processes\""));
 }
+
+#[test]
+fn the_file_and_its_size_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.html");
+    let path = path.to_str().unwrap();
+    let text = program::text(&["report", "filtrace__etw.etl", "-o", path]);
+    let bytes = std::fs::metadata(path).unwrap().len();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let rest = text.strip_prefix(&format!("{path}: ")).expect(&text);
+    let (size, _) = rest.split_once(" KiB, ").expect(&text);
+    // One decimal is printed.
+    let difference = size.parse::<f64>().unwrap() - bytes as f64 / 1024.0;
+    assert!(difference.abs() < 0.051, "{bytes}: {text}");
+}

@@ -1,6 +1,7 @@
 //! All tests of the public interface in one program: linking many programs would take minutes.
 
 mod cache;
+mod cold_reads;
 mod events;
 mod explain;
 mod explained;

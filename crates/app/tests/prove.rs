@@ -211,6 +211,123 @@ fn a_csv_file_of_another_program_has_a_verdict() {
     );
 }
 
+/// A median of 0 has a difference, but no ratio. The other quantile has a ratio.
+#[test]
+fn differences_and_ratios_of_one_table_are_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("waits.csv");
+    let mut rows = String::from("run,driver,wait_ms\n");
+    for run in 0..12 {
+        for sample in 0..100 {
+            // 60 of 100 samples determine p50, the others p90.
+            let (old, new) = match sample < 60 {
+                true => (0.0, 2.0),
+                false => (10.0 + f64::from(run), 20.0 + 2.0 * f64::from(run)),
+            };
+            rows += &format!("{run},old,{old}\n{run},new,{new}\n");
+        }
+    }
+    fs::write(&file, rows).unwrap();
+    let file = file.to_str().unwrap();
+    let columns = ["--value", "wait_ms", "--run", "run", "--by", "driver"];
+    let text = printed(&[&["prove", "compare", file][..], &columns].concat());
+    let cells = |name: &str| -> Vec<&str> {
+        let row = text.lines().find(|line| line.trim().starts_with(name));
+        let cells = row.expect("a row of the quantile").split("  ");
+        cells.map(str::trim).filter(|it| !it.is_empty()).collect()
+    };
+    let p50 = ["p50", "0 ns", "2.0 ms", "+ 2.0 ms", "+ 2.0 ms to + 2.0 ms"];
+    assert_eq!(cells("p50 ")[..5], p50, "{text}");
+    // The medians of 10 to 21 ms and of 20 to 42 ms.
+    let p90 = ["p90", "15.5 ms", "31.0 ms", "× 2.000", "× 2.000 to × 2.000"];
+    assert_eq!(cells("p90 ")[..5], p90, "{text}");
+    assert!(text.contains("change of pairs"), "{text}");
+    assert!(
+        text.contains("The change is that of typical pairs"),
+        "{text}"
+    );
+    for formula in ["(after - before)", "(after / before)"] {
+        assert!(!text.contains(formula), "{text}");
+    }
+}
+
+/// Each run after the change takes 90 % of the time of the run with the same name before it. The runs of a side take 10
+/// to 120 ms, so that the sides overlap.
+#[test]
+fn options_choose_pairs_of_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let side = |driver: &str, step: u32| -> Vec<String> {
+        let rows = (1..=12).map(|run| format!("{run},{driver},{}\n", run * step));
+        rows.collect()
+    };
+    let (old, new) = (side("old", 10), side("new", 9));
+    let head = "run,driver,frame_ms\n";
+    let alternating = old.iter().zip(&new);
+    let alternating: String = alternating
+        .map(|(old, new)| format!("{old}{new}"))
+        .collect();
+    let one_file = [
+        write("alternating.csv", &format!("{head}{alternating}")),
+        write(
+            "apart.csv",
+            &format!("{head}{}{}", old.concat(), new.concat()),
+        ),
+    ];
+    let two_files = [("old.csv", old), ("new.csv", new)]
+        .map(|(name, rows)| write(name, &format!("{head}{}", rows.concat())));
+    let columns = ["--value", "frame_ms", "--run", "run", "--by", "driver"];
+    let [alternating, apart] = one_file
+        .each_ref()
+        .map(|file| [&["prove", "compare", file.as_str()][..], &columns].concat());
+    let [old, new] = two_files.each_ref().map(String::as_str);
+    let two = vec!["prove", "compare", old, new, "--value", "frame_ms"];
+    for (args, option, is_paired) in [
+        (&alternating, None, true),
+        (&alternating, Some("--paired"), true),
+        (&alternating, Some("--unpaired"), false),
+        (&apart, None, false),
+        (&apart, Some("--paired"), true),
+        (&apart, Some("--unpaired"), false),
+        (&two, None, false),
+        (&two, Some("--paired"), true),
+        (&two, Some("--unpaired"), false),
+    ] {
+        let args: Vec<&str> = args.iter().copied().chain(option).collect();
+        let text = printed(&args);
+        let (verdict, runs) = match is_paired {
+            true => ("frame_ms lower.", "12 pairs of runs"),
+            false => (
+                "frame_ms unknown.",
+                "12 runs before and 12 after the change",
+            ),
+        };
+        assert!(text.contains(verdict), "{args:?}: {text}");
+        assert!(text.contains(runs), "{args:?}: {text}");
+        assert_eq!(text.contains("0.900 to 0.900"), is_paired, "{text}");
+        // The doubt advises both options, so it ends as soon as one of them is given.
+        let is_advised = text.contains("--paired compares pairs");
+        assert_eq!(is_advised, args == apart, "{args:?}: {text}");
+    }
+    let error = refused(&[&apart[..], &["--paired", "--unpaired"]].concat());
+    assert!(error.contains("--unpaired"), "{error}");
+    // Without the column of the runs, each row is a run with another name.
+    let rows = [
+        &apart[..3],
+        &["--value", "frame_ms", "--by", "driver", "--paired"],
+    ]
+    .concat();
+    let error = refused(&rows);
+    assert!(
+        error.contains("cannot pair the runs of old → new: no run before the change has the name"),
+        "{error}"
+    );
+}
+
 /// Checks that the command fails if the runs of one side have no values, with text output and with JSON output.
 #[test]
 fn a_side_without_values_fails() {
@@ -397,6 +514,24 @@ fn a_history_shows_when_it_changed() {
     assert!(refused(&["prove", "history", "missing.csv", "--value", "x"]).contains("no such file"));
 }
 
+/// Checks that rows have the probability of their change also without the correction for the number of rows. The
+/// correction can only increase a probability.
+fn check_probabilities(rows: &Value) {
+    for (raw, adjusted) in [("p", "adjusted_p"), ("mean_p", "adjusted_mean_p")] {
+        let mut increased = 0;
+        for row in rows.as_array().unwrap() {
+            let (raw, adjusted) = (&row[raw], &row[adjusted]);
+            assert_eq!(raw.is_null(), adjusted.is_null(), "{row}");
+            if let (Some(raw), Some(adjusted)) = (raw.as_f64(), adjusted.as_f64()) {
+                // The last digit may be rounded.
+                assert!(raw <= adjusted * (1.0 + 1e-12), "{row}");
+                increased += usize::from(raw < adjusted);
+            }
+        }
+        assert!(increased > 0, "{raw}: {rows}");
+    }
+}
+
 #[test]
 fn two_traces_are_compared() {
     let (off, on) = (
@@ -419,6 +554,7 @@ fn two_traces_are_compared() {
     assert_eq!(json["per_second"][0]["name"], "cng.sys");
     assert_eq!(json["per_work"]["work"], "network-kib");
     assert_eq!(json["per_work"]["changes"][0]["conclusion"], "differs");
+    check_probabilities(&json["per_second"]);
     let equal = printed(&["prove", "diff", &on.trace, "--", &on.trace]);
     assert!(equal.starts_with("No difference that matters"), "{equal}");
 

@@ -93,6 +93,21 @@ fn files_of_a_killed_server_are_deleted() {
     assert!(Path::new(trace).exists(), "{trace}");
 }
 
+/// Checks that the page is served even if no program can start a browser. Other systems start it without `PATH`.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_browser_that_does_not_start_is_no_failure() {
+    let served = Served::open_without_programs(&[REAL]);
+    // The server answers after it has tried to start a browser.
+    assert_eq!(served.get("api/session")["traces"][0]["name"], REAL);
+    let said = served.end();
+    assert!(
+        said.contains("laglab: cannot start a browser; open the address yourself\n"),
+        "{said}"
+    );
+    assert!(!said.contains("ExitStatus"), "{said}");
+}
+
 #[test]
 fn only_the_loopback_address_is_served() {
     let served = Served::open(&[REAL]);

@@ -5,7 +5,7 @@ use crate::program;
 use std::collections::HashSet;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Small scenario with two threads on one processor.
 const SMALL: &str = r#"
@@ -101,6 +101,20 @@ fn shipped_scenarios_are_listed_and_shown() {
     for name in names {
         assert!(program::text(&["simulate", name, "--show"]).contains("title ="));
     }
+}
+
+#[test]
+fn a_scenario_is_shown_as_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("small.toml");
+    fs::write(&file, SMALL).unwrap();
+    let file = file.to_str().unwrap();
+    let shown = program::json(&["simulate", file, "--show", "--json"]);
+    assert_eq!(shown, json!({"scenario": file, "toml": SMALL}));
+    let shown = program::json(&["simulate", "rank-stall", "--show", "--json"]);
+    assert_eq!(shown["scenario"], "rank-stall");
+    let shipped = include_str!("../../../scenarios/rank-stall.toml");
+    assert_eq!(shown["toml"], shipped);
 }
 
 #[test]

@@ -5,7 +5,11 @@ use crate::program;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::Stdio;
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use program::{json_lines, laglab, text};
 use serde_json::json;
@@ -103,7 +107,7 @@ fn statements_come_from_files_and_pipes() {
     let from_file = text(&["sql", TRACE, "-f", file.to_str().unwrap()]);
     assert_eq!(from_file, "  one\n    1\n\n  two\n    2\n");
 
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_laglab"))
         .args(["sql", TRACE])
         .current_dir(testdata::path("etl"))
         .stdin(Stdio::piped())
@@ -152,6 +156,21 @@ fn a_count_of_events_that_are_not_recorded_is_noted() {
 }
 
 #[test]
+fn a_count_of_events_that_a_recording_of_linux_lacks_names_perf() {
+    let file = testdata::path("linux/s06_switches_without_waking.data");
+    let query = "SELECT count(*) AS n FROM interrupts";
+    let output = laglab(&["sql", "--json", file.to_str().unwrap(), query]);
+    assert!(output.status.success());
+    let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(row, json!({ "n": 0 }));
+    let note = String::from_utf8(output.stderr).unwrap();
+    let advice = "the recording has no interrupts and softirqs: ";
+    assert_eq!(note.matches(advice).count(), 1, "{note}");
+    assert!(note.contains("perf record -a -e irq:"), "{note}");
+    assert!(!note.contains("wpr") && !note.contains("xperf"), "{note}");
+}
+
+#[test]
 fn separate_traces_have_a_column() {
     let other = "perfview__net.4.5.x86-win7.etl";
     let query = "SELECT trace, count(*) AS n FROM processes GROUP BY trace ORDER BY trace";
@@ -189,6 +208,62 @@ fn errors_are_printed_only_on_stderr() {
         assert!(error.contains(said), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
+}
+
+/// Returns the number of bytes of all files below a folder.
+#[cfg(unix)]
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let sizes = entries.map(|entry| match entry.file_type().unwrap().is_dir() {
+        true => bytes_below(&entry.path()),
+        false => entry.metadata().unwrap().len(),
+    });
+    sizes.sum()
+}
+
+/// Kills a query that sorts 40 MB of numbers with 24 MiB of memory. Its first row follows only when all rows are
+/// sorted, and it cannot end while its output is not read.
+#[cfg(unix)]
+#[test]
+fn temporary_files_of_a_killed_query_are_deleted() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folders = || -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(temporary.path()).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.is_dir()).collect()
+    };
+    let query = "SELECT value FROM range(0, 5000000) ORDER BY value DESC";
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .args(["sql", TRACE, query, "--memory", "24", "--format", "csv"])
+        .arg("--all")
+        .current_dir(testdata::path("etl"))
+        .env(
+            "LAGLAB_CACHE",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"),
+        )
+        .env("TMPDIR", temporary.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().expect("a row").unwrap();
+    assert_eq!((next(), next()), ("value".to_owned(), "4999999".to_owned()));
+    let used = folders();
+    let [left] = &used[..] else {
+        panic!("one folder of temporary files, not {used:?}");
+    };
+    // Rows that have no space in memory are in files.
+    let least = 5_000_000 * 8 - (24 << 20);
+    let bytes = bytes_below(left);
+    assert!(bytes >= least, "{bytes} bytes in {}", left.display());
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(left.is_dir());
+
+    let temporary = temporary.path().to_str().unwrap();
+    let next = program::laglab_with(&[("TMPDIR", temporary)], &["sql", TRACE, "SELECT 1"]);
+    assert!(next.status.success());
+    assert_eq!(folders(), Vec::<PathBuf>::new());
 }
 
 /// Groups DPCs and service routines by function. Checks that the number of runs of each function is the

@@ -11,6 +11,7 @@ const LEAST_SIZE: usize = 64;
 mod flag {
     pub(super) const FREQUENCY: u32 = 10;
     pub(super) const SAMPLE_ID_ALL: u32 = 18;
+    pub(super) const COMM_EXEC: u32 = 24;
     pub(super) const USE_CLOCKID: u32 = 25;
 }
 
@@ -30,6 +31,8 @@ pub struct Attribute {
     pub name: Option<String>,
     /// Clock of the times in the event's records.
     pub clock: Clock,
+    /// True if the names of threads have a mark when their process started a new program (`comm_exec`).
+    pub(crate) marks_exec: bool,
     pub(crate) layout: SampleLayout,
 }
 
@@ -95,6 +98,7 @@ impl Attribute {
                     Some(id) => Clock::of(id.cast_signed()),
                     None => Clock::Scheduler,
                 },
+                marks_exec: has(flag::COMM_EXEC),
                 layout: SampleLayout::new(sample_type, read_format, has(flag::SAMPLE_ID_ALL)),
             },
             size,

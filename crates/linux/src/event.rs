@@ -56,7 +56,8 @@ pub enum EventKind<'r> {
     Name {
         /// Name of the thread, at most 15 bytes.
         name: String,
-        /// True if the process started a new program.
+        /// True if the process started a new program. Always false if the recording does not
+        /// [state this](crate::Recording::marks_exec).
         is_exec: bool,
     },
     /// A thread started.

@@ -207,6 +207,12 @@ impl Recording {
         &self.attributes
     }
 
+    /// Returns true if [`EventKind::Name`](crate::EventKind::Name) states whether the process started a new program.
+    /// Kernels before 3.16 do not record this.
+    pub fn marks_exec(&self) -> bool {
+        self.attributes.iter().any(|it| it.marks_exec)
+    }
+
     /// Returns the layouts of tracepoints.
     pub fn formats(&self) -> &[Format] {
         &self.formats

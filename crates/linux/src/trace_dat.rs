@@ -744,6 +744,7 @@ fn attribute(format: &Format, clock: Clock) -> Attribute {
         is_frequency: false,
         name: Some(format!("{}:{}", format.system, format.name)),
         clock,
+        marks_exec: false,
         layout: SampleLayout::OF_PAGES,
     }
 }

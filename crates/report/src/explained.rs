@@ -25,6 +25,15 @@ pub struct Explained {
 }
 
 impl Explained {
+    /// Returns the tables that [`Explained::read`] reads.
+    pub fn tables() -> Vec<Table> {
+        let mut tables = explain::tables();
+        tables.extend(Info::TABLES);
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
     /// Reads the facts of the trace and explains it. Also returns the symbols, which list missing symbol
     /// files.
     ///
@@ -35,10 +44,7 @@ impl Explained {
         asked: Scope,
         symbols: &SymbolOptions,
     ) -> Result<(Explained, Symbolication), Error> {
-        // All tables are requested at once, because each call of `make` reads the whole trace.
-        let mut wanted = explain::tables();
-        wanted.extend(Info::TABLES);
-        tables.make(&wanted)?;
+        tables.make(&Explained::tables())?;
         let info = tables.watched(|options| Info::read(tables.store(), options))?;
         let symbols = Symbolication::new(symbols, tables.store(), &tables.identities()?.images);
         let symbols = symbols.map_err(session::Error::from)?;

@@ -44,7 +44,7 @@ const JS: &str = include_str!("page.js");
 
 /// Returns the tables that a page needs.
 pub fn tables() -> Vec<tables::Table> {
-    let mut tables = explain::tables();
+    let mut tables = Explained::tables();
     tables.extend(Charts::TABLES);
     tables.sort_unstable();
     tables.dedup();

@@ -222,6 +222,8 @@ struct Limited<'f> {
     folder: &'f Path,
     /// Number of bytes that may be written before the next check of the free space.
     unchecked: u64,
+    /// Free space of a folder's disk, if the system reports it.
+    free: fn(&Path) -> Option<u64>,
 }
 
 impl<'f> Limited<'f> {
@@ -230,6 +232,7 @@ impl<'f> Limited<'f> {
             file,
             folder,
             unchecked: 0,
+            free: free_space::of,
         }
     }
 }
@@ -238,7 +241,7 @@ impl Write for Limited<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         use free_space::{BETWEEN_CHECKS, RESERVE};
         if self.unchecked == 0 {
-            let free = free_space::of(self.folder);
+            let free = (self.free)(self.folder);
             if let Some(free) = free.filter(|free| *free < RESERVE + BETWEEN_CHECKS) {
                 return Err(io::Error::new(
                     io::ErrorKind::StorageFull,
@@ -306,5 +309,42 @@ impl NewFile {
         }
         self.file.unlock()?;
         temporary.persist(path).map_err(|error| error.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_disk_stays_free() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut limited = Limited::new(&mut file, Path::new("store"));
+        limited.free = |folder| (folder == Path::new("store")).then_some(300 << 20);
+        let error = limited.write_all(b"symbols").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(
+            error.to_string(),
+            "300 MiB are free in store, and 256 MiB must stay free; free some space"
+        );
+        // Up to 64 MiB are written before the next check, so that these must be free, too.
+        limited.free = |_| Some((256 + 64) << 20);
+        limited.write_all(b"symbols").unwrap();
+        // Something else fills the disk while the first 64 MiB are written.
+        limited.unchecked = 2;
+        limited.free = |_| Some(0);
+        let error = limited.write_all(b"more").unwrap_err();
+        assert!(error.to_string().starts_with("0 MiB are free"), "{error}");
+        assert_eq!(file.metadata().unwrap().len(), 7 + 2);
+    }
+
+    /// Some network drives do not report their free space.
+    #[test]
+    fn a_disk_of_unknown_size_counts_as_large_enough() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut limited = Limited::new(&mut file, Path::new("store"));
+        limited.free = |_| None;
+        limited.write_all(b"symbols").unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 7);
     }
 }

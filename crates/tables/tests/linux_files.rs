@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use tables::{
-    Cache, ContextSwitchesView, CpuRunsView, DamagesView, EventKindsView, Options,
+    Cache, ContextSwitchesView, CpuRunsView, DamagesView, EventKindsView, Options, ProcessesView,
     ReadyThreadsView, SessionsView, Store, StoredTable, Table, ThreadsView,
 };
 
@@ -130,6 +130,135 @@ fn wakeups_are_wakes_if_the_kernel_has_no_wakings() {
     assert_eq!(view.cpu[0], 1);
     let expected = (Some(4_000_000), Some(9_000_000), Some(1_000_000));
     assert_eq!(run(file, 101, 14_000_000), expected);
+}
+
+/// Returns descriptions of the event `sched_waking`, as records (PERF_RECORD_HEADER_TRACING_DATA, 66, with the data after
+/// it, and PERF_RECORD_HEADER_ATTR, 64). The fields are those of `sched_wakeup` in `s13_wakeup_instead_of_waking.data`.
+fn description_of_waking() -> Vec<u8> {
+    let fields = [
+        "unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;",
+        "unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;",
+        "unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;",
+        "int common_pid;\toffset:4;\tsize:4;\tsigned:1;",
+        "char comm[16];\toffset:8;\tsize:16;\tsigned:1;",
+        "pid_t pid;\toffset:24;\tsize:4;\tsigned:1;",
+        "int prio;\toffset:28;\tsize:4;\tsigned:1;",
+        "int target_cpu;\toffset:36;\tsize:4;\tsigned:1;",
+    ];
+    let fields = fields.map(|field| format!("\tfield:{field}\n"));
+    let format = format!("name: sched_waking\nID: 318\nformat:\n{}", fields.concat());
+    let data = [
+        // The byte order, the size of `long` and the size of a page follow the version.
+        &b"\x17\x08\x44tracing0.6\0\0\x08\0\x10\0\0"[..],
+        b"header_page\0",
+        &[0; 8],
+        b"header_event\0",
+        &[0; 8],
+        // There is no event of ftrace itself, and one subsystem with one event.
+        &0_u32.to_le_bytes(),
+        &1_u32.to_le_bytes(),
+        b"sched\0",
+        &1_u32.to_le_bytes(),
+        &(format.len() as u64).to_le_bytes(),
+        format.as_bytes(),
+    ]
+    .concat();
+    let size = u32::try_from(data.len()).unwrap();
+    let padding = vec![0; data.len().next_multiple_of(8) - data.len()];
+    // The samples have the number 1200.
+    let event = [
+        attribute((2, 318), 0x10587),
+        1200_u64.to_le_bytes().to_vec(),
+    ]
+    .concat();
+    [
+        record(66, &size.to_le_bytes()),
+        data,
+        padding,
+        record(64, &event),
+    ]
+    .concat()
+}
+
+/// Returns the index of the only `sched_wakeup` of `s13_wakeup_instead_of_waking.data`: thread 201 on CPU 1 wakes thread
+/// 101 at 10 ms.
+fn wakeup(parts: &Parts) -> usize {
+    let mut records = parts.records.iter();
+    let index = records.position(|it| forged::time(it) == 10_000_000);
+    index.unwrap()
+}
+
+/// Changes the time of a `sched_wakeup`, and the thread that becomes ready.
+fn moved(wakeup: &[u8], time_ns: u64, thread_id: u32) -> Vec<u8> {
+    let mut wakeup = wakeup.to_vec();
+    let (time, pid) = (8 + 24, 60 + 24);
+    wakeup[time..time + 8].copy_from_slice(&(forged::ORIGIN_NS + time_ns).to_le_bytes());
+    wakeup[pid..pid + 4].copy_from_slice(&thread_id.to_le_bytes());
+    wakeup
+}
+
+/// Returns a `sched_waking` with the fields of a `sched_wakeup`.
+fn waking(wakeup: &[u8]) -> Vec<u8> {
+    let mut waking = wakeup.to_vec();
+    let (number, kind) = (8, 60);
+    waking[number..number + 8].copy_from_slice(&1200_u64.to_le_bytes());
+    waking[kind..kind + 2].copy_from_slice(&318_u16.to_le_bytes());
+    waking
+}
+
+/// Returns the wakes of a recording: their times and the threads that become ready.
+fn wakes(file: &str) -> Vec<(i64, u32)> {
+    let (_store, ready) = table(file, Table::ReadyThreads);
+    let batch = ready.read_all(0).unwrap();
+    let view = ReadyThreadsView::new(&batch).unwrap();
+    let rows = 0..batch.num_rows();
+    rows.map(|row| (view.time_ns[row], view.thread_id[row]))
+        .collect()
+}
+
+#[test]
+fn few_wakings_do_not_replace_the_wakeups() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = changed(
+        folder.path(),
+        "s13_wakeup_instead_of_waking.data",
+        |parts| {
+            let at = wakeup(parts);
+            let first = parts.records[at].clone();
+            // The first of three wakes has both events.
+            let added = [
+                waking(&moved(&first, 9_000_000, 101)),
+                first.clone(),
+                moved(&first, 11_000_000, 102),
+                moved(&first, 12_000_000, 103),
+            ];
+            parts.records.splice(at..=at, added);
+            parts.records.insert(0, description_of_waking());
+        },
+    );
+    assert_eq!(damage(&file), []);
+    let expected = [(10_000_000, 101), (11_000_000, 102), (12_000_000, 103)];
+    assert_eq!(wakes(&file), expected);
+}
+
+#[test]
+fn a_waking_counts_and_its_wakeup_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = changed(
+        folder.path(),
+        "s13_wakeup_instead_of_waking.data",
+        |parts| {
+            let at = wakeup(parts);
+            let waking = waking(&moved(&parts.records[at], 9_000_000, 101));
+            parts.records.insert(at, waking);
+            parts.records.insert(0, description_of_waking());
+        },
+    );
+    assert_eq!(damage(&file), []);
+    assert_eq!(wakes(&file), [(9_000_000, 101)]);
+    // The thread waits from 1 ms to 9 ms, and is then ready to 14 ms.
+    let expected = (Some(5_000_000), Some(8_000_000), Some(1_000_000));
+    assert_eq!(run(&file, 101, 14_000_000), expected);
 }
 
 #[test]
@@ -286,4 +415,90 @@ fn events_without_names_have_those_of_their_type_and_number() {
         let view = EventKindsView::new(&batch).unwrap();
         assert_eq!(view.event.get(0), Some(name));
     }
+}
+
+/// Fields at the end of the records that [`comm`] and [`fork`] make: thread (2), time (4), CPU (128).
+const FIELDS: u64 = 0x86;
+
+/// Returns a time of the recording's clock.
+fn at_ms(ms: u64) -> u64 {
+    forged::ORIGIN_NS + ms * 1_000_000
+}
+
+/// Returns the fields at the end of a record.
+fn last_fields(thread_id: u32, time_ns: u64) -> Vec<u8> {
+    let thread = u64::from(thread_id);
+    let fields = [thread << 32 | thread, time_ns, 0];
+    fields.map(u64::to_le_bytes).concat()
+}
+
+/// Returns the record of the name of a thread (PERF_RECORD_COMM). `ids` are those of its process and of itself.
+fn comm(ids: [u32; 2], time_ns: u64, name: &[u8; 8]) -> Vec<u8> {
+    let start = ids.map(u32::to_le_bytes).concat();
+    let end = last_fields(ids[1], time_ns);
+    record(3, &[&start[..], name, &end].concat())
+}
+
+/// Returns the record of the start of a process (PERF_RECORD_FORK). A process that ran before has the time 0.
+fn fork(process_id: u32, parent_id: u32, time_ns: u64) -> Vec<u8> {
+    let ids = [process_id, parent_id, process_id, parent_id];
+    let start = ids.map(u32::to_le_bytes).concat();
+    let end = last_fields(process_id, time_ns);
+    record(7, &[&start[..], &time_ns.to_le_bytes(), &end].concat())
+}
+
+/// Returns the description of an event of a kernel that marks the names of new programs (bit 24 of the flags,
+/// `comm_exec`).
+fn marks_exec() -> Vec<u8> {
+    let mut attribute = attribute((1, 0), FIELDS);
+    let flags = 40;
+    attribute[flags + 3] |= 1;
+    attribute
+}
+
+/// Returns the name of a process.
+fn image_name(file: &str, process_id: u32) -> Option<String> {
+    let (_store, processes) = table(file, Table::Processes);
+    let batch = processes.read_all(0).unwrap();
+    let view = ProcessesView::new(&batch).unwrap();
+    let mut rows = 0..batch.num_rows();
+    let row = rows.find(|row| view.process_id[*row] == process_id);
+    view.image_name.get(row.unwrap()).map(str::to_owned)
+}
+
+#[test]
+fn a_process_has_its_last_name_if_the_kernel_does_not_mark_new_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = [
+        comm([100, 100], 0, b"perf\0\0\0\0"),
+        fork(200, 100, at_ms(0)),
+        comm([200, 200], at_ms(1), b"perf\0\0\0\0"),
+        comm([200, 200], at_ms(2), b"true\0\0\0\0"),
+        // The name of another thread is no name of the process.
+        comm([200, 201], at_ms(3), b"worker\0\0"),
+    ]
+    .concat();
+    let old = forged::file(&[attribute((1, 0), FIELDS)], &records);
+    let file = write(folder.path(), &old);
+    assert_eq!(image_name(&file, 200).as_deref(), Some("true"));
+    // A newer kernel would have marked a new program. So here, the thread only has a new name.
+    let new = forged::file(&[marks_exec()], &records);
+    let file = write(folder.path(), &new);
+    assert_eq!(image_name(&file, 200).as_deref(), Some("perf"));
+}
+
+#[test]
+fn a_process_that_ran_before_has_its_own_name_and_not_that_of_its_parent() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = [
+        comm([100, 100], 0, b"bash\0\0\0\0"),
+        fork(200, 100, 0),
+        comm([200, 200], 0, b"chrome\0\0"),
+        fork(300, 100, at_ms(0)),
+    ]
+    .concat();
+    let file = write(folder.path(), &forged::file(&[marks_exec()], &records));
+    assert_eq!(image_name(&file, 200).as_deref(), Some("chrome"));
+    // This process started while perf recorded. It still runs the program of its parent.
+    assert_eq!(image_name(&file, 300).as_deref(), Some("bash"));
 }

@@ -234,6 +234,36 @@ fn damaged_files_are_made_again() {
     }
 }
 
+/// Tests pipes in place of a table file and of the file with a hash. Opening a pipe waits until it has a writer.
+#[cfg(unix)]
+#[test]
+fn pipes_in_the_cache_are_replaced_and_not_waited_for() {
+    let case = Case::new();
+    let truth = case.truth(Table::Samples);
+    case.open()
+        .make(&[Table::Samples], Options::default())
+        .unwrap();
+    let mut files = folders(&case.folder.path().join("cache/hashes"));
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.push(case.file(Table::Samples));
+    for file in &files {
+        fs::remove_file(file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(file).status();
+        assert!(made.unwrap().success());
+    }
+    let (trace, cache) = (case.trace.clone(), case.cache());
+    let (send, received) = mpsc::channel();
+    std::thread::spawn(move || {
+        let store = Store::open(&[trace], Cache::Folder(cache)).unwrap();
+        let _ = send.send(rows(&store, Table::Samples));
+    });
+    let read = received.recv_timeout(Duration::from_secs(60));
+    assert_eq!(read.expect("rows without a writer of the pipes"), truth);
+    for file in &files {
+        assert!(fs::metadata(file).unwrap().is_file(), "{file:?}");
+    }
+}
+
 /// Tests tables that were copied from the folder of another trace. These tables must not be used.
 #[test]
 fn tables_of_another_trace_are_made_again() {

@@ -81,7 +81,7 @@ impl Used {
 
 impl Report for CpuDisk {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::CpuRuns, Table::DiskIo]
+        vec![Table::CpuRuns, Table::DiskIo, Table::Cpus, Table::Damages]
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {

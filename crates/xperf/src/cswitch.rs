@@ -112,7 +112,7 @@ struct Ended {
 
 impl Report for CSwitch {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::CpuRuns]
+        vec![Table::CpuRuns, Table::Cpus, Table::Damages]
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {

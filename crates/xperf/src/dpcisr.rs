@@ -224,7 +224,7 @@ struct Figures {
 
 impl Report for DpcIsr {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::Interrupts]
+        vec![Table::Interrupts, Table::Cpus]
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {

@@ -47,7 +47,8 @@ pub use writer::{Format, Writer};
 
 /// Report with its options.
 pub trait Report {
-    /// Returns the tables that the report needs. The tables of processes and images are always available.
+    /// Returns the tables that the report, its percentages and its warnings read. They are made together, because the
+    /// whole trace is read to make any table. The tables of processes and images are always available.
     fn tables(&self) -> Vec<Table>;
 
     /// Writes the report.

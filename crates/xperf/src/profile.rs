@@ -65,7 +65,7 @@ type ProcessKey = (Option<u32>, Option<u32>);
 
 impl Report for Profile {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::Samples]
+        vec![Table::Samples, Table::Cpus, Table::Damages]
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {

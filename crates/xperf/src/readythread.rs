@@ -43,7 +43,7 @@ pub struct ReadyThread {
 
 impl Report for ReadyThread {
     fn tables(&self) -> Vec<Table> {
-        vec![Table::ReadyThreads, Table::CpuRuns]
+        vec![Table::ReadyThreads, Table::CpuRuns, Table::Damages]
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {

@@ -158,4 +158,49 @@ mod tests {
         });
         assert!(values > 10, "{values} values");
     }
+
+    /// Finds a quotation in a fish script that begins or ends within a word, or has no end. Returns its line.
+    fn broken_quotation(script: &str) -> Option<usize> {
+        let (mut open, mut before, mut line) = (None, '\n', 1);
+        let mut chars = script.chars().peekable();
+        while let Some(next) = chars.next() {
+            let is_end = chars.peek().is_none_or(|after| after.is_whitespace());
+            match (open, next) {
+                (_, '\\') => line += usize::from(chars.next() == Some('\n')),
+                (None, '#') if before.is_whitespace() => {
+                    while chars.next_if(|it| *it != '\n').is_some() {}
+                }
+                (None, '\'' | '"') if !before.is_whitespace() => return Some(line),
+                (None, '\'' | '"') => open = Some(next),
+                (Some(mark), _) if mark == next && !is_end => return Some(line),
+                (Some(mark), _) if mark == next => open = None,
+                _ => line += usize::from(next == '\n'),
+            }
+            before = next;
+        }
+        open.map(|_| line)
+    }
+
+    #[test]
+    fn fish_scripts_have_whole_quotations() {
+        let mut script = Vec::new();
+        write_script(Shell::Fish, &mut script).unwrap();
+        let text = str::from_utf8(&script).unwrap();
+        let line = broken_quotation(text).map(|line| text.lines().nth(line - 1));
+        assert_eq!(line, None);
+        for broken in [r#"complete -a "1\t'the "1" mode'""#, "\ncomplete -d 'its"] {
+            assert!(broken_quotation(broken).is_some(), "{broken}");
+        }
+        // Fish is not part of most systems.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &script).unwrap();
+        let fish = std::process::Command::new("fish")
+            .arg("--no-execute")
+            .arg(file.path())
+            .output();
+        if let Ok(output) = fish {
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{error}");
+        }
+    }
 }

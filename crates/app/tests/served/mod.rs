@@ -4,7 +4,7 @@
     reason = "each test program uses its own part of this module"
 )]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -24,11 +24,25 @@ pub(crate) struct Served {
 impl Served {
     /// Opens traces. Their paths are relative to the folder of the real traces.
     pub(crate) fn open(args: &[&str]) -> Served {
+        Served::start(args, |command| command.arg("--no-browser"))
+    }
+
+    /// Opens traces as on a machine without a program that can start a browser. The output on stderr is kept for
+    /// [`Served::end`].
+    pub(crate) fn open_without_programs(args: &[&str]) -> Served {
+        let empty = tempfile::tempdir().unwrap();
+        Served::start(args, |command| {
+            command.env("PATH", empty.path()).stderr(Stdio::piped())
+        })
+    }
+
+    fn start(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Served {
         let config = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_laglab"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_laglab"));
+        command
             .arg("open")
             .args(args)
-            .args(["--no-browser", "--port", "0"])
+            .args(["--port", "0"])
             .current_dir(testdata::path("etl"))
             .env(
                 "LAGLAB_CACHE",
@@ -36,9 +50,8 @@ impl Served {
             )
             .env("LAGLAB_CONFIG", config.path())
             .env_remove("_NT_SYMBOL_PATH")
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
+            .stdout(Stdio::piped());
+        let mut child = change(&mut command).spawn().expect("the program starts");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut said = String::new();
         let client = loop {
@@ -57,6 +70,15 @@ impl Served {
             client,
             said,
         }
+    }
+
+    /// Ends the server. Returns its output on stderr.
+    pub(crate) fn end(mut self) -> String {
+        self.child.kill().unwrap();
+        let mut said = String::new();
+        let stderr = self.child.stderr.take();
+        stderr.unwrap().read_to_string(&mut said).unwrap();
+        said
     }
 
     /// Returns the folder in which the server stores the user's presets.

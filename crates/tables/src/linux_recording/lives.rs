@@ -1,6 +1,6 @@
 //! Processes and threads of a recording of Linux.
 
-use linux::{Event, EventKind, Meaning, Recorder, Tracepoint};
+use linux::{Event, EventKind, Meaning, Recorder, Recording, Tracepoint};
 use rustc_hash::FxHashMap;
 
 use super::ProcFacts;
@@ -14,6 +14,8 @@ pub(super) struct Lives {
     seen: FxHashMap<u32, Seen>,
     /// True if the recording does not have the ids of processes. trace-cmd does not record these ids.
     lacks_processes: bool,
+    /// True if the recording does not state whether a thread with a new name started a new program.
+    lacks_execs: bool,
     /// Names of threads at the end of a recording without process ids, by thread id.
     names: FxHashMap<u32, String>,
 }
@@ -34,7 +36,8 @@ struct Seen {
 
 #[derive(Debug)]
 enum Fact {
-    /// A thread has this name from now on. If `is_exec` is true, its process started a new program.
+    /// A thread has this name from now on. If `is_exec` is true, its process started a new program, so this is the name
+    /// of the process, too.
     Name {
         thread_id: u32,
         process_id: Option<u32>,
@@ -63,9 +66,10 @@ enum Fact {
 }
 
 impl Lives {
-    pub(super) fn new(recorder: Recorder) -> Lives {
+    pub(super) fn new(recording: &Recording) -> Lives {
         Lives {
-            lacks_processes: recorder == Recorder::TraceCmd,
+            lacks_processes: recording.recorder() == Recorder::TraceCmd,
+            lacks_execs: !recording.marks_exec(),
             ..Lives::default()
         }
     }
@@ -78,11 +82,13 @@ impl Lives {
             }
             EventKind::Name { name, is_exec } => {
                 if let Some(thread_id) = event.thread_id {
+                    // perf prints the last name of the first thread, too, if execs are not marked.
+                    let is_first = event.process_id == Some(thread_id);
                     let fact = Fact::Name {
                         thread_id,
                         process_id: event.process_id,
                         name: name.clone(),
-                        is_exec: *is_exec,
+                        is_exec: *is_exec || self.lacks_execs && is_first,
                     };
                     self.facts.push((time_ns, fact));
                 }

@@ -106,7 +106,7 @@ fn read_whole(
     let origin_ns = origin_ns(recording);
     let has_stacks = plan.first.has_table(Table::Stacks);
     let new = || Part {
-        lives: Lives::new(recording.recorder()),
+        lives: Lives::new(recording),
         ..Part::default()
     };
     // A recording can have millions of chunks, so a part has the facts of many neighbouring chunks.

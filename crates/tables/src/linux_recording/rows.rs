@@ -38,7 +38,8 @@ struct Rules<'r> {
     decoder: LinuxDecoder<'r>,
     sampling: Sampling,
     wanted: ReaderSet,
-    /// True if the wakes are `sched_waking` events. Then `sched_wakeup` events report the same wakes again.
+    /// True if the wakes are `sched_waking` events, false if they are `sched_wakeup` events. The other events report the
+    /// same wakes again.
     has_waking: bool,
 }
 
@@ -164,7 +165,8 @@ impl Cpu<'_> {
         }
         let seen_for_ns = self.see(time_ns, event.thread_id, tracepoint);
         let is_wake = match tracepoint.meaning {
-            Meaning::Waking(_) | Meaning::WakeupNew(_) => true,
+            Meaning::WakeupNew(_) => true,
+            Meaning::Waking(_) => rules.has_waking,
             Meaning::Wakeup(_) => !rules.has_waking,
             _ => false,
         };

@@ -58,8 +58,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(Failure::Input(message.to_owned()));
     }
     let tables = args.trace.open_any()?;
-    // One call makes all tables, because each separate call would read the whole trace.
-    tables.make(&explain::tables())?;
+    // The scope is also read from tables. If they were made alone, the trace would be read again for the others.
+    tables.make(&Explained::tables())?;
     let scope = args.scope.scope(&tables)?;
     let is_scoped = scope != Scope::default();
     let (explained, symbols) = Explained::read(&tables, scope, &args.symbols.options())?;

@@ -599,6 +599,8 @@ impl From<NetError> for Failure {
 mod tests {
     use super::*;
 
+    use clap::Parser;
+
     #[test]
     fn rates_are_read() {
         let rate = |rate| NonZeroU32::new(rate).map(Pace::PerSecond);
@@ -645,5 +647,54 @@ mod tests {
         for odd in ["", "fast", "dscp:99", "spin:x", "spin:2ms", "fifo:0"] {
             assert!(setting(odd).is_err(), "{odd}");
         }
+    }
+
+    /// Program with the options of this command.
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn args(options: &[&str]) -> Args {
+        Program::try_parse_from(["net"].iter().chain(options))
+            .unwrap()
+            .args
+    }
+
+    /// Four rates with six runs each are 24 runs, each with a warm-up.
+    #[test]
+    fn a_total_time_is_divided_among_all_runs() {
+        let run = run_time(&args(&["--for", "4s"]), 4) + WARM_UP;
+        let all = (run * 24).as_secs_f64();
+        assert!((3.99..=4.0).contains(&all), "{all} s");
+        for (options, expected_ms) in [
+            // A run has at least 50 ms.
+            (&["--for", "100ms"][..], 50),
+            // A long total time makes more runs, not longer ones.
+            (&["--for", "60s"], 1_000),
+            (&[], 1_000),
+            // 2 runs of 4 rates: 4 s / 8 without the warm-up of 100 ms.
+            (&["--for", "4s", "--runs", "2"], 400),
+            (&["--for", "4s", "--run-for", "300ms"], 300),
+        ] {
+            let run = run_time(&args(options), 4);
+            assert_eq!(run.as_millis(), expected_ms, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn no_new_runs_start_after_the_total_time() {
+        let plan = turns(&args(&["--for", "4s"]), None);
+        assert_eq!(plan.time, Duration::from_secs(4));
+        // At least six runs are needed for a comparison. More follow if the time allows them.
+        assert_eq!(plan.at_least, 6);
+        assert!(plan.at_most > 6, "{plan:?}");
+        let plan = turns(&args(&["--for", "4s", "--runs", "2"]), None);
+        assert_eq!((plan.at_least, plan.at_most), (2, 2));
+        assert_eq!(plan.time, Duration::from_secs(4));
+        let plan = turns(&args(&[]), None);
+        assert_eq!((plan.at_least, plan.at_most), (6, 6));
+        assert_eq!(plan.time, Duration::MAX);
     }
 }

@@ -513,15 +513,9 @@ fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
 
 fn row(change: &Change) -> [String; 8] {
     let is_sampled = change.kind.is_sampled();
-    let times = |sum: Sum| match sum.mean_ns() {
-        Some(_) if is_sampled => time_text(sum.ns),
-        Some(mean) => format!(
-            "{} ({} × {})",
-            time_text(sum.ns),
-            count_text(sum.count),
-            time_text(mean)
-        ),
-        None => "-".to_owned(),
+    let times = |sum: Sum| match is_sampled && sum.mean_ns().is_some() {
+        true => time_text(sum.ns),
+        false => product_text(sum),
     };
     let part = |ns: f64| match is_sampled {
         true => "-".to_owned(),
@@ -541,6 +535,18 @@ fn row(change: &Change) -> [String; 8] {
         part(change.parts.mean_ns),
         change.conclusion.in_words().to_owned(),
     ]
+}
+
+/// Formats a total time with its factors, the count and the mean time.
+fn product_text(sum: Sum) -> String {
+    sum.mean_ns().map_or("-".to_owned(), |mean| {
+        format!(
+            "{} ({} × {})",
+            time_text(sum.ns),
+            count_text(sum.count),
+            time_text(mean)
+        )
+    })
 }
 
 /// Returns the title of the table for a kind of rows.
@@ -574,5 +580,30 @@ fn signed(ns: f64) -> String {
         1.0.. => format!("+{}", time_text(ns)),
         0.0 => time_text(0.0),
         _ => format!("-{}", time_text(-ns)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use wording::{DefaultUnit, parse_duration};
+
+    /// A rare event happens less than once per second, or per unit of work.
+    #[test]
+    fn count_times_mean_is_the_printed_time() {
+        let time = |text: &str| parse_duration(text, DefaultUnit::Seconds).unwrap() as f64;
+        for count in [0.000_123, 0.0233, 0.16, 0.999] {
+            let text = product_text(Sum {
+                count,
+                ns: 16_000.0,
+            });
+            let (total, factors) = text.strip_suffix(')').unwrap().split_once(" (").unwrap();
+            let (count, mean) = factors.split_once(" × ").unwrap();
+            let product = count.parse::<f64>().unwrap() * time(mean);
+            assert_eq!(time(total), 16_000.0, "{text}");
+            // Both factors are rounded to at least three digits.
+            assert!((product / 16_000.0 - 1.0).abs() < 0.01, "{text}");
+        }
     }
 }
