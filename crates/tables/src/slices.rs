@@ -12,7 +12,7 @@ use crate::slice::RawRows;
 use crate::unreadable::UnreadableEvents;
 
 /// Approximate size of the decompressed buffers of a slice, in bytes.
-pub(crate) const SLICE_BYTES: u64 = 64 << 20;
+pub(crate) const SLICE_BYTES: u64 = 32 << 20;
 
 /// Time in nanoseconds that is read beyond the end of a slice. This is necessary, because an event can be a
 /// little older than the first event of its buffer. The reason is that a thread first reads the clock for its
