@@ -253,6 +253,8 @@ pub fn for_table(table: &str) -> Option<(&'static str, String)> {
         "context_switches" | "cpu_runs" => ("context switches", "long-waits"),
         "ready_threads" => ("wakes", "long-waits"),
         "interrupts" => ("interrupts and softirqs", "interrupted-cpus"),
+        "processes" | "threads" => ("records of processes and threads", "long-waits"),
+        "images" => ("records of mapped files", "samples"),
         "limit_periods" => ("timers of CPU limits", "cpu-limit"),
         "disk_io" => ("disk requests", "disks"),
         "futex_waits" => ("waits for futexes", "lock-convoy"),

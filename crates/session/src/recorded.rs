@@ -90,6 +90,15 @@ mod tests {
             text.contains("perf record") && text.contains("block:"),
             "{text}"
         );
+        // perf records processes and mapped files, but cut or forged recordings can lack them.
+        for table in [Table::Processes, Table::Threads, Table::Images] {
+            let text = missing_rows(table, true);
+            assert!(
+                text.starts_with("the recording has no records of "),
+                "{text}"
+            );
+            assert!(text.contains("perf record"), "{text}");
+        }
         let text = missing_rows(Table::Focus, true);
         assert!(
             text.contains("recordings have no changes of the window"),
