@@ -269,7 +269,8 @@ impl Damage {
     }
 
     /// Returns the number of missing sequence numbers between the first and the last sequence number. In a
-    /// circular log, the buffers with these numbers were overwritten. In other logs, they were never written.
+    /// circular log, the buffers with these numbers were overwritten. In other logs, they were never written. In a file
+    /// of a series, numbers of earlier files do not count.
     /// Returns `None` if damaged sequence numbers make the number unknown. The faults then give the positions
     /// of the damaged numbers.
     pub fn missing_sequence_numbers(&self) -> Option<u64> {

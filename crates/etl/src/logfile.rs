@@ -290,6 +290,8 @@ pub mod mode {
     pub const CIRCULAR: u32 = 0x2;
     /// A new session can be appended to the log file.
     pub const APPEND: u32 = 0x4;
+    /// The session begins a new file when the file has its maximum size.
+    pub const NEW_FILE: u32 = 0x8;
     /// Buffers stay in memory until a write is requested.
     pub const BUFFERING: u32 = 0x400;
     /// The session belongs to one process, which writes the log.
@@ -309,7 +311,7 @@ pub mod mode {
         (SEQUENTIAL, "SEQUENTIAL"),
         (CIRCULAR, "CIRCULAR"),
         (APPEND, "APPEND"),
-        (0x8, "NEWFILE"),
+        (NEW_FILE, "NEWFILE"),
         (0x10, "FLUSH_TIMER_MS"),
         (0x20, "PREALLOCATE"),
         (0x40, "NONSTOPPABLE"),

@@ -472,7 +472,7 @@ impl Scanner<'_> {
     /// the header was correct.
     fn compare_with_headers(&mut self) {
         let scan = &self.scan;
-        if !scan.damage.faults().is_empty() || scan.damage.unused_bytes > 0 {
+        if !scan.damage.faults().is_empty() {
             return;
         }
         let written = scan.segments.iter().map(|segment| {
@@ -488,6 +488,8 @@ impl Scanner<'_> {
         };
         let found = (scan.buffers.len() + scan.empty.len()) as u64;
         if let buffers @ 1.. = written.saturating_sub(found) {
+            // The zeros are in the place of the missing buffers, so they are not unused.
+            self.scan.damage.unused_bytes = 0;
             self.fault(self.source.len(), FaultKind::EndsEarly { buffers });
         }
     }
@@ -545,14 +547,26 @@ impl Scanner<'_> {
                 let sequence = *sequence;
                 self.fault(*offset, FaultKind::ImplausibleSequence { sequence });
             }
-            let mut previous = None;
-            for (_, sequence, _) in numbers.iter().filter(is_plausible) {
+            let mut found = numbers.iter().filter(is_plausible).map(|number| number.1);
+            let mut previous = found.next();
+            if self.is_part_of_series(numbers[0].0) {
+                previous = found.next();
+            }
+            for sequence in found {
                 let gap = previous.map_or(0, |previous| sequence.abs_diff(previous));
                 missing = missing.saturating_add(gap.saturating_sub(1));
-                previous = Some(*sequence);
+                previous = Some(sequence);
             }
         }
         self.scan.damage.missing_sequence_numbers = missing;
+    }
+
+    /// Returns true if the session writes a series of files. Each file begins with a copy of the session's first buffer,
+    /// so the numbers between this buffer and the next one belong to earlier files.
+    fn is_part_of_series(&self, segment: u16) -> bool {
+        let segment = &self.scan.segments[usize::from(segment - self.first_segment)];
+        let header = segment.header.as_ref();
+        header.is_some_and(|header| header.log_file_mode & mode::NEW_FILE != 0)
     }
 
     /// Returns the maximum number of buffers that the session of these buffers can have written. A session

@@ -87,6 +87,31 @@ fn a_file_that_was_cut_off_after_a_buffer() {
     assert!(!open(bytes).damage().is_cut_off());
 }
 
+/// A copy that was interrupted has zeros in the place of the last buffers.
+#[test]
+fn zeros_in_the_place_of_buffers_are_damage() {
+    let mut bytes = log(2_000);
+    let end = bytes.len();
+    bytes[end - 3 * SIZE..].fill(0);
+    let damage = open(bytes).damage().clone();
+    assert_eq!(damage.faults()[0].what, FaultKind::EndsEarly { buffers: 3 });
+    assert_eq!(damage.unused_bytes, 0);
+}
+
+/// Each file of a series begins with the session's first buffer, and continues where the file before it ended.
+#[test]
+fn buffers_in_earlier_files_of_a_series_are_not_missing() {
+    let bytes = log(2_000);
+    let mut later = [&bytes[..SIZE], &bytes[6 * SIZE..]].concat();
+    put(&mut later, HEADER + 32 + 0x20, &0x9u32.to_le_bytes()); // sequential, new file
+    assert_eq!(
+        open(later.clone()).damage().missing_sequence_numbers(),
+        Some(0)
+    );
+    later.drain(3 * SIZE..5 * SIZE);
+    assert_eq!(open(later).damage().missing_sequence_numbers(), Some(2));
+}
+
 #[test]
 fn a_preallocated_tail_is_not_damage() {
     let mut bytes = log(300);

@@ -271,6 +271,15 @@ pub fn for_table(table: &str) -> Option<(&'static str, String)> {
     for_theory(theory).map(|advice| (rows, advice.to_string()))
 }
 
+/// Returns the name of the rows of a table that only recordings of Linux fill, in the plural. Returns `None` for other
+/// tables.
+pub fn only_on_linux(table: &str) -> Option<&'static str> {
+    let is_filled_on_windows = crate::needs::for_table(table).is_some();
+    for_table(table)
+        .filter(|_| !is_filled_on_windows)
+        .map(|(rows, _)| rows)
+}
+
 /// Returns the theories that answer the question of an investigation on Linux. Returns no theories if the question is
 /// about Windows.
 pub fn theories(investigation: Investigation) -> &'static [&'static str] {

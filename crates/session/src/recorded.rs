@@ -20,13 +20,18 @@ pub enum NotRecorded {
     },
     /// Rows that no recording of Linux has. The name of the rows is in the plural.
     NeverOnLinux(&'static str),
+    /// Rows that no trace of Windows has. The name of the rows is in the plural.
+    NeverOnWindows(&'static str),
 }
 
 impl NotRecorded {
     /// Returns the advice for a table of a trace of Windows. Returns `None` if the rows of the table do not depend on
     /// the choice of recorded events.
     pub fn of_table(table: Table) -> Option<NotRecorded> {
-        for_table(table.name()).copied().map(NotRecorded::Windows)
+        match for_table(table.name()) {
+            Some(needs) => Some(NotRecorded::Windows(*needs)),
+            None => record::linux::only_on_linux(table.name()).map(NotRecorded::NeverOnWindows),
+        }
     }
 
     /// Returns the advice for a table of a recording of Linux. Returns `None` if the rows of the table do not depend on
@@ -54,6 +59,10 @@ impl fmt::Display for NotRecorded {
             NotRecorded::NeverOnLinux(rows) => write!(
                 f,
                 "this is a recording of Linux, and such recordings have no {rows}"
+            ),
+            NotRecorded::NeverOnWindows(rows) => write!(
+                f,
+                "this is a trace of Windows, and only recordings of Linux have {rows}"
             ),
         }
     }
@@ -85,6 +94,11 @@ mod tests {
             "{text}"
         );
         assert_eq!(NotRecorded::of_table(Table::Damages), None);
+        let text = missing_rows(Table::FutexWaits, false);
+        assert_eq!(
+            text,
+            "this is a trace of Windows, and only recordings of Linux have waits for futexes"
+        );
         let text = missing_rows(Table::DiskIo, true);
         assert!(
             text.contains("perf record") && text.contains("block:"),

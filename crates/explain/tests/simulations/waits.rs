@@ -2,7 +2,9 @@
 //! with the truth files of simulations.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use explain::Scope;
 use serde_json::Value;
@@ -223,6 +225,43 @@ fn a_thread_that_is_ready_when_the_trace_ends_waits_still() {
         "{waiting:?}"
     );
     assert_eq!(explaining(wait), ["higher-priority"]);
+}
+
+/// Changes one switch, so that it starts the thread that is ready until the trace ends. The next switch of this CPU
+/// stops another thread, so that the switches contradict each other: the thread probably ran.
+#[test]
+fn a_thread_that_a_later_switch_started_is_not_told_to_wait_to_the_end() {
+    const SWITCH: u16 = 0x0524;
+    let starved = Simulated::new("priority-starved", &["duration=4s"]);
+    let thread = watched(&starved, "archiver.exe");
+    let since = number(thread, "still_ready_since_ns");
+    let id = number(thread, "thread_id") as u32;
+    let trace = etl::open(&[PathBuf::from(&starved.trace)]).unwrap();
+    let mut events = trace.events();
+    let start_of_payload = loop {
+        let event = events
+            .next()
+            .expect("a switch after the thread became ready");
+        if event.hook() == Some(SWITCH) && event.time_ns() > since + 1_000_000 {
+            let header = event.record().len() - event.payload().len();
+            break event.place().buffer_offset as usize + event.place().offset as usize + header;
+        }
+    };
+    let mut bytes = fs::read(&starved.trace).unwrap();
+    bytes[start_of_payload..start_of_payload + 4].copy_from_slice(&id.to_le_bytes());
+    fs::write(&starved.trace, bytes).unwrap();
+    let explanation = explained(&starved);
+    assert_ne!(explanation["survey"]["contradictions"], 0);
+    for wait in waits(&explanation) {
+        let waiting = list(wait, "evidence").iter();
+        let mut cells = waiting.flat_map(|evidence| list(evidence, "rows").iter());
+        let is_told = text(&wait["sentence"]).contains("still when the trace ended");
+        assert!(
+            !is_told || cells.all(|row| row[1] != since),
+            "{}",
+            wait["sentence"]
+        );
+    }
 }
 
 #[test]

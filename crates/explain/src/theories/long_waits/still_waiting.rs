@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Selection};
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
@@ -40,8 +41,12 @@ pub(super) fn read(
         return Ok(Vec::new());
     }
     let mut threads = vec![Last::default(); case.names.thread_rows()];
+    // Threads that a switch started although the next switch of the CPU stopped another thread. Such a thread probably ran.
+    let mut chosen: FxHashMap<u32, i64> = FxHashMap::default();
     let runs = case.table(Table::CpuRuns)?;
     let columns = [
+        "start_ns",
+        "planned_thread_id",
         "end_ns",
         "thread_row",
         "thread_id",
@@ -59,6 +64,9 @@ pub(super) fn read(
             if let Some(last) = thread.and_then(|row| threads.get_mut(row as usize)) {
                 last.end_ns = Some(view.end_ns[row]);
                 last.is_ready = view.state_out.get(row).is_some_and(thread_state::is_ready);
+            }
+            if let Some(thread_id) = view.planned_thread_id.get(row) {
+                chosen.insert(thread_id, view.start_ns[row]);
             }
         }
     }
@@ -89,6 +97,11 @@ pub(super) fn read(
         };
         // If a CPU was not recorded all the time, the thread may have run there. So the thread is left out.
         if !case.survey.complete.holds(since, end) {
+            continue;
+        }
+        let thread_id = case.names.thread_id(row);
+        let chosen_ns = thread_id.and_then(|thread_id| chosen.get(&thread_id));
+        if chosen_ns.is_some_and(|ns| ns.saturating_add(apart_ns) >= since) {
             continue;
         }
         let readied_ns = after;
