@@ -456,6 +456,27 @@ fn wrong_usage_is_refused() {
 }
 
 #[test]
+fn the_right_command_is_named() {
+    for (args, advice) in [
+        (
+            &["perfview__gcevents.etl"][..],
+            "laglab explain perfview__gcevents.etl",
+        ),
+        (
+            &["compare", "a.csv"],
+            "the command is `laglab prove compare`",
+        ),
+        (
+            &["prove", "diff", "a.etl", "b.etl", "c.etl"],
+            "put `--` between the sides",
+        ),
+        (&["prove", "diff", "a.etl"], "give them, too"),
+    ] {
+        refuses(args, advice);
+    }
+}
+
+#[test]
 fn closed_pipes_are_no_error() {
     use std::io::Read;
     use std::process::{Command, Stdio};

@@ -190,7 +190,7 @@ fn errors_are_printed_only_on_stderr() {
         (&["SELECT 1 FROM ("], "invalid SQL"),
         (
             &["SELECT 1", "--from", "3", "--to", "2"],
-            "--from is later than --to",
+            "--from and --to: the start is not before the end",
         ),
         (&["SELECT 1", "--from", "100"], "outside the trace"),
         (&["SELECT 1", "--format", "csv", "--json"], "--json"),
@@ -201,6 +201,12 @@ fn errors_are_printed_only_on_stderr() {
         ),
         (&["SELECT CAST('x' AS BIGINT) FROM processes"], "x"),
         (&["-f", "no-such-file.sql"], "no-such-file.sql"),
+        // Only the last argument can be a query, and it is one only after a trace.
+        (
+            &["SELECT 1", "SELECT 2"],
+            "the whole query as the last argument",
+        ),
+        (&[""], "the whole query as the last argument"),
     ] {
         let output = laglab(&[&["sql", TRACE], arguments].concat());
         let error = String::from_utf8_lossy(&output.stderr);

@@ -84,7 +84,7 @@ fn impossible_trims_are_refused_and_leave_no_file() {
         (&[&headless, "-o", &out], "no readable header"),
         (
             &[&own, "-o", &out, "--from", "2", "--to", "1"],
-            "--from is later than --to",
+            "--from and --to: the start is not before the end",
         ),
         (
             &[&own, "-o", &out, "--from", "1000000"],

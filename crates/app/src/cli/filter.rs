@@ -4,6 +4,7 @@ use etl::Clock;
 use facts::{EventPattern, Filter, KindNames, Moment, ProviderPattern};
 
 use super::Failure;
+use super::scope::FROM_AFTER_TO;
 
 /// Conditions for events. An event must meet all conditions. A condition with several values is met if one
 /// value matches.
@@ -70,9 +71,7 @@ impl FilterArgs {
             to: self.to,
         };
         match filter.is_empty_range(clock) {
-            true => Err(Failure::Input(
-                "no event can match: --from is later than --to".to_owned(),
-            )),
+            true => Err(Failure::Input(FROM_AFTER_TO.to_owned())),
             false => Ok(filter),
         }
     }

@@ -41,7 +41,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::styling::Styles;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use etl::{Damage, Trace};
 use facts::DamageReport;
 use serde::Serialize;
@@ -129,7 +129,9 @@ pub(crate) fn run() -> ExitCode {
         .any(|it| it == "--json");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() => return fail(&usage::text(&error), 2, json),
+        Err(error) if error.use_stderr() => {
+            return fail(&usage::text(&error, &Cli::command()), 2, json);
+        }
         // The help or the version that the user asked for.
         Err(error) => error.exit(),
     };
@@ -251,6 +253,6 @@ mod tests {
 
     #[test]
     fn the_arguments_are_consistent() {
-        <Cli as clap::CommandFactory>::command().debug_assert();
+        Cli::command().debug_assert();
     }
 }

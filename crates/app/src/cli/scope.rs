@@ -230,6 +230,10 @@ pub(super) fn unknown_process(names: &Identities, asked: &str) -> Failure {
     ))
 }
 
+/// Error for a time range that ends before it starts.
+pub(super) const FROM_AFTER_TO: &str =
+    "--from and --to: the start is not before the end; give the earlier time first";
+
 /// Returns an error if a time range is outside the trace.
 pub(super) fn check_time(option: &str, asked: &Range<i64>, store: &Store) -> Result<(), Failure> {
     let trace = store.trace();

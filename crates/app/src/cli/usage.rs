@@ -2,9 +2,10 @@
 
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseIntError};
+use std::path::Path;
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue};
+use clap::{Command, Error};
 
 /// Commands that a build can lack. The value is true if this build has the command.
 const OPTIONAL: [(&str, bool); 5] = [
@@ -15,8 +16,24 @@ const OPTIONAL: [(&str, bool); 5] = [
     ("export", cfg!(feature = "export")),
 ];
 
-/// Returns the text of an error, in the style of the other errors of this program.
-pub(super) fn text(error: &Error) -> String {
+/// Returns advice about the word in the place of the command: it is a file, or a command of another command, such as
+/// `compare` of `prove`. `program` is the whole program. Returns `None` for other words.
+fn advice(word: &str, program: &Command) -> Option<String> {
+    if Path::new(word).is_file() {
+        return Some(format!(
+            "this is a file; `laglab explain {word}` says why its machine lagged"
+        ));
+    }
+    let mut parents = program.get_subcommands();
+    let parent = parents.find(|parent| parent.find_subcommand(word).is_some())?;
+    Some(format!(
+        "the command is `laglab {} {word}`",
+        parent.get_name()
+    ))
+}
+
+/// Returns the text of an error, in the style of the other errors of this program. `program` is the whole program.
+pub(super) fn text(error: &Error, program: &Command) -> String {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -27,6 +44,9 @@ pub(super) fn text(error: &Error) -> String {
             "this build has no `{name}`: it was built without this command; build laglab with all commands \
              (cargo install --path crates/app)"
         );
+    }
+    if let Some((word, advice)) = asked.and_then(|word| Some((word, advice(word, program)?))) {
+        return format!("there is no command `{word}`: {advice}");
     }
     let cause = error.source().and_then(|it| it.downcast_ref());
     if let (Some(option), Some(value), Some(cause)) = (

@@ -94,10 +94,14 @@ struct Answer {
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let (files_before, files_after) = both_sides(&args.before, &args.after);
     if files_after.is_empty() {
-        return Err(Failure::Input(
-            "no traces after the change: give them, too, as in `laglab prove diff old.etl new.etl`"
-                .to_owned(),
-        ));
+        let advice = if files_before.len() > 1 {
+            "put `--` between the sides, as in `laglab prove diff old1.etl old2.etl -- new1.etl new2.etl`"
+        } else {
+            "give them, too, as in `laglab prove diff old.etl new.etl`"
+        };
+        return Err(Failure::Input(format!(
+            "no traces after the change: {advice}"
+        )));
     }
     let files = [files_before, files_after].concat();
     let page = (args.output.as_deref()).map(|path| NewPage::create(path, &files));

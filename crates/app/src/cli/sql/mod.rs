@@ -18,7 +18,7 @@ use tables::{Options, Store, Table};
 use super::Failure;
 use super::open::{TabledTrace, names};
 use super::say;
-use super::scope::check_time;
+use super::scope::{FROM_AFTER_TO, check_time};
 use super::symbols::SymbolArgs;
 use crate::watch::{self, Watch};
 use trace_symbols::TraceSymbols;
@@ -185,8 +185,24 @@ fn read_script(path: &Path) -> Result<String, Failure> {
     text.map_err(|_| Failure::reading(path, &io::ErrorKind::InvalidData.into()))
 }
 
+/// Returns an error if an argument in the place of a file is a query.
+fn refuse_queries_among(paths: &[PathBuf]) -> Result<(), Failure> {
+    let is_query = |path: &&PathBuf| {
+        let text = path.to_string_lossy();
+        (text.is_empty() || text.contains(char::is_whitespace)) && !path.exists()
+    };
+    paths.iter().find(is_query).map_or(Ok(()), |misplaced| {
+        let text = format!("{misplaced:?}");
+        Err(Failure::Input(format!(
+            "cannot open {text}: no such file; if this is the query, give the traces first, and then the whole query as \
+             the last argument"
+        )))
+    })
+}
+
 /// Opens the traces.
 fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
+    refuse_queries_among(paths)?;
     let groups: Vec<&[PathBuf]> = match args.separate {
         true => paths.chunks(1).collect(),
         false => vec![paths],
@@ -226,9 +242,7 @@ fn session(
     if let Some(range) = &range
         && range.is_empty()
     {
-        return Err(Failure::Input(
-            "no event can match: --from is later than --to".to_owned(),
-        ));
+        return Err(Failure::Input(FROM_AFTER_TO.to_owned()));
     }
     let outside = range.as_ref().map(|range| {
         let asked = *range.start()..range.end().saturating_add(1);
@@ -311,8 +325,7 @@ impl Answers {
         };
         match statements.iter().filter(is_question).count() {
             several @ 2.. if self.format.holds_one() => Err(Failure::Input(format!(
-                "cannot write {several} results: the format {:?} stores one; run the queries separately",
-                self.format
+                "cannot write {several} results: this format stores one; run the queries separately"
             ))),
             _ => Ok(()),
         }
