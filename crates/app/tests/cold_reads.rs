@@ -11,7 +11,7 @@ use crate::program;
 const COMMANDS: &[&str] = &[
     "explain {trace}",
     "explain {trace} --all --evidence",
-    "explain {trace} --process wininit.exe",
+    "explain {trace} --process dwm.exe",
     "report {trace} -o {folder}/report.html",
     "info {trace}",
     "stats {trace}",
@@ -27,10 +27,10 @@ const COMMANDS: &[&str] = &[
     "focuschange {trace}",
     "marks {trace}",
     "process {trace}",
-    "export {trace} --format csv --table cpu_runs -o {folder}/export.csv",
+    "export {trace} -o {folder}/export.pftrace",
     "trim {trace} -o {folder}/part.etl --from 1s --to 2s",
     "prove diff {trace} -- {other}",
-    "prove what-if {trace} --change rank=off",
+    "prove what-if {trace} --change priority:dwm.exe=high",
 ];
 
 /// Runs a command. Returns the number of bytes that it read from files.
@@ -47,7 +47,9 @@ fn bytes_read(args: &[String], cache: &str) -> u64 {
     // The program has closed its output, so it has ended, but its counts exist until it is waited for.
     let counts = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap();
     let read = counts.lines().find_map(|line| line.strip_prefix("rchar:"));
-    assert!(child.wait().unwrap().success(), "{args:?}");
+    // The code 1 is a negative answer, such as a table without rows.
+    let code = child.wait().unwrap().code();
+    assert!(matches!(code, Some(0 | 1)), "{args:?}");
     read.unwrap().trim().parse().unwrap()
 }
 
@@ -85,7 +87,7 @@ fn tables_are_made_in_two_passes() {
             files += size(&other);
         }
         let times = (cold as f64 - cached as f64) / files as f64;
-        if times > 3.2 {
+        if times > 3.0 {
             too_many.push(format!("{command}: {times:.2}"));
         }
     }

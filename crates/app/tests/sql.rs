@@ -227,7 +227,7 @@ fn bytes_below(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Kills a query that sorts 40 MB of numbers with 24 MiB of memory. Its first row follows only when all rows are
+/// Kills a query that sorts 5 million numbers with 32 MiB of memory. Its first row follows only when all rows are
 /// sorted, and it cannot end while its output is not read.
 #[cfg(unix)]
 #[test]
@@ -238,9 +238,10 @@ fn temporary_files_of_a_killed_query_are_deleted() {
         let paths = entries.map(|entry| entry.unwrap().path());
         paths.filter(|path| path.is_dir()).collect()
     };
-    let query = "SELECT value FROM range(0, 5000000) ORDER BY value DESC";
+    let query = "WITH n AS (SELECT row_number() OVER (ORDER BY start_ns, cpu) AS i FROM cpu_runs LIMIT 2300) \
+                 SELECT a.i * 2300 + b.i AS value FROM n AS a, n AS b ORDER BY value DESC";
     let mut killed = Command::new(env!("CARGO_BIN_EXE_laglab"))
-        .args(["sql", TRACE, query, "--memory", "24", "--format", "csv"])
+        .args(["sql", TRACE, query, "--memory", "32", "--format", "csv"])
         .arg("--all")
         .current_dir(testdata::path("etl"))
         .env(
@@ -253,13 +254,16 @@ fn temporary_files_of_a_killed_query_are_deleted() {
         .unwrap();
     let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines();
     let mut next = || lines.next().expect("a row").unwrap();
-    assert_eq!((next(), next()), ("value".to_owned(), "4999999".to_owned()));
+    assert_eq!(
+        (next(), next()),
+        ("value".to_owned(), (2300 * 2300 + 2300).to_string())
+    );
     let used = folders();
     let [left] = &used[..] else {
         panic!("one folder of temporary files, not {used:?}");
     };
     // Rows that have no space in memory are in files.
-    let least = 5_000_000 * 8 - (24 << 20);
+    let least = 2300 * 2300 * 8 - (32 << 20);
     let bytes = bytes_below(left);
     assert!(bytes >= least, "{bytes} bytes in {}", left.display());
     killed.kill().unwrap();

@@ -145,7 +145,7 @@ struct Sum {
 
 impl Report for Stack {
     fn tables(&self) -> Vec<Table> {
-        vec![self.event.table(), Table::Stacks]
+        vec![self.event.table(), Table::Stacks, Table::Damages]
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
