@@ -225,6 +225,28 @@ fn samples_maps_and_pages_are_written() {
     assert!(page.contains("Measured until 20") && page.contains(" UTC."));
 }
 
+/// Closes the output before the program prints, as `head` may do.
+#[test]
+fn a_closed_output_does_not_lose_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let method = if cfg!(windows) { "Sleep" } else { "nanosleep" };
+    for name in ["a.csv", "a.html"] {
+        let path = dir.path().join(name);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+            .args(["measure", "sleep", "--method", method, "--count", "20"])
+            .arg("-o")
+            .arg(&path)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {error}");
+        assert!(fs::metadata(&path).unwrap().len() > 0, "{name}");
+    }
+}
+
 #[test]
 fn refused_settings_are_marked_everywhere() {
     let dir = tempfile::tempdir().unwrap();
