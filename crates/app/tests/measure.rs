@@ -332,6 +332,10 @@ fn wrong_usage_is_refused_before_anything_is_measured() {
             "the interval must not be shorter",
         ),
         (vec!["--request", "0"], "a sleep must take 1 ns"),
+        (
+            vec!["--for", "1"],
+            "the unit is missing; give a time such as",
+        ),
         (vec!["--clock", not_here], "is not available: "),
         (vec!["--method", "usleep"], "unknown sleep method `usleep`"),
         (

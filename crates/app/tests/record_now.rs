@@ -129,6 +129,16 @@ fn questions_about_windows_are_refused() {
     );
 }
 
+#[test]
+fn times_without_a_unit_are_refused() {
+    for option in ["--for", "--last"] {
+        let output = program::laglab(&["record", "now", option, "1"]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("the unit is missing"), "{error}");
+    }
+}
+
 /// Checks that the message to a user without rights names the needed rights.
 #[test]
 fn missing_rights_are_named() {
