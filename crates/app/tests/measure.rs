@@ -472,6 +472,31 @@ fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
     assert!(printed.is_empty(), "{printed}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn sigterm_ends_a_measurement_at_once() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .args(["measure", "sleep", "--method", "nanosleep"])
+        .args(["--request", "10s", "--count", "100"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while threads_called("probe", child.id()).is_empty() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-TERM", &pid])
+        .status();
+    assert!(killed.unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), status.signal()), (None, Some(15)));
+}
+
 /// Returns the ids of the threads of a process that have this name.
 #[cfg(target_os = "linux")]
 fn threads_called(name: &str, process: u32) -> Vec<u32> {

@@ -10,8 +10,8 @@ use crate::cli::Failure;
 use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
 
-/// Records this Linux machine now, into memory. The recording is saved on Ctrl-C, on the signal SIGUSR2, or after the
-/// time of --for. It is a file that `laglab` and `perf` read.
+/// Records this Linux machine now, into memory. The recording is saved on Ctrl-C, on the signals SIGTERM and SIGUSR2, or
+/// after the time of --for. It is a file that `laglab` and `perf` read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab record now                        until Ctrl-C; keeps the last 30 s\n  \
@@ -65,6 +65,8 @@ mod system {
     use flight::{Capture, Cost, Left, Order, Recorder};
     use serde::Serialize;
     use session::NewFile;
+    use signal_hook::consts::{SIGTERM, SIGUSR2};
+    use signal_hook::flag::register;
 
     use super::*;
     use crate::cli::say;
@@ -116,9 +118,12 @@ mod system {
         order.memory_bytes = (args.memory as usize) << 20;
         order.command_line = std::env::args().collect();
         let saves = Arc::new(AtomicBool::new(false));
-        // Without this handler, the signal SIGUSR2 would end the program.
-        signal_hook::flag::register(signal_hook::consts::SIGUSR2, Arc::clone(&saves))
-            .map_err(|error| Failure::Input(format!("cannot wait for SIGUSR2: {error}")))?;
+        let ends = Arc::new(AtomicBool::new(false));
+        // Without these handlers, both signals would end the program, and the recording would be lost. A second SIGTERM has
+        // no effect, because `timeout` sends it twice.
+        register(SIGUSR2, Arc::clone(&saves))
+            .and_then(|_| register(SIGTERM, Arc::clone(&ends)))
+            .map_err(|error| Failure::Input(format!("cannot wait for signals: {error}")))?;
         let recorder =
             Recorder::start(&order).map_err(|error| Failure::Input(error.to_string()))?;
         let id = std::process::id();
@@ -130,7 +135,8 @@ mod system {
         let began = Instant::now();
         let mut files = Vec::new();
         let is_over = || args.time.is_some_and(|time| began.elapsed() >= time);
-        while watch::check().is_ok() && !is_over() {
+        let is_stopped = || watch::check().is_err() || ends.load(Ordering::Relaxed);
+        while !is_stopped() && !is_over() {
             if saves.swap(false, Ordering::Relaxed) {
                 let saved = save(args, &recorder.capture())?;
                 if io::stderr().is_terminal() {
