@@ -94,9 +94,50 @@ fn near_names_of_events_and_providers_are_noted() {
     assert!(event.contains("the closest names are CSwitch"), "{event}");
     let provider = note("--provider", "Kernal");
     assert!(provider.contains("the closest names are "), "{provider}");
-    let time = program::laglab(&["events", "filtrace__etw.etl", "--from", "1000"]);
-    let time = String::from_utf8(time.stderr).unwrap();
-    assert!(time.contains("`laglab info` prints"), "{time}");
+    let number = note("--event", "12345");
+    assert!(number.contains("`laglab info` prints"), "{number}");
+}
+
+#[test]
+fn a_condition_that_the_trace_lacks_is_named_with_alternatives() {
+    for (option, value, said) in [
+        (
+            "--process",
+            "conhots",
+            "the trace contains no process conhots; ",
+        ),
+        ("--process", "48348", "give --pid 48348"),
+        (
+            "--pid",
+            "9999",
+            "the trace contains no process 9999; it has ",
+        ),
+        (
+            "--tid",
+            "9999",
+            "the trace contains no thread 9999; it has ",
+        ),
+        (
+            "--cpu",
+            "999",
+            "the trace has no CPU 999; it has CPUs 0 to ",
+        ),
+        ("--from", "1000", "which lasts from 0 s to "),
+        ("--to", "-1", "which lasts from 0 s to "),
+    ] {
+        let output = program::laglab(&["events", "filtrace__etw.etl", "--json", option, value]);
+        assert_eq!(output.status.code(), Some(0), "{option}");
+        assert!(output.stdout.is_empty(), "{option}");
+        let note = String::from_utf8(output.stderr).unwrap();
+        let start = format!("laglab: no event matches: {option}: ");
+        assert!(note.starts_with(&start) && note.contains(said), "{note}");
+        assert_eq!(note.contains("conhost.exe"), value == "conhots", "{note}");
+    }
+    // The trace has this process, so the note is about the event.
+    let both = ["--process", "conhost", "--event", "CSwich"];
+    let output = program::laglab(&[&["events", "filtrace__etw.etl"], &both[..]].concat());
+    let note = String::from_utf8(output.stderr).unwrap();
+    assert!(note.contains("the closest names are CSwitch"), "{note}");
 }
 
 #[test]

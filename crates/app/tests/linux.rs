@@ -326,6 +326,16 @@ fn every_command_reads_a_recording_or_refuses_it() {
         (&["focuschange", file], 1, "such recordings have no"),
         (&["marks", file], 1, "such recordings have no"),
         (
+            &["events", file, "--process", "chrmoe"],
+            0,
+            "the trace contains no process chrmoe; ",
+        ),
+        (
+            &["trim", file, "-o", "x.data", "--from", "1000"],
+            2,
+            "which lasts from 0 s to ",
+        ),
+        (
             &["trim", file, "-o", "x.data", "--cpu", "0"],
             2,
             "give --from and --to",

@@ -225,6 +225,28 @@ fn samples_maps_and_pages_are_written() {
     assert!(page.contains("Measured until 20") && page.contains(" UTC."));
 }
 
+/// Closes the output before the program prints, as `head` may do.
+#[test]
+fn a_closed_output_does_not_lose_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let method = if cfg!(windows) { "Sleep" } else { "nanosleep" };
+    for name in ["a.csv", "a.html"] {
+        let path = dir.path().join(name);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+            .args(["measure", "sleep", "--method", method, "--count", "20"])
+            .arg("-o")
+            .arg(&path)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {error}");
+        assert!(fs::metadata(&path).unwrap().len() > 0, "{name}");
+    }
+}
+
 #[test]
 fn refused_settings_are_marked_everywhere() {
     let dir = tempfile::tempdir().unwrap();
@@ -310,6 +332,10 @@ fn wrong_usage_is_refused_before_anything_is_measured() {
             "the interval must not be shorter",
         ),
         (vec!["--request", "0"], "a sleep must take 1 ns"),
+        (
+            vec!["--for", "1"],
+            "the unit is missing; give a time such as",
+        ),
         (vec!["--clock", not_here], "is not available: "),
         (vec!["--method", "usleep"], "unknown sleep method `usleep`"),
         (
@@ -444,6 +470,31 @@ fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
     // After the end of the sleep, the program would have printed its results.
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(printed.is_empty(), "{printed}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sigterm_ends_a_measurement_at_once() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
+        .args(["measure", "sleep", "--method", "nanosleep"])
+        .args(["--request", "10s", "--count", "100"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while threads_called("probe", child.id()).is_empty() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-TERM", &pid])
+        .status();
+    assert!(killed.unwrap().success());
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), status.signal()), (None, Some(15)));
 }
 
 /// Returns the ids of the threads of a process that have this name.

@@ -140,6 +140,8 @@ fn impossible_measurements_are_refused_with_advice() {
         let not_here = refusal(&["measure", "files", here, "--cache", "dropped"]);
         assert!(not_here.contains("dropped (only Linux"), "{not_here}");
     }
+    let time = refusal(&args(folder.path(), &["--for", "1"]));
+    assert!(time.contains("the unit is missing"), "{time}");
     let full = refusal(&args(folder.path(), &["--make"]));
     assert!(full.contains("is not empty"), "{full}");
     assert_eq!(

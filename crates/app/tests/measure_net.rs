@@ -263,6 +263,8 @@ fn errors_give_advice() {
             "no packet is due in 0.2 s at 1/s",
         ),
         (&["--rate", "fast"], "expected packets per second"),
+        (&["--for", "1"], "the unit is missing"),
+        (&["--run-for", "1"], "the unit is missing"),
         (&["--dscp", "64"], "expected 0 to 63, EF"),
         (&["--spin", "2ms"], "expected at most 1ms"),
         (

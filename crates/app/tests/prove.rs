@@ -312,6 +312,9 @@ fn options_choose_pairs_of_runs() {
         // The doubt advises both options, so it ends as soon as one of them is given.
         let is_advised = text.contains("--paired compares pairs");
         assert_eq!(is_advised, args == apart, "{args:?}: {text}");
+        let is_doubted = text.contains("did not alternate");
+        let did_alternate = is_paired || args.contains(&alternating[2]);
+        assert_eq!(is_doubted, !did_alternate, "{args:?}: {text}");
     }
     let error = refused(&[&apart[..], &["--paired", "--unpaired"]].concat());
     assert!(error.contains("--unpaired"), "{error}");

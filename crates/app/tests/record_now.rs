@@ -4,7 +4,7 @@
 use crate::program;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -56,26 +56,17 @@ fn a_recording_is_explained_and_names_its_cost() {
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
-#[test]
-fn signals_save_the_ring() {
-    let folder = tempfile::tempdir().unwrap();
-    if !can_record(folder.path()) {
-        return;
-    }
-    let file = path(folder.path(), "ring.data");
+/// Starts a recorder that keeps the last 10 s, and waits until it has recorded events.
+fn recorder(file: &str) -> Child {
     let recorder = Command::new(env!("CARGO_BIN_EXE_laglab"))
-        .args(["record", "now", "--last", "10s", "-o", &file, "--json"])
+        .args(["record", "now", "--last", "10s", "-o", file, "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let id = recorder.id().to_string();
-    let signal = |name: &str| {
-        let status = Command::new("kill").args([name, &id]).status().unwrap();
-        assert!(status.success());
-    };
-    // The recorder installs its handler of SIGUSR2 before it opens the perf events. So if a perf event is open, the
-    // signal cannot end the program. The test then waits until the recorder has read events a few times.
+    let id = recorder.id();
+    // The recorder installs its handlers of signals before it opens the perf events. So if a perf event is open, the
+    // signals cannot end the program. The test then waits until the recorder has read events a few times.
     let is_open = || {
         let names = std::fs::read_dir(format!("/proc/{id}/fd"))
             .into_iter()
@@ -86,17 +77,36 @@ fn signals_save_the_ring() {
     };
     wait_until(is_open);
     std::thread::sleep(Duration::from_millis(300));
-    signal("-USR2");
+    recorder
+}
+
+fn send(name: &str, recorder: &Child) {
+    let id = recorder.id().to_string();
+    let status = Command::new("kill").args([name, &id]).status().unwrap();
+    assert!(status.success());
+}
+
+/// Waits until the recorder has ended successfully. Returns its report.
+fn ended(recorder: Child) -> Value {
+    let output = recorder.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn signals_save_the_ring() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record(folder.path()) {
+        return;
+    }
+    let file = path(folder.path(), "ring.data");
+    let recorder = recorder(&file);
+    send("-USR2", &recorder);
     wait_until(|| Path::new(&file).exists());
     std::thread::sleep(Duration::from_millis(200));
-    signal("-INT");
-    let output = recorder.wait_with_output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    send("-INT", &recorder);
+    let report = ended(recorder);
     let files = report["files"].as_array().unwrap();
     assert_eq!(files.len(), 2);
     assert_eq!(files[1]["path"], path(folder.path(), "ring-2.data"));
@@ -105,6 +115,23 @@ fn signals_save_the_ring() {
         assert!(info.is_object());
     }
     assert!(files[1]["covers_ns"].as_u64() > files[0]["covers_ns"].as_u64());
+}
+
+/// Sends the signal twice, as `timeout` does.
+#[test]
+fn sigterm_saves_the_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record(folder.path()) {
+        return;
+    }
+    let file = path(folder.path(), "term.data");
+    let recorder = recorder(&file);
+    send("-TERM", &recorder);
+    send("-TERM", &recorder);
+    let report = ended(recorder);
+    assert_eq!(report["files"][0]["path"], file);
+    assert!(report["files"][0]["covers_ns"].as_u64() > Some(0));
+    assert!(program::json(&["info", &file, "--json"]).is_object());
 }
 
 fn wait_until(is_true: impl Fn() -> bool) {
@@ -127,6 +154,16 @@ fn questions_about_windows_are_refused() {
         error.contains("about Windows; on Linux, use long-wait"),
         "{error}"
     );
+}
+
+#[test]
+fn times_without_a_unit_are_refused() {
+    for option in ["--for", "--last"] {
+        let output = program::laglab(&["record", "now", option, "1"]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("the unit is missing"), "{error}");
+    }
 }
 
 /// Checks that the message to a user without rights names the needed rights.

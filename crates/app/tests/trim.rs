@@ -88,10 +88,18 @@ fn impossible_trims_are_refused_and_leave_no_file() {
         ),
         (
             &[&own, "-o", &out, "--from", "1000000"],
-            "no event meets these conditions",
+            "nothing was written: --from: the time is outside the trace, which lasts from 0 s to ",
         ),
         (
             &[&own, "-o", &out, "--process", "no-such.exe"],
+            "nothing was written: --process: the trace contains no process no-such.exe; ",
+        ),
+        (
+            &["filtrace__etw.etl", "-o", &out, "--pid", "9999"],
+            "nothing was written: --pid: the trace contains no process 9999; it has ",
+        ),
+        (
+            &[&own, "-o", &out, "--event", "no-such-event"],
             "no event meets these conditions",
         ),
         (

@@ -12,7 +12,7 @@ use statistics::{
 };
 
 use crate::sessions::Sessions;
-use crate::sides::are_neighbours;
+use crate::sides::{are_neighbours, take_turns};
 use crate::summary::{RunSummary, Side, in_waves, median};
 use crate::{Error, Group, Run, Sides, Summary, Unit};
 
@@ -612,7 +612,7 @@ fn doubts(
     began: Option<&[bool]>,
 ) -> Vec<String> {
     let mut doubts = Vec::new();
-    if sides.design == Design::Unpaired {
+    if sides.design == Design::Unpaired && !take_turns(&sides.before.runs, &sides.after.runs) {
         doubts.push(
             "The runs of both sides did not alternate: other changes of the machine between them look like effects \
              of the change."

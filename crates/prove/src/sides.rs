@@ -270,6 +270,25 @@ pub(crate) fn are_neighbours<'r>(pairs: impl Iterator<Item = (&'r Run, &'r Run)>
     (pairs.len() > 1).then(|| pairs.all(|pair| pair[0].1 == pair[1].1))
 }
 
+/// Returns true if runs without pairs alternated: at most two successive runs are of the same side, and the side changes
+/// more than once. Returns false if the order of the runs is unknown.
+pub(crate) fn take_turns(before: &[Run], after: &[Run]) -> bool {
+    let of = |side: &[Run], is_after: bool| -> Option<Vec<(i64, bool)>> {
+        let runs = side.iter();
+        runs.map(|run| Some((run.began?, is_after))).collect()
+    };
+    let order = of(before, false).zip(of(after, true));
+    let Some((before, after)) = order else {
+        return false;
+    };
+    let mut order = [before, after].concat();
+    order.sort_unstable();
+    let is_clear = order.windows(2).all(|two| two[0].0 != two[1].0);
+    // In the order old, new, new, old, two successive runs are of the same side.
+    let sides: Vec<&[(i64, bool)]> = order.chunk_by(|one, next| one.1 == next.1).collect();
+    is_clear && sides.len() > 2 && sides.iter().all(|runs| runs.len() <= 2)
+}
+
 /// Lists names for an error message.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 12;

@@ -296,6 +296,40 @@ fn runs_of_one_file_that_did_not_alternate_have_no_pairs() {
 }
 
 #[test]
+fn runs_without_pairs_that_alternated_have_no_doubt_about_it() {
+    let old = |run: u32| (run, "old", 10.0 + f64::from(run));
+    let new = |run: u32| (run, "new", 5.0 + f64::from(run));
+    let in_turn = |rows: &[(u32, &str, f64)]| {
+        let judgement = paired_by(rows, Pairing::Unpaired);
+        assert_eq!(judgement.design, Design::Unpaired);
+        let doubts = judgement.doubts.join(" ");
+        !doubts.contains("did not alternate")
+    };
+    let strict: Vec<_> = (0..8).flat_map(|run| [old(run), new(run)]).collect();
+    assert!(in_turn(&strict));
+    // The side that begins also alternates.
+    let turned: Vec<_> = (0..8)
+        .flat_map(|run| match run % 2 {
+            0 => [old(run), new(run)],
+            _ => [new(run), old(run)],
+        })
+        .collect();
+    assert!(in_turn(&turned));
+    // If a run is missing, its neighbours are of the same side.
+    let with_gap: Vec<_> = strict.iter().copied().filter(|it| *it != new(3)).collect();
+    assert!(in_turn(&with_gap));
+    let few = [old(0), old(1), new(0), new(1)];
+    assert!(!in_turn(&few));
+    let blocks: Vec<_> = (0..2)
+        .flat_map(|block| {
+            let runs = block * 4..block * 4 + 4;
+            runs.clone().map(old).chain(runs.map(new))
+        })
+        .collect();
+    assert!(!in_turn(&blocks));
+}
+
+#[test]
 fn one_pair_has_no_neighbours() {
     let one = of_rows(&[(0, "old", 1.0), (0, "new", 2.0)]);
     assert_eq!((one.design, one.alternated), (Design::Paired, None));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use etl::Trace;
 use events::Decoder;
@@ -227,7 +228,9 @@ fn of_windows(
         }
     }
     drop(watch);
-    note_none(args, written, sieve.names());
+    note_none(args, written, sieve.names(), || {
+        args.filter.absent(trace, || args.trace.tables())
+    })?;
     super::warn_of_skipped_places(trace, events.damage());
     Ok(modules.missing())
 }
@@ -298,14 +301,34 @@ fn of_linux(
         None => read?,
     };
     super::warn_of_linux_damage(store)?;
-    note_none(args, written, &sieve.names());
+    note_none(args, written, &sieve.names(), || {
+        args.filter.absent(store.trace(), || {
+            let observer = Arc::clone(tables.observer());
+            Ok(TraceTables::of(Arc::clone(store), observer))
+        })
+    })?;
     Ok(modules.missing())
 }
 
-/// Prints a note if no event matches. With `--limit 0`, no event is expected.
-fn note_none(args: &Args, written: u64, names: &KindNames) {
+/// Prints a note if no event matches. The note states what the trace lacks, which `absent` returns, or names of events.
+/// With `--limit 0`, no event is expected.
+fn note_none(
+    args: &Args,
+    written: u64,
+    names: &KindNames,
+    absent: impl FnOnce() -> Result<Option<String>, Failure>,
+) -> Result<(), Failure> {
     if written > 0 || args.limit == Some(0) {
-        return;
+        return Ok(());
+    }
+    match absent() {
+        Ok(Some(reason)) => {
+            say(&format!("no event matches: {reason}"));
+            return Ok(());
+        }
+        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+        // The events were read, so an error of the tables is no error of this command.
+        Ok(None) | Err(_) => {}
     }
     let near = args.filter.near(names);
     let advice = match near.is_empty() {
@@ -313,4 +336,5 @@ fn note_none(args: &Args, written: u64, names: &KindNames) {
         false => format!("the closest names are {}", near.join(", ")),
     };
     say(&format!("no event matches; {advice}"));
+    Ok(())
 }

@@ -1,10 +1,15 @@
 //! Options that select events.
 
-use etl::Clock;
+use etl::{Clock, Trace};
 use facts::{EventPattern, Filter, KindNames, Moment, ProviderPattern};
+use session::TraceTables;
+use tables::{Identities, Table};
+use xperf::Recording;
 
 use super::Failure;
-use super::scope::FROM_AFTER_TO;
+use super::scope::{
+    FROM_AFTER_TO, check_cpus, check_process_id, check_thread, check_time, unknown_process,
+};
 
 /// Conditions for events. An event must meet all conditions. A condition with several values is met if one
 /// value matches.
@@ -55,6 +60,73 @@ impl FilterArgs {
             .collect()
     }
 
+    /// Returns the reason why no event meets the conditions, if the trace lacks a time, process, thread or CPU in them.
+    /// `tables` opens the tables of the trace. They cost a pass over the trace, so they are made only if a condition needs
+    /// them.
+    ///
+    /// # Errors
+    /// Returns an error if the tables cannot be opened or made.
+    pub(super) fn absent(
+        &self,
+        trace: &Trace,
+        tables: impl FnOnce() -> Result<TraceTables, Failure>,
+    ) -> Result<Option<String>, Failure> {
+        let reason = |checked: Result<(), Failure>| match checked {
+            Ok(()) => Ok(None),
+            Err(Failure::Input(reason)) => Ok(Some(reason)),
+            Err(other) => Err(other),
+        };
+        let outside = reason(self.check_range(trace))?;
+        let needs_tables = !(self.process.is_empty()
+            && self.pid.is_empty()
+            && self.tid.is_empty()
+            && self.cpu.is_empty());
+        if outside.is_some() || !needs_tables {
+            return Ok(outside);
+        }
+        let tables = tables()?;
+        tables.make(&[&Identities::TABLES[..], &[Table::Cpus]].concat())?;
+        let recording = Recording {
+            names: tables.identities()?,
+            tables,
+            range: i64::MIN..i64::MAX,
+        };
+        reason(self.check_names(&recording))
+    }
+
+    /// Returns an error if the time range is outside the trace.
+    fn check_range(&self, trace: &Trace) -> Result<(), Failure> {
+        let option = match (self.from, self.to) {
+            (Some(_), Some(_)) => "--from and --to",
+            (None, Some(_)) => "--to",
+            _ => "--from",
+        };
+        let since_start = |moment: Moment| moment.since_start(trace.clock());
+        let from = self.from.map_or(i64::MIN, since_start);
+        let to = self.to.map_or(i64::MAX, since_start);
+        check_time(option, &(from..to.saturating_add(1)), trace)
+    }
+
+    /// Returns an error if the trace does not contain a process, thread or CPU of the conditions.
+    fn check_names(&self, trace: &Recording) -> Result<(), Failure> {
+        let names = &trace.names;
+        for part in &self.process {
+            check_part(names, part)?;
+        }
+        // Without events of processes and threads, only the ids in other events are known.
+        if names.processes().next().is_some() {
+            for id in &self.pid {
+                check_process_id("--pid", names, *id)?;
+            }
+        }
+        if names.thread_rows() > 0 {
+            for id in &self.tid {
+                check_thread("--tid", names, *id)?;
+            }
+        }
+        check_cpus(&self.cpu, trace)
+    }
+
     /// Returns the filter for a trace with this clock.
     ///
     /// # Errors
@@ -75,4 +147,20 @@ impl FilterArgs {
             false => Ok(filter),
         }
     }
+}
+
+/// Returns an error if no process of the trace has this text in its name.
+fn check_part(names: &Identities, part: &str) -> Result<(), Failure> {
+    let in_lower_case = part.to_lowercase();
+    let mut known = names.processes().filter_map(|process| process.name);
+    if known.any(|name| name.to_lowercase().contains(&in_lower_case)) {
+        return Ok(());
+    }
+    let id: Option<u32> = part.parse().ok();
+    if id.is_some() && names.processes().any(|process| process.id == id) {
+        return Err(Failure::Input(format!(
+            "--process: no name of a process contains {part}; for the process with this id, give --pid {part}"
+        )));
+    }
+    Err(unknown_process(names, part))
 }

@@ -29,6 +29,7 @@ mod simulate;
 mod sql;
 mod stats;
 mod symbols;
+mod time_with_unit;
 mod trim;
 mod tune;
 mod usage;

@@ -62,6 +62,11 @@ impl TraceFiles {
             .map(|_| TabledTrace::new(&self.paths, true))
     }
 
+    /// Opens the tables of the trace. They are not cached.
+    pub(crate) fn tables(&self) -> Result<TraceTables, Failure> {
+        TabledTrace::new(&self.paths, true).open_any()
+    }
+
     /// Returns the first file that is a recording of Linux.
     pub(crate) fn linux_file(&self) -> Option<&PathBuf> {
         let mut paths = self.paths.iter();

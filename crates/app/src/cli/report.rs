@@ -138,22 +138,10 @@ fn check(filters: &Filters<'_>, trace: &Recording) -> Result<(), Failure> {
     }
     if names.thread_rows() > 0 {
         for id in filters.threads {
-            scope::check_thread(names, *id)?;
+            scope::check_thread("--thread", names, *id)?;
         }
     }
-    if filters.cpus.is_empty() {
-        return Ok(());
-    }
-    let cpus = trace.cpus()?;
-    match filters.cpus.iter().find(|cpu| !cpus.contains(cpu)) {
-        None => Ok(()),
-        Some(cpu) => Err(Failure::Input(match (cpus.first(), cpus.last()) {
-            (Some(first), Some(last)) => {
-                format!("--cpu: the trace has no CPU {cpu}; it has CPUs {first} to {last}")
-            }
-            _ => format!("--cpu: the trace has no CPU {cpu}, because it has no events of CPUs"),
-        })),
-    }
+    scope::check_cpus(filters.cpus, trace)
 }
 
 /// Prints on stderr how many events of a trace of Windows are lost, damaged or unreadable.

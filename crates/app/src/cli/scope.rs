@@ -1,15 +1,17 @@
-//! Options that limit `laglab explain` to threads, processes or a time range. They are checked against the
-//! trace.
+//! Options that limit `laglab explain` to threads, processes or a time range, and checks of such options against
+//! the trace.
 
 use std::ops::Range;
 
+use etl::Trace;
 use explain::{Scope, is_called};
 use facts::{Moment, utc};
 use session::TraceTables;
-use tables::{FocusView, Identities, Store, Table};
+use tables::{FocusView, Identities, Table};
+use xperf::Recording;
 
 use super::Failure;
-use crate::output::{duration, grouped};
+use crate::output::{counted, duration, grouped};
 
 /// Options that limit `laglab explain` to threads, processes or a time range.
 #[derive(Default, clap::Args)]
@@ -62,7 +64,7 @@ impl ScopeArgs {
     pub(super) fn scope(&self, tables: &TraceTables) -> Result<Scope, Failure> {
         let names = tables.identities()?;
         for id in &self.thread {
-            check_thread(&names, *id)?;
+            check_thread("--thread", &names, *id)?;
         }
         for process in &self.process {
             check_process(&names, process)?;
@@ -96,7 +98,7 @@ impl ScopeArgs {
         if let Some(at) = &self.at {
             let at = since_start(at);
             let at = at..at.saturating_add(1);
-            return check_time("--at", &at, tables.store()).map(|()| Some(at));
+            return check_time("--at", &at, tables.store().trace()).map(|()| Some(at));
         }
         self.time.range(tables)
     }
@@ -163,15 +165,33 @@ pub(super) fn time_range(
             duration(asked.end)
         )));
     }
-    check_time(option, &asked, tables.store())?;
+    check_time(option, &asked, trace)?;
     Ok(asked.start.max(0)..asked.end.min(end))
 }
 
-/// Returns an error if the trace contains no thread with this id.
-pub(super) fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
-    let mut ids: Vec<u32> = (0..names.thread_rows() as u32)
-        .filter_map(|row| names.thread_id(row))
-        .collect();
+/// Returns an error if the trace contains no thread with this id. `option` is the option with the id.
+pub(super) fn check_thread(option: &str, names: &Identities, id: u32) -> Result<(), Failure> {
+    let ids = (0..names.thread_rows() as u32).filter_map(|row| names.thread_id(row));
+    let list = "the table `threads` of laglab sql lists them";
+    check_id(option, ids.collect(), id, ["thread", "threads"], list)
+}
+
+/// Returns an error if the trace contains no process with this id. `option` is the option with the id.
+pub(super) fn check_process_id(option: &str, names: &Identities, id: u32) -> Result<(), Failure> {
+    let ids = names.processes().filter_map(|process| process.id);
+    let list = "laglab process lists them";
+    check_id(option, ids.collect(), id, ["process", "processes"], list)
+}
+
+/// Returns an error with the nearest ids if `ids` does not contain `id`. `one` and `many` are the words for what has the
+/// ids, and `list` says where they are listed.
+fn check_id(
+    option: &str,
+    mut ids: Vec<u32>,
+    id: u32,
+    [one, many]: [&str; 2],
+    list: &str,
+) -> Result<(), Failure> {
     ids.sort_unstable();
     ids.dedup();
     let Err(place) = ids.binary_search(&id) else {
@@ -180,16 +200,33 @@ pub(super) fn check_thread(names: &Identities, id: u32) -> Result<(), Failure> {
     let near = &ids[place.saturating_sub(1)..ids.len().min(place + 1)];
     let near: Vec<String> = near.iter().map(u32::to_string).collect();
     let there_is = match near.is_empty() {
-        true => "it contains no threads".to_owned(),
+        true => format!("it contains no {many}"),
         false => format!(
-            "it has {} threads; the nearest ids: {}",
-            grouped(ids.len() as u64),
+            "it has {}; the nearest ids: {}",
+            counted(ids.len() as u64, one, many),
             near.join(" and ")
         ),
     };
     Err(Failure::Input(format!(
-        "--thread: the trace contains no thread {id}; {there_is} (the table `threads` of laglab sql lists them)"
+        "{option}: the trace contains no {one} {id}; {there_is} ({list})"
     )))
+}
+
+/// Returns an error if the trace has no CPU with one of these numbers.
+pub(super) fn check_cpus(asked: &[u16], trace: &Recording) -> Result<(), Failure> {
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let cpus = trace.cpus()?;
+    match asked.iter().find(|cpu| !cpus.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(Failure::Input(match (cpus.first(), cpus.last()) {
+            (Some(first), Some(last)) => {
+                format!("--cpu: the trace has no CPU {cpu}; it has CPUs {first} to {last}")
+            }
+            _ => format!("--cpu: the trace has no CPU {cpu}, because it has no events of CPUs"),
+        })),
+    }
 }
 
 fn check_process(names: &Identities, asked: &str) -> Result<(), Failure> {
@@ -235,8 +272,7 @@ pub(super) const FROM_AFTER_TO: &str =
     "--from and --to: the start is not before the end; give the earlier time first";
 
 /// Returns an error if a time range is outside the trace.
-pub(super) fn check_time(option: &str, asked: &Range<i64>, store: &Store) -> Result<(), Failure> {
-    let trace = store.trace();
+pub(super) fn check_time(option: &str, asked: &Range<i64>, trace: &Trace) -> Result<(), Failure> {
     let clock = trace.clock();
     let (_, end) = tables::span_of(trace);
     if asked.start <= end && asked.end > 0 {

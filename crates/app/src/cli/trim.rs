@@ -102,7 +102,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     })?;
     super::warn_of_skipped_places(&trace, &damage);
     if counts.wanted == 0 {
-        return Err(no_events(&counts));
+        return Err(no_events(&counts, || {
+            args.filter.absent(&trace, || args.trace.tables())
+        }));
     }
     writer.finish().map_err(failed)?;
     report(args, new, counts, json)
@@ -144,7 +146,10 @@ fn of_linux(args: &Args, trace: &TabledTrace, json: bool) -> Result<(), Failure>
         ..Counts::default()
     };
     if counts.wanted == 0 {
-        return Err(no_events(&counts));
+        return Err(no_events(&counts, || {
+            args.filter
+                .absent(tables.store().trace(), || trace.open_any())
+        }));
     }
     report(args, new, counts, json)
 }
@@ -163,19 +168,24 @@ fn report(args: &Args, new: NewFile, counts: Counts, json: bool) -> Result<(), F
     write(&report)
 }
 
-/// Returns the error for conditions that no event meets.
-fn no_events(counts: &Counts) -> Failure {
-    let why = match counts.unredactable {
-        0 => {
-            "nothing was written: no event meets these conditions; `laglab info` prints start and \
-             end of the trace"
-        }
-        _ => {
+/// Returns the error for conditions that no event meets. It states what the trace lacks, which `absent` returns.
+fn no_events(counts: &Counts, absent: impl FnOnce() -> Result<Option<String>, Failure>) -> Failure {
+    if counts.unredactable > 0 {
+        return Failure::Input(
             "nothing was written: the selected events cannot be redacted, because their fields are \
              unknown; give their manifest with --manifest"
-        }
-    };
-    Failure::Input(why.to_owned())
+                .to_owned(),
+        );
+    }
+    match absent() {
+        Ok(Some(reason)) => Failure::Input(format!("nothing was written: {reason}")),
+        Err(Failure::Interrupted) => Failure::Interrupted,
+        Ok(None) | Err(_) => Failure::Input(
+            "nothing was written: no event meets these conditions; `laglab info` prints start and \
+             end of the trace"
+                .to_owned(),
+        ),
+    }
 }
 
 fn write(report: &Report) -> Result<(), Failure> {

@@ -106,34 +106,52 @@ impl Delivery {
 }
 
 impl Destination {
-    /// Prints the results, then writes the file. The results are therefore printed even if the file cannot be
-    /// written.
+    /// Writes the file and prints the results. The file is complete before anything is printed, so that a closed pipe does
+    /// not lose it. The results are also printed if the file cannot be written.
     ///
     /// # Errors
     /// Returns [`Failure::Interrupted`] if the user stopped the measurement.
     pub(super) fn deliver(self, report: &Report<'_>, show: Show) -> Result<(), Failure> {
-        let measurement = report.measurement();
-        match show {
-            Show::Json => output::json(report)?,
-            Show::Lines => measured::sleep_lines(measurement, &mut output::for_programs())?,
-            Show::Text => {
-                let mut out = output::for_people();
-                measured::text(report, &mut out)?;
-                measured::terminal_heat(measurement, self.scale, &mut out)?;
-                out.flush()?;
-            }
+        let scale = self.scale;
+        let written = self.write_file(report);
+        let printed = print(report, show, scale);
+        let path = written?;
+        printed?;
+        if let Some(path) = path
+            && show == Show::Text
+            && io::stdout().is_terminal()
+        {
+            say(&format!("wrote {}", path.display()));
         }
-        if let Some((kind, path, new)) = self.file {
-            write(kind, new.file(), report, self.scale)
-                .map_err(|error| Failure::writing(&path, &error))?;
-            new.finish()?;
-            if show == Show::Text && io::stdout().is_terminal() {
-                say(&format!("wrote {}", path.display()));
-            }
-        }
-        match measurement.end {
+        match report.measurement().end {
             End::Stopped => Err(Failure::Interrupted),
             _ => Ok(()),
+        }
+    }
+
+    /// Writes the file, if there is one. Returns its path.
+    fn write_file(self, report: &Report<'_>) -> Result<Option<PathBuf>, Failure> {
+        let Some((kind, path, new)) = self.file else {
+            return Ok(None);
+        };
+        write(kind, new.file(), report, self.scale)
+            .map_err(|error| Failure::writing(&path, &error))?;
+        new.finish()?;
+        Ok(Some(path))
+    }
+}
+
+/// Prints the results on standard output.
+fn print(report: &Report<'_>, show: Show, scale: HeatScale) -> io::Result<()> {
+    let measurement = report.measurement();
+    match show {
+        Show::Json => output::json(report),
+        Show::Lines => measured::sleep_lines(measurement, &mut output::for_programs()),
+        Show::Text => {
+            let mut out = output::for_people();
+            measured::text(report, &mut out)?;
+            measured::terminal_heat(measurement, scale, &mut out)?;
+            out.flush()
         }
     }
 }

@@ -10,10 +10,11 @@ use measure::{
 };
 
 use super::delivery::{Delivery, Show};
-use super::scheduling::{SchedulingOptions, time};
+use super::scheduling::SchedulingOptions;
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
 use crate::cli::percent::parse_percent;
+use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::{Causes, Report};
@@ -69,7 +70,7 @@ pub(super) struct Args {
     )]
     rounds: u32,
     /// For each state of the cache, start no new round after this time, but make at least six rounds
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_with_unit)]
     time: Option<Duration>,
     /// End as soon as every median is known to within this percentage
     #[arg(long, value_name = "PERCENT", conflicts_with = "until_sure", value_parser = parse_percent)]

@@ -20,6 +20,7 @@ use super::differ;
 use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
+use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
@@ -89,10 +90,10 @@ pub(super) struct Args {
     size: usize,
     /// Total duration: start no new runs after this time, but make at least six of each rate and setting [default:
     /// unlimited]
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_with_unit)]
     time: Option<Duration>,
     /// Duration of a run [default: 1s, or less with a short --for]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time_with_unit)]
     run_for: Option<Duration>,
     /// Number of runs of each rate and setting; the runs alternate [default: 6, or as many as --for allows]
     #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, 1000))]
@@ -100,7 +101,7 @@ pub(super) struct Args {
     #[command(flatten)]
     sure: UntilSure,
     /// Give up if no packet from the reflector arrives for this time
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s")]
+    #[arg(long, value_name = "TIME", value_parser = time_with_unit, default_value = "2s")]
     patience: Duration,
     /// Mark packets with this DSCP value: 0 to 63, or a name such as EF, AF41, CS6
     #[arg(long, value_name = "MARK", value_parser = dscp, help_heading = "Sockets")]

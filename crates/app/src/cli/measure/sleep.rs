@@ -16,6 +16,7 @@ use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
 use crate::cli::percent::parse_percent;
+use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
 use crate::cli::{Failure, say};
 use crate::measured::Report;
@@ -47,7 +48,7 @@ pub(super) struct Args {
     interval: Option<Duration>,
     /// Total duration; at least one run of each method and setting is made [default: 10s, or 60s with
     /// --until-sure]
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_with_unit)]
     time: Option<Duration>,
     /// Number of sleeps for each method and setting, however long they take
     #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, u32::MAX.into()))]

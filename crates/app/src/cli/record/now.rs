@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use record::Investigation;
-use wording::{DefaultUnit, parse_duration};
 
 use super::kit::investigation;
 use crate::cli::Failure;
+use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
 
-/// Records this Linux machine now, into memory. The recording is saved on Ctrl-C, on the signal SIGUSR2, or after the
-/// time of --for. It is a file that `laglab` and `perf` read.
+/// Records this Linux machine now, into memory. The recording is saved on Ctrl-C, on the signals SIGTERM and SIGUSR2, or
+/// after the time of --for. It is a file that `laglab` and `perf` read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     laglab record now                        until Ctrl-C; keeps the last 30 s\n  \
@@ -29,10 +29,10 @@ pub(super) struct Args {
     #[arg(value_name = "INVESTIGATION", default_value = "long-wait", value_parser = investigation)]
     investigation: Investigation,
     /// Record for this time, then save [default: until Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time_with_unit)]
     time: Option<Duration>,
     /// Keep only the events of this last time [default: 30s, or all with --for]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time_with_unit)]
     last: Option<Duration>,
     /// Maximum memory for events in MiB; if it is full, the oldest events are dropped
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = whole::<u32>(1, 1 << 20))]
@@ -40,15 +40,6 @@ pub(super) struct Args {
     /// File to write; an existing file is never replaced, later files are numbered [default: laglab-INVESTIGATION.data]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-/// Parses a time. A number without a unit is seconds.
-fn time(text: &str) -> Result<Duration, String> {
-    parse_duration(text, DefaultUnit::Seconds)
-        .and_then(|ns| u64::try_from(ns).ok())
-        .filter(|ns| *ns > 0)
-        .map(Duration::from_nanos)
-        .ok_or_else(|| "expected a time such as 500ms, 10s or 5m".to_owned())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -74,6 +65,8 @@ mod system {
     use flight::{Capture, Cost, Left, Order, Recorder};
     use serde::Serialize;
     use session::NewFile;
+    use signal_hook::consts::{SIGTERM, SIGUSR2};
+    use signal_hook::flag::register;
 
     use super::*;
     use crate::cli::say;
@@ -125,9 +118,12 @@ mod system {
         order.memory_bytes = (args.memory as usize) << 20;
         order.command_line = std::env::args().collect();
         let saves = Arc::new(AtomicBool::new(false));
-        // Without this handler, the signal SIGUSR2 would end the program.
-        signal_hook::flag::register(signal_hook::consts::SIGUSR2, Arc::clone(&saves))
-            .map_err(|error| Failure::Input(format!("cannot wait for SIGUSR2: {error}")))?;
+        let ends = Arc::new(AtomicBool::new(false));
+        // Without these handlers, both signals would end the program, and the recording would be lost. A second SIGTERM has
+        // no effect, because `timeout` sends it twice.
+        register(SIGUSR2, Arc::clone(&saves))
+            .and_then(|_| register(SIGTERM, Arc::clone(&ends)))
+            .map_err(|error| Failure::Input(format!("cannot wait for signals: {error}")))?;
         let recorder =
             Recorder::start(&order).map_err(|error| Failure::Input(error.to_string()))?;
         let id = std::process::id();
@@ -139,7 +135,8 @@ mod system {
         let began = Instant::now();
         let mut files = Vec::new();
         let is_over = || args.time.is_some_and(|time| began.elapsed() >= time);
-        while watch::check().is_ok() && !is_over() {
+        let is_stopped = || watch::check().is_err() || ends.load(Ordering::Relaxed);
+        while !is_stopped() && !is_over() {
             if saves.swap(false, Ordering::Relaxed) {
                 let saved = save(args, &recorder.capture())?;
                 if io::stderr().is_terminal() {
@@ -253,19 +250,5 @@ mod system {
             output::paragraph(&mut out, &format!("Next: laglab explain {}", last.path))?;
         }
         out.flush()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_without_a_unit_are_seconds() {
-        assert_eq!(time("10"), Ok(Duration::from_secs(10)));
-        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
-        for odd in ["0", "-1", "x", ""] {
-            assert!(time(odd).is_err(), "{odd}");
-        }
     }
 }

@@ -247,7 +247,7 @@ fn session(
     let outside = range.as_ref().map(|range| {
         let asked = *range.start()..range.end().saturating_add(1);
         let each = traces.iter();
-        each.map(|trace| check_time("--from and --to", &asked, &trace.store))
+        each.map(|trace| check_time("--from and --to", &asked, trace.store.trace()))
             .collect::<Vec<_>>()
     });
     if let Some(outside) = outside

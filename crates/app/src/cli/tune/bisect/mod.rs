@@ -13,9 +13,9 @@ use bisect::{Log, Outcome, Plan, Purpose, References, Search, Step, Suspect};
 use serde::Serialize;
 use session::NewFile;
 use tune::inputs::{Input, InputError};
-use wording::{DefaultUnit, parse_duration};
 
 use super::{chain, failure};
+use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::{Failure, say};
 use crate::output::{self, Columns, Side, counted};
 
@@ -68,7 +68,7 @@ pub(super) struct Args {
     #[arg(long)]
     lower_is_better: bool,
     /// Maximum duration of a measurement
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10m")]
+    #[arg(long, value_name = "TIME", value_parser = time_with_unit, default_value = "10m")]
     timeout: Duration,
     /// Maximum rate at which a fast measurement is judged slow, in percent [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Search")]
@@ -571,18 +571,4 @@ fn share(text: &str) -> Result<f64, String> {
     (number.filter(|percent| (0.0..=100.0).contains(percent)))
         .map(|percent| percent / 100.0)
         .ok_or_else(|| "expected a percentage from 0 to 100".to_owned())
-}
-
-/// Parses a time. The unit may be minutes (`m`).
-fn time(text: &str) -> Result<Duration, String> {
-    let ns = match text.strip_suffix('m') {
-        Some(minutes) => {
-            parse_duration(minutes, DefaultUnit::Seconds).and_then(|ns| ns.checked_mul(60))
-        }
-        None => parse_duration(text, DefaultUnit::Seconds),
-    };
-    (ns.and_then(|ns| u64::try_from(ns).ok())
-        .filter(|ns| *ns > 0))
-    .map(Duration::from_nanos)
-    .ok_or_else(|| "expected a time such as 90s or 20m".to_owned())
 }
