@@ -17,6 +17,9 @@ const MERGED_STACK: u64 = 48;
 /// Bytes per stack event after the merge. A stack event then has one entry in the index.
 const INDEXED_STACK: u64 = 16;
 
+/// Memory of the program itself in bytes.
+const PROGRAM: u64 = 36_000_000;
+
 /// Number of slices in memory. One slice is read while the rows of another slice are made.
 const SLICES: u64 = 2;
 
@@ -41,12 +44,13 @@ pub(crate) fn needed(trace: &Trace, wanted: &[Table]) -> u64 {
 
 /// Returns the memory in bytes for `stacks` stack events and for `sliced` bytes of events that are read in
 /// slices. The slices are read after the stacks are merged. So the result is the larger of two values: the
-/// memory for merging, and the memory for the merged stacks and the slices. A slice needs about 2.5 times the
+/// memory for merging, and the memory for the merged stacks and the slices. A slice needs about 3.5 times the
 /// size of its buffers, because it has columns of raw events and columns of rows.
 fn sum(stacks: u64, sliced: u64) -> u64 {
-    let slices = sliced.min(SLICES * SLICE_BYTES) * 5 / 2;
+    let slices = sliced.min(SLICES * SLICE_BYTES) * 7 / 2;
     let merging = stacks.saturating_mul(MERGED_STACK);
-    merging.max(stacks.saturating_mul(INDEXED_STACK).saturating_add(slices))
+    let most = merging.max(stacks.saturating_mul(INDEXED_STACK).saturating_add(slices));
+    most.saturating_add(PROGRAM)
 }
 
 /// Returns the size of all events, decompressed.
@@ -97,10 +101,9 @@ mod tests {
         // Each entry has the numbers of one trace of a simulated load: the number of stacks, the size, and
         // the measured peak memory of `laglab explain` in MB.
         for (stacks, bytes, measured) in [
-            (4_690_000, 950_000_000, 316),
-            (9_380_000, 1_885_000_000, 456),
-            (18_760_000, 3_760_000_000, 896),
-            (37_520_000, 7_500_000_000, 1_776),
+            (5_327_000, 1_076_000_000, 345),
+            (10_654_000, 2_141_000_000, 544),
+            (21_307_000, 4_272_000_000, 1_054),
         ] {
             let estimate = sum(stacks, bytes) / 1_000_000;
             assert!(
@@ -112,8 +115,8 @@ mod tests {
 
     #[test]
     fn few_stacks_and_short_traces_need_little() {
-        assert_eq!(sum(0, 0), 0);
-        assert_eq!(sum(0, 2 << 20), 5 << 20);
+        assert_eq!(sum(0, 0), PROGRAM);
+        assert_eq!(sum(0, 2 << 20), PROGRAM + (7 << 20));
         assert_eq!(sum(0, 100 << 30), sum(0, 1 << 30));
         assert_eq!(sum(u64::MAX, u64::MAX), u64::MAX);
     }
@@ -134,7 +137,7 @@ mod tests {
             "{estimate} of {exact}"
         );
         // Names of processes need no stacks and no slices.
-        assert_eq!(needed(&trace, &[Table::Processes]), 0);
-        assert!(needed(&trace, &[Table::Samples]) > 0);
+        assert_eq!(needed(&trace, &[Table::Processes]), PROGRAM);
+        assert!(needed(&trace, &[Table::Samples]) > PROGRAM);
     }
 }
