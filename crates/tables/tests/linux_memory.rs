@@ -41,6 +41,14 @@ fn forged(name: &'static str, bytes: Vec<u8>, expanded: u64) -> Forged {
     }
 }
 
+/// Returns a file that cannot be opened.
+fn closed(name: &'static str, bytes: Vec<u8>) -> Forged {
+    Forged {
+        opens: false,
+        ..forged(name, bytes, 0)
+    }
+}
+
 #[test]
 fn memory_grows_only_with_the_size_of_a_forged_recording() {
     check(
@@ -60,12 +68,9 @@ fn memory_grows_only_with_the_size_of_a_forged_recording() {
                 forged("records of two CPUs", file(&events, &two_cpus()), 0),
                 forged("names of threads", file(&plain, &names()), 0),
                 forged("starts of threads", file(&plain, &starts()), 0),
-                // All options are read before it is known that the layout of pages is missing.
-                Forged {
-                    opens: false,
-                    ..forged("options that name one section", shared_section(), 0)
-                },
-                forged("instances at one place", shared_instance(), 0),
+                // Of these, all sections are read before it is known that the layout of pages is missing.
+                closed("options that name one section", shared_section()),
+                closed("instances at one place", shared_instance()),
             ]
         },
     );
