@@ -180,6 +180,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
         .chain(real.map(|name| data.join("etl").join(name)))
     {
         let trace = etl::open(std::slice::from_ref(&path))?;
+        let recording = tables::open_recording(std::slice::from_ref(&path))?;
         let mut events = 0;
         let [unit, open, walk, order, tables] = medians([
             &mut || {
@@ -190,7 +191,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
             },
             &mut || events = walk_per_cpu(&trace),
             &mut || walk_in_time_order(&trace),
-            &mut || reports::scheduling(&trace),
+            &mut || reports::scheduling(&*recording),
         ]);
         let size = trace.size_bytes() as f64;
         writeln!(

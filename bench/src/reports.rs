@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tables::{Options, Recording, Table};
+
 use crate::process::{self, Run};
 use crate::{Outcome, load};
 
@@ -112,8 +114,7 @@ fn name(path: &Path) -> String {
 }
 
 /// Makes all tables about scheduling, including the stacks, and drops their rows.
-pub(crate) fn scheduling(trace: &etl::Trace) {
-    use tables::Table;
+pub(crate) fn scheduling(recording: &dyn Recording) {
     const WANTED: [Table; 9] = [
         Table::CpuRuns,
         Table::ContextSwitches,
@@ -126,9 +127,9 @@ pub(crate) fn scheduling(trace: &etl::Trace) {
         Table::Images,
     ];
     let mut rows = 0;
-    let done = tables::stream(trace, &WANTED, Default::default(), &mut |_, batch| {
+    let done = recording.rows(&WANTED, Options::default(), &mut |_, batch| {
         rows += batch.num_rows();
-        Ok::<(), ()>(())
+        Ok(())
     });
     std::hint::black_box((rows, done.is_ok()));
 }

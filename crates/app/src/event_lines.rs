@@ -56,7 +56,7 @@ pub(crate) struct Header {
     /// Nanoseconds since the trace's start.
     pub(crate) time_ns: i64,
     /// Time of day as a FILETIME.
-    pub(crate) filetime: Option<i64>,
+    pub(crate) unix_ns: Option<i64>,
     pub(crate) cpu: Option<u32>,
     pub(crate) process_id: Option<u32>,
     pub(crate) thread_id: Option<u32>,
@@ -98,7 +98,7 @@ impl Header {
         let is_stack = is_stack(event);
         Header {
             time_ns: event.time_ns(),
-            filetime: Some(event.clock().to_filetime(event.raw_time())),
+            unix_ns: i64::try_from(event.clock().to_unix_ns(event.raw_time())).ok(),
             cpu: Some(event.cpu().into()),
             process_id: known_id(event.process_id()),
             thread_id: known_id(event.thread_id()),
@@ -125,12 +125,12 @@ impl Header {
         }
     }
 
-    /// Returns the facts of an event of Linux. `filetime` is its time of day. The stack is left out if `choice` does
+    /// Returns the facts of an event of Linux. `unix_ns` is its time of day. The stack is left out if `choice` does
     /// not ask for stacks.
     pub(crate) fn of_linux(
         event: &linux::Event<'_>,
         decoder: &LinuxDecoder<'_>,
-        filetime: Option<i64>,
+        unix_ns: Option<i64>,
         choice: &Choice,
     ) -> Header {
         let id = event
@@ -144,7 +144,7 @@ impl Header {
         };
         Header {
             time_ns: decoder.time_ns(event),
-            filetime,
+            unix_ns,
             cpu: event.cpu,
             process_id: event.process_id,
             // When a thread ends, its event may have no thread id, but the fields of the tracepoint still have the id.
@@ -158,7 +158,7 @@ impl Header {
     }
 
     fn utc(&self) -> Option<String> {
-        self.filetime.map(facts::utc)
+        self.unix_ns.map(tables::utc)
     }
 }
 

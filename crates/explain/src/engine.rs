@@ -202,7 +202,7 @@ impl Explanation {
             theories: THEORIES.iter().map(verdict).collect(),
             survey: Arc::default(),
             names: Arc::new(Identities::read(store, options)?),
-            is_linux: store.is_linux(),
+            is_linux: store.info().is_linux(),
         })
     }
 
@@ -463,16 +463,16 @@ pub fn explain(
     options: Options<'_>,
 ) -> Result<Explanation, StoreError> {
     store.make(&tables(), options)?;
-    if !store.trace().is_one_system() {
+    if !store.info().is_one_system {
         return Explanation::of_several_systems(store, options);
     }
-    let size = store.trace().size_bytes();
+    let size = store.info().size_bytes;
     let is_cancelled = || !(options.progress)(size);
     let names = Arc::new(Identities::read(store, Options::default())?);
     let reader = Reader::new(store, names, functions, &is_cancelled);
     let case = Case::read(reader, scope)?;
     let (mut findings, mut theories) = (Vec::new(), Vec::new());
-    let is_linux = store.is_linux();
+    let is_linux = store.info().is_linux();
     let asked = THEORIES
         .iter()
         .filter(|theory| theory.is_asked_of(is_linux));

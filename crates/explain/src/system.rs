@@ -45,7 +45,7 @@ static LINUX: Terms = Terms {
 impl Reader<'_> {
     /// Returns true if the tables are of a recording of Linux.
     pub(crate) fn is_linux(&self) -> bool {
-        self.store().is_linux()
+        self.store().info().is_linux()
     }
 
     /// Returns the terms of the traced operating system.

@@ -118,7 +118,7 @@ impl OpenTable<'_> {
         if let Some(range) = range_of(range)? {
             return Ok(range);
         }
-        let (start, end) = tables::span_of(self.context.trace.store.trace());
+        let (start, end) = (0, self.context.trace.store.info().end_ns);
         let chunks = self.stored.chunks();
         let (first, last) = match (chunks.first(), chunks.last()) {
             (Some(first), Some(last)) => (first.first, last.last),

@@ -90,7 +90,7 @@ impl Trace {
         (self.making.load(Ordering::Relaxed) > 0).then(|| Progress {
             phase: "building tables",
             done: self.read.load(Ordering::Relaxed),
-            of: self.store.trace().size_bytes(),
+            of: self.store.info().size_bytes,
         })
     }
 

@@ -14,14 +14,13 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
-use etl::Trace;
 use session::{FileError, NewFile};
 use tables::Table;
 
 use super::part::Part;
 use crate::{Error, PartitionProblem};
 
-/// Key of the trace's [`identity`] in the metadata of a file.
+/// Key of the trace's identity, a hash, in the metadata of a file.
 const IDENTITY: &str = "laglab.trace_identity";
 
 /// Maximum number of rows in a row group.
@@ -52,7 +51,8 @@ pub fn write(
     folder: &Path,
     name: &str,
 ) -> Result<Written, Error> {
-    let identity = identity(part.trace());
+    let identity = blake3::hash(&part.recording().identity());
+    let identity = identity.to_hex().to_string();
     let files: Vec<(Table, PathBuf)> = tables
         .iter()
         .map(|table| (*table, place(folder, *table, name)))
@@ -128,26 +128,6 @@ fn escaped(name: &str) -> String {
     })
 }
 
-/// Returns the identity of a trace: a hash of the start and boot times of its sessions and of the
-/// times of its buffers. File names are not included, because they may change.
-fn identity(trace: &Trace) -> String {
-    let mut hash = blake3::Hasher::new();
-    for segment in trace.segments() {
-        for number in segment
-            .header
-            .iter()
-            .flat_map(|header| [header.start, header.boot, header.raw_start])
-        {
-            hash.update(&number.to_le_bytes());
-        }
-    }
-    for buffer in trace.buffers() {
-        hash.update(&buffer.cpu.to_le_bytes());
-        hash.update(&buffer.first_time.to_le_bytes());
-    }
-    hash.finalize().to_hex().to_string()
-}
-
 /// Checks that the file of a partition can be written.
 ///
 /// # Errors
@@ -193,12 +173,9 @@ fn write_table(
     };
     let rows = part.whole_rows(table)?;
     let mut about = vec![KeyValue::new(IDENTITY.to_owned(), identity.to_owned())];
-    let clock = part.trace().clock();
-    let start = clock.to_unix_ns(clock.from_ns(0));
-    about.push(KeyValue::new(
-        "laglab.start_unix_ns".to_owned(),
-        start.to_string(),
-    ));
+    about.extend(part.start_unix_ns().map(|start| {
+        KeyValue::new("laglab.start_unix_ns".to_owned(), start.to_string())
+    }));
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by(concat!("laglab ", env!("CARGO_PKG_VERSION")).to_owned())

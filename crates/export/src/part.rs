@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use etl::Trace;
 use session::{Amount, Task, TraceTables};
-use tables::{StoredTable, Table};
+use tables::{Recording, StoredTable, Table};
 
 use crate::Error;
 
@@ -45,9 +44,14 @@ impl<'t> Part<'t> {
         })
     }
 
-    /// Returns the trace.
-    pub(super) fn trace(&self) -> &Trace {
-        self.tables.store().trace()
+    /// Returns the recording.
+    pub(super) fn recording(&self) -> &dyn Recording {
+        self.tables.store().recording()
+    }
+
+    /// Returns the start of the trace in nanoseconds since 1970. Returns `None` if it is unknown.
+    pub(super) fn start_unix_ns(&self) -> Option<i64> {
+        self.recording().info().start_unix_ns
     }
 
     /// Returns the start of the range in nanoseconds since the trace's start, at least 0.

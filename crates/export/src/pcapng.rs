@@ -19,8 +19,7 @@ pub const TABLES: [Table; 3] = [Table::Processes, Table::Threads, Table::Packets
 /// # Errors
 /// Returns an error if a table cannot be read, there are no packets, or the file cannot be written.
 pub fn write(part: &Part<'_>, out: impl Write) -> Result<u64, Error> {
-    let clock = part.trace().clock();
-    let start = clock.to_unix_ns(clock.from_ns(0));
+    let start = part.start_unix_ns().unwrap_or(0);
     let roster = Roster::read(part)?;
     let mut out = Section::new(BufWriter::with_capacity(1 << 16, out))?;
     let mut written = 0;
@@ -50,10 +49,10 @@ pub fn write(part: &Part<'_>, out: impl Write) -> Result<u64, Error> {
                 number: view.interface.get(row),
                 name: view.interface_name.get(row).map(str::to_owned),
             })?;
-            let unix_ns = start + i128::from(view.time_ns[row]);
+            let unix_ns = start.saturating_add(view.time_ns[row]);
             out.packet(&Packet {
                 interface,
-                unix_ns: u64::try_from(unix_ns.max(0)).unwrap_or(u64::MAX),
+                unix_ns: unix_ns.max(0).unsigned_abs(),
                 frame: view.frame.get(row),
                 length: view.length_bytes[row],
                 direction: match view.direction.get(row) {

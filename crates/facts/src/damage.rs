@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use etl::{Damage, Trace};
 use serde::Serialize;
-use tables::{Damages, Store, StoreError, Table};
+use tables::{Damages, RecordingInfo, Store, StoreError, Table};
 use wording::{QuotedName, counted, grouped};
 
 use crate::fact_rows::{FactRows, Losses};
@@ -83,7 +83,7 @@ impl DamageReport {
                 .collect(),
             places: places.collect(),
         };
-        DamageReport::from_losses(trace, losses, false)
+        DamageReport::from_losses(&tables::info_of(trace), losses)
     }
 
     /// Creates the report from the table `damage` of a store. Returns `None` if the table was not made yet.
@@ -98,14 +98,13 @@ impl DamageReport {
         for group in 0..stored.chunks().len() {
             rows.add(Table::Damages, &stored.read_all(group)?)?;
         }
-        let report = DamageReport::from_losses(store.trace(), rows.losses, store.is_linux());
-        Ok(Some(report))
+        Ok(Some(DamageReport::from_losses(store.info(), rows.losses)))
     }
 
-    /// Creates the report from damage that was found when the trace was opened, and from the rows of the
-    /// table `damage`. `is_linux` is true for a recording of Linux.
-    pub(crate) fn from_losses(trace: &Trace, losses: Losses, is_linux: bool) -> DamageReport {
-        let opened = trace.damage();
+    /// Creates the report from damage that was found when the recording was opened, and from the rows of the
+    /// table `damage`.
+    pub(crate) fn from_losses(info: &RecordingInfo, losses: Losses) -> DamageReport {
+        let (opened, is_linux) = (&info.losses, info.is_linux());
         let mut fault_counts: BTreeMap<String, u64> = BTreeMap::new();
         for (kind, count) in losses.faults {
             *fault_counts.entry(kind).or_default() += count;
@@ -115,7 +114,7 @@ impl DamageReport {
         faults.sort_by(|a, b| {
             (&a.file, a.buffer_offset, a.offset).cmp(&(&b.file, b.buffer_offset, b.offset))
         });
-        let none = opened.is_empty()
+        let none = opened.are_none()
             && losses.loss_events == 0
             && losses.throttled == 0
             && fault_counts.is_empty();
@@ -128,9 +127,9 @@ impl DamageReport {
             buffers_marking_lost_events: opened.buffers_marking_lost_events,
             buffers_marking_lost_buffers: opened.buffers_marking_lost_buffers,
             loss_events: losses.loss_events,
-            missing_sequence_numbers: opened.missing_sequence_numbers(),
+            missing_sequence_numbers: opened.missing_sequence_numbers,
             unused_bytes: opened.unused_bytes,
-            unfinished_segments: opened.unfinished_segments,
+            unfinished_segments: opened.unfinished_sessions,
             fault_counts,
             faults,
         }

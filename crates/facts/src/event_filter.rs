@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use etl::{Clock, Event, Guid};
+use etl::{Event, Guid};
 use events::{Decoded, Decoder, Identity};
 use rustc_hash::FxHashMap;
 use tables::{EventKind, LinuxDecoder};
@@ -28,10 +28,10 @@ pub struct Filter {
     pub thread_ids: Vec<u32>,
     /// CPUs that logged the selected events.
     pub cpus: Vec<u16>,
-    /// Start of the time range, inclusive.
-    pub from: Option<Moment>,
-    /// End of the time range, inclusive.
-    pub to: Option<Moment>,
+    /// Start of the time range in nanoseconds since the trace's start, inclusive.
+    pub from_ns: Option<i64>,
+    /// End of the time range in nanoseconds since the trace's start, inclusive.
+    pub to_ns: Option<i64>,
 }
 
 /// A provider, identified by text from the user.
@@ -96,26 +96,26 @@ fn matches(pattern: &str, text: &str) -> bool {
 impl Filter {
     /// Returns the start and the end of the time range, in nanoseconds since the trace's start, both
     /// inclusive.
-    pub fn range(&self, clock: &Clock) -> (i64, i64) {
+    pub fn range(&self) -> (i64, i64) {
         (
-            self.from.map_or(i64::MIN, |m| m.since_start(clock)),
-            self.to.map_or(i64::MAX, |m| m.since_start(clock)),
+            self.from_ns.unwrap_or(i64::MIN),
+            self.to_ns.unwrap_or(i64::MAX),
         )
     }
 
     /// Returns true if the filter has no condition except the time range.
     pub fn is_only_time(&self) -> bool {
         let others = Filter {
-            from: None,
-            to: None,
+            from_ns: None,
+            to_ns: None,
             ..self.clone()
         };
         others == Filter::default()
     }
 
     /// Returns true if the time range is empty.
-    pub fn is_empty_range(&self, clock: &Clock) -> bool {
-        let (from, to) = self.range(clock);
+    pub fn is_empty_range(&self) -> bool {
+        let (from, to) = self.range();
         from > to
     }
 
@@ -236,18 +236,17 @@ pub struct Sieve<'a> {
 }
 
 impl<'a> Sieve<'a> {
-    /// Creates a sieve for a trace that has this clock.
+    /// Creates a sieve for the events that `decoder` decodes.
     pub fn new(
         filter: &'a Filter,
         decoder: &'a Decoder,
         processes: &'a Processes,
-        clock: &Clock,
     ) -> Sieve<'a> {
         Sieve {
             filter,
             decoder,
             processes,
-            range: filter.range(clock),
+            range: filter.range(),
             kinds: FxHashMap::default(),
             names: KindNames::default(),
         }

@@ -1,10 +1,9 @@
 //! Rows of the tables from which the facts about a trace are computed.
 
 use arrow_array::RecordBatch;
-use etl::Trace;
 use events::ids::provider::LAGLAB_SIMULATOR;
 use tables::{
-    CpusView, Damages, DamagesView, EventKindsView, Options, Store, StoreError, StreamError,
+    CpusView, Damages, DamagesView, EventKindsView, Options, Recording, Store, StoreError,
     SystemConfig, SystemConfigView, Table, WrongType,
 };
 
@@ -34,6 +33,8 @@ pub(crate) struct FactRows {
 #[derive(Debug)]
 pub(crate) struct KindRow {
     pub(crate) format: String,
+    /// Kind of the events' headers.
+    pub(crate) header: String,
     pub(crate) class: Option<String>,
     /// Name of the provider; of a tracepoint, its subsystem.
     pub(crate) provider: Option<String>,
@@ -100,15 +101,16 @@ impl FactRows {
         Ok(Some(rows))
     }
 
-    /// Reads the events of a trace without storing tables.
-    pub(crate) fn stream(trace: &Trace, options: Options<'_>) -> Result<FactRows, StoreError> {
+    /// Reads the events of a recording without storing tables.
+    pub(crate) fn stream(
+        recording: &dyn Recording,
+        options: Options<'_>,
+    ) -> Result<FactRows, StoreError> {
         let mut rows = FactRows::default();
-        let give = &mut |table, batch: RecordBatch| rows.add(table, &batch);
-        match tables::stream(trace, &TABLES, options, give) {
-            Ok(_) => Ok(rows),
-            Err(StreamError::Cancelled) => Err(tables::Cancelled.into()),
-            Err(StreamError::Taker(error)) => Err(error.into()),
-        }
+        recording.rows(&TABLES, options, &mut |table, batch: RecordBatch| {
+            Ok(rows.add(table, &batch)?)
+        })?;
+        Ok(rows)
     }
 
     /// Returns true if laglab's simulator made the trace. Such a trace has an event of the simulator's
@@ -137,6 +139,7 @@ impl FactRows {
     fn add_kinds(&mut self, view: &EventKindsView<'_>) {
         self.kinds.extend((0..view.len()).map(|row| KindRow {
             format: view.format.get(row).unwrap_or_default().to_owned(),
+            header: view.header.get(row).unwrap_or_default().to_owned(),
             class: view.class.get(row).map(str::to_owned),
             provider: view.provider.get(row).map(str::to_owned),
             event: view.event.get(row).map(str::to_owned),

@@ -1,17 +1,13 @@
 //! Facts about a trace that `laglab info` prints.
 
 use std::collections::BTreeSet;
-use std::{fs, io};
 
-use etl::compress::Compression;
-use etl::{LogFileHeader, Trace, buffer_flag, mode};
 use serde::Serialize;
-use tables::{Options, Store, StoreError, Table};
+use tables::{Options, Recording, RecordingInfo, Store, StoreError, Table, utc};
 
 use crate::contents::{self, Content, Missing};
 use crate::damage::DamageReport;
 use crate::fact_rows::{self, FactRows};
-use crate::utc;
 use crate::windows_release::windows_release;
 
 /// Facts about a trace. The JSON form omits unknown values.
@@ -125,17 +121,21 @@ pub struct Session {
     pub log_file: String,
     /// Logging modes of the session.
     pub modes: Vec<&'static str>,
-    /// Size of the session's buffers, in bytes.
-    pub buffer_size: u32,
+    /// Size of the session's buffers, in bytes; `None` if there are no buffers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer_size: Option<u32>,
     /// Compression format; `None` if no buffer is compressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compression: Option<&'static str>,
-    /// Clock of the event times.
-    pub clock: &'static str,
+    /// Clock of the event times; `None` if there are no events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<&'static str>,
     /// Ticks of the clock per second.
-    pub clock_frequency: u64,
-    /// Start of the session, in UTC.
-    pub start: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_frequency: Option<u64>,
+    /// Start of the session, in UTC; `None` if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     /// End of the session, in UTC; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
@@ -240,7 +240,7 @@ impl Info {
     /// Returns an error if the tables cannot be made or read, or if the progress callback requests a stop.
     pub fn read(store: &Store, options: Options<'_>) -> Result<Info, StoreError> {
         let rows = FactRows::read(store, options)?;
-        Ok(Info::new(store.trace(), store.is_linux(), rows))
+        Ok(Info::new(store.info(), rows))
     }
 
     /// Reads the tables of a trace. Returns `None` if one of them does not exist yet.
@@ -249,25 +249,21 @@ impl Info {
     /// Returns an error if a table cannot be read.
     pub fn made(store: &Store) -> Result<Option<Info>, StoreError> {
         let rows = FactRows::made(store)?;
-        Ok(rows.map(|rows| Info::new(store.trace(), store.is_linux(), rows)))
+        Ok(rows.map(|rows| Info::new(store.info(), rows)))
     }
 
-    /// Reads the events of a trace without storing tables.
+    /// Reads the events of a recording without storing tables.
     ///
     /// # Errors
-    /// Returns an error if the progress callback requests a stop.
-    pub fn from_events(trace: &Trace, options: Options<'_>) -> Result<Info, StoreError> {
-        Ok(Info::new(trace, false, FactRows::stream(trace, options)?))
+    /// Returns an error if a file cannot be read, or if the progress callback requests a stop.
+    pub fn from_events(recording: &dyn Recording, options: Options<'_>) -> Result<Info, StoreError> {
+        let rows = FactRows::stream(recording, options)?;
+        Ok(Info::new(recording.info(), rows))
     }
 
-    /// Returns the facts in the headers of the files, without reading events.
-    pub fn from_headers(trace: &Trace) -> Info {
-        Info::new(trace, false, FactRows::default())
-    }
-
-    /// Returns the facts about the trace of a store that were known when it was opened.
-    pub fn opened(store: &Store) -> Info {
-        Info::new(store.trace(), store.is_linux(), FactRows::default())
+    /// Returns the facts that are known before events are read.
+    pub fn from_headers(info: &RecordingInfo) -> Info {
+        Info::new(info, FactRows::default())
     }
 
     /// Returns true if laglab's simulator made the trace.
@@ -275,146 +271,92 @@ impl Info {
         self.simulated
     }
 
-    fn new(trace: &Trace, is_linux: bool, rows: FactRows) -> Info {
+    fn new(info: &RecordingInfo, rows: FactRows) -> Info {
         let contents = contents::contents(&rows.kinds);
-        let system = system(trace, &rows, is_linux);
-        let headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
-        let stated = match is_linux {
-            true => rows
-                .number("CPU", "Online")
-                .and_then(|cpus| u32::try_from(cpus).ok()),
-            false => headers.filter_map(LogFileHeader::cpus).max(),
-        };
         Info {
             simulated: rows.is_simulated(),
-            one_system: trace.is_one_system(),
-            system,
-            // A recording of Linux has no session. Its `Trace` is a placeholder without events.
-            sessions: if is_linux {
-                Vec::new()
-            } else {
-                sessions(trace)
-            },
-            trace: extent(trace, &rows, is_linux),
+            one_system: info.is_one_system,
+            system: system(info, &rows),
+            sessions: sessions(info),
+            trace: extent(info, &rows),
             kernel_flags: rows.kernel_flags(),
-            missing: contents::missing(&rows.kinds, &contents, is_linux),
+            missing: contents::missing(&rows.kinds, &contents, info.is_linux()),
             contents,
-            cpus: cpus(trace, stated, rows.cpus),
-            damage: DamageReport::from_losses(trace, rows.losses, is_linux),
+            cpus: cpus(info, rows.cpus),
+            damage: DamageReport::from_losses(info, rows.losses),
             last_dropped: rows.last_dropped,
         }
     }
 }
 
-fn extent(trace: &Trace, rows: &FactRows, is_linux: bool) -> Extent {
-    let buffers = match is_linux {
-        true => [].iter(),
-        false => trace.buffers().iter(),
-    };
-    let compressed = buffers
-        .clone()
-        .filter(|b| b.flags & buffer_flag::COMPRESSED != 0);
+fn extent(info: &RecordingInfo, rows: &FactRows) -> Extent {
     Extent {
-        files: trace.files().map(str::to_owned).collect(),
-        size_bytes: match is_linux {
-            true => size_of_files(trace).unwrap_or_else(|_| trace.size_bytes()),
-            false => trace.size_bytes(),
-        },
-        buffers: buffers.len() as u64,
-        compressed_buffers: compressed.count() as u64,
-        uncompressed_bytes: buffers.map(|b| u64::from(b.valid_size)).sum(),
+        files: info.files.clone(),
+        size_bytes: info.size_bytes,
+        buffers: info.buffers.count,
+        compressed_buffers: info.buffers.compressed,
+        uncompressed_bytes: info.buffers.uncompressed_bytes,
         events: rows.events(),
-        // Windows uses the FILETIME 0 for an unknown time.
-        start: (trace.header())
-            .map(|_| trace.clock().origin_filetime())
-            .filter(|origin| *origin != 0)
-            .map(utc),
+        start: info.start_unix_ns.map(utc),
         first_event_ns: rows.cpus.iter().map(|cpu| cpu.first_ns).min(),
         last_event_ns: rows.cpus.iter().map(|cpu| cpu.last_ns).max(),
     }
 }
 
-/// Returns the size of a trace's files in bytes.
-fn size_of_files(trace: &Trace) -> io::Result<u64> {
-    let sizes = trace.files().map(|file| Ok(fs::metadata(file)?.len()));
-    sizes.sum()
-}
-
-fn cpus(trace: &Trace, stated: Option<u32>, seen: Vec<CpuActivity>) -> Cpus {
-    let shares_buffers =
-        |h: &LogFileHeader| h.log_file_mode & mode::NO_PER_PROCESSOR_BUFFERING != 0;
-    let mut headers = trace.segments().iter().filter_map(|s| s.header.as_ref());
-    let known = !headers.any(shares_buffers);
+fn cpus(info: &RecordingInfo, seen: Vec<CpuActivity>) -> Cpus {
+    let known = info.has_cpu_numbers;
     let logged: BTreeSet<u32> = seen.iter().map(|c| u32::from(c.cpu)).collect();
-    let without_events = (0..stated.unwrap_or(0))
+    let without_events = (0..info.processors.unwrap_or(0))
         .filter(|cpu| known && !logged.contains(cpu))
         .collect();
     Cpus {
-        stated: stated.filter(|_| known),
+        stated: info.processors.filter(|_| known),
         known,
         seen,
         without_events,
     }
 }
 
-fn sessions(trace: &Trace) -> Vec<Session> {
-    let compressed: BTreeSet<u16> = trace
-        .buffers()
-        .iter()
-        .filter(|b| b.is_compressed())
-        .map(|b| b.segment)
-        .collect();
-    (0..)
-        .zip(trace.segments())
-        .filter_map(|(index, segment)| {
-            let header = segment.header.as_ref()?;
-            let compression = match segment.compression {
-                Compression::Lznt1 => "LZNT1",
-                Compression::Xpress => "XPRESS",
-                Compression::XpressHuffman => "XPRESS Huffman",
-            };
-            Some(Session {
-                file: trace
-                    .files()
-                    .nth(segment.file.into())
-                    .unwrap_or_default()
-                    .to_owned(),
-                name: header.session.clone(),
-                log_file: header.log_file.clone(),
-                modes: header.modes(),
-                buffer_size: header.buffer_size,
-                compression: compressed.contains(&index).then_some(compression),
-                clock: segment.clock.kind().name(),
-                clock_frequency: segment.clock.frequency(),
-                start: utc(header.start),
-                end: header.end.map(utc),
-                duration_ns: header
-                    .end
-                    .map(|end| end.saturating_sub(header.start).saturating_mul(100)),
-            })
+/// Returns the logging sessions of a trace of Windows. A recording of Linux has no logging session.
+fn sessions(info: &RecordingInfo) -> Vec<Session> {
+    let sessions = info.sessions.iter().filter(|_| !info.is_linux());
+    let sessions = sessions.filter_map(|session| {
+        let header = session.header.as_ref()?;
+        Some(Session {
+            file: info.files.get(session.file).cloned().unwrap_or_default(),
+            name: header.name.clone(),
+            log_file: header.log_file.clone().unwrap_or_default(),
+            modes: header.modes.clone().unwrap_or_default(),
+            buffer_size: header.buffer_size,
+            compression: header.compression,
+            clock: header.clock,
+            clock_frequency: header.clock_hz,
+            start: header.start_unix_ns.map(utc),
+            end: header.end_unix_ns.map(utc),
+            duration_ns: header.end_ns.map(|end| end.saturating_sub(header.start_ns)),
         })
-        .collect()
+    });
+    sessions.collect()
 }
 
-fn system(trace: &Trace, rows: &FactRows, is_linux: bool) -> System {
+fn system(info: &RecordingInfo, rows: &FactRows) -> System {
     let mut system = System {
-        is_linux,
+        is_linux: info.is_linux(),
         ..System::default()
     };
-    if is_linux {
+    if system.is_linux {
         system.linux = rows.text("System", "KernelRelease");
         system.computer = rows.text("System", "HostName");
         system.cpu = rows.text("CPU", "Model");
         system.memory_mib = rows.number("Memory", "Bytes").map(|bytes| bytes >> 20);
         return system;
     }
-    if let Some(header) = trace.header() {
-        let (major, minor) = header.os_version;
-        system.os_version = Some(format!("{major}.{minor}"));
-        system.build = Some(header.os_build).filter(|build| *build != 0);
-        system.release = windows_release(header.os_build);
-        system.cpu_mhz = Some(header.cpu_mhz).filter(|mhz| *mhz != 0);
-        system.boot = Some(header.boot).filter(|boot| *boot != 0).map(utc);
+    if let Some(header) = info.header() {
+        system.os_version.clone_from(&header.os_version);
+        system.build = header.os_build;
+        system.release = header.os_build.and_then(windows_release);
+        system.cpu_mhz = header.cpu_mhz;
+        system.boot = header.boot_unix_ns.map(utc);
     }
     let flag = |key| rows.number("Virtualization", key).map(|number| number != 0);
     system.computer = rows.text("CPU", "ComputerName");

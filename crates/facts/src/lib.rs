@@ -23,13 +23,8 @@ pub use damage::{DamageReport, FaultReport};
 pub use event_filter::{EventPattern, Filter, KindNames, LinuxSieve, ProviderPattern, Sieve};
 pub use info::{CpuActivity, Cpus, Dropped, Extent, Info, Session, System};
 pub use metadata::{MetadataError, MetadataFiles};
-pub use moment::{Moment, MomentError};
+pub use moment::{Moment, MomentError, NoTimeOfDay};
 pub use processes::{Processes, is_life, known_id, processes_in, threads_in};
 pub use stats::{ClassicEvents, KernelEvents, Messages, Provider, ProviderEvents, Stats};
 pub use tables::EventKind;
 pub use windows_release::windows_release;
-
-/// Formats a FILETIME as ISO 8601 in UTC.
-pub fn utc(filetime: i64) -> String {
-    events::Value::FileTime(filetime.max(0).unsigned_abs()).to_string()
-}

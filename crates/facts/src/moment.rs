@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use etl::Clock;
 use wording::{DefaultUnit, parse_duration};
 
 /// A time since the trace's start, or in UTC.
@@ -21,6 +20,13 @@ pub enum Moment {
 )]
 pub struct MomentError;
 
+/// Error for a time in UTC if the trace does not state its time of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the trace does not state its time of day; give a time since its start (1.5, 1.5s, 20ms, 7us, 100ns)"
+)]
+pub struct NoTimeOfDay;
+
 impl Moment {
     /// Returns true if the moment is in UTC.
     pub fn is_utc(&self) -> bool {
@@ -32,13 +38,17 @@ impl Moment {
         matches!(self, Moment::SinceStart(ns) if *ns < 0)
     }
 
-    /// Returns the time in nanoseconds since the start of a trace that has this clock.
-    pub fn since_start(self, clock: &Clock) -> i64 {
+    /// Returns the time in nanoseconds since the start of a trace. `start_unix_ns` is the start in nanoseconds since
+    /// 1970 UTC.
+    ///
+    /// # Errors
+    /// Returns an error if the moment is in UTC and the start is unknown.
+    pub fn since_start(self, start_unix_ns: Option<i64>) -> Result<i64, NoTimeOfDay> {
         match self {
-            Moment::SinceStart(ns) => ns,
+            Moment::SinceStart(ns) => Ok(ns),
             Moment::Utc(unix_ns) => {
-                let ns = unix_ns - clock.to_unix_ns(clock.from_ns(0));
-                i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+                let ns = unix_ns - i128::from(start_unix_ns.ok_or(NoTimeOfDay)?);
+                Ok(i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX }))
             }
         }
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use etl::{Damage, Guid, Trace};
 use events::{Decoder, Identity, kernel};
-use linux::{Recorder, Recording};
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use tables::{Cancelled, EventKind, KindCount, KindSurvey, Options, Store, StoreError, learn};
@@ -22,7 +21,7 @@ pub struct Stats {
     /// Size of all records, in bytes.
     pub total_bytes: u64,
     /// Number of events by kind of header.
-    pub header_kinds: BTreeMap<&'static str, u64>,
+    pub header_kinds: BTreeMap<String, u64>,
     /// Number of extended data items by type.
     pub extended_items: BTreeMap<String, u64>,
     /// Events with kernel headers.
@@ -177,10 +176,8 @@ impl Stats {
         let rows = FactRows::read(store, options)?;
         let mut providers: BTreeMap<Option<Arc<str>>, Provider> = BTreeMap::new();
         let mut header_kinds = BTreeMap::new();
-        let recorder = store.recording().map(Recording::recorder);
         for kind in &rows.kinds {
-            let form = recorder.map_or("", Recorder::event_form);
-            *header_kinds.entry(form).or_default() += kind.count;
+            *header_kinds.entry(kind.header.clone()).or_default() += kind.count;
             let name: Option<Arc<str>> = kind.provider.as_deref().map(Arc::from);
             let provider = providers.entry(name.clone()).or_insert(Provider {
                 guid: None,
@@ -210,7 +207,7 @@ impl Stats {
             providers: sorted(providers.into_values().collect()),
             messages: Vec::new(),
             other_events: 0,
-            damage: DamageReport::from_losses(store.trace(), rows.losses, store.is_linux()),
+            damage: DamageReport::from_losses(store.info(), rows.losses),
         })
     }
 
@@ -226,7 +223,9 @@ impl Stats {
         let mut stats = Stats {
             total_events: survey.total_events(),
             total_bytes: kinds.values().map(|count| count.bytes).sum(),
-            header_kinds: headers.map(|(kind, count)| (kind.name(), count)).collect(),
+            header_kinds: headers
+                .map(|(kind, count)| (kind.name().to_owned(), count))
+                .collect(),
             extended_items: survey
                 .extended_items
                 .iter()

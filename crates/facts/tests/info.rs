@@ -8,8 +8,8 @@ use tables::{Cache, Options, Store};
 
 /// Returns the facts about a trace as JSON.
 fn read(path: &Path) -> Value {
-    let trace = etl::open(&[path.to_owned()]).expect("the trace is readable");
-    let info = Info::from_events(&trace, Options::default()).expect("nothing cancels it");
+    let trace = tables::open_recording(&[path.to_owned()]).expect("the trace is readable");
+    let info = Info::from_events(&*trace, Options::default()).expect("nothing cancels it");
     serde_json::to_value(info).expect("facts are plain data")
 }
 

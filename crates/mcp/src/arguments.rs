@@ -85,7 +85,8 @@ impl Time {
                 let moment: Result<Moment, _> = text.parse();
                 let moment =
                     moment.map_err(|error| Failure::arguments(format!("wrong time: {error}")))?;
-                Ok(moment.since_start(store.trace().clock()))
+                (moment.since_start(store.info().start_unix_ns))
+                    .map_err(|error| Failure::arguments(error.to_string()))
             }
         }
     }
@@ -120,7 +121,7 @@ pub(crate) fn range(
 
 /// Returns an error if a time range is outside the trace.
 fn check_time(asked: &Range<i64>, store: &Store) -> Result<(), Failure> {
-    let (_, end) = tables::span_of(store.trace());
+    let end = store.info().end_ns;
     match asked.start <= end && asked.end > 0 {
         true => Ok(()),
         false => Err(Failure::arguments(format!(

@@ -78,7 +78,7 @@ impl Opened {
     /// Creates the list of traces that are open already and stay open. Also returns them as files.
     pub(crate) fn of_open(open: impl IntoIterator<Item = Opening>) -> (Opened, Vec<TraceFile>) {
         let open = open.into_iter().enumerate().map(|(number, opening)| {
-            let bytes = opening.store.trace().size_bytes();
+            let bytes = opening.store.info().size_bytes;
             let file = TraceFile::open(number, opening.name, bytes);
             Arc::new(OpenTrace::new(file, opening.store, opening.symbols))
         });
@@ -175,7 +175,7 @@ impl OpenTrace {
 
     /// Returns the facts that need no table.
     pub(crate) fn headers(&self) -> Info {
-        Info::opened(&self.store)
+        Info::from_headers(self.store.info())
     }
 
     pub(crate) fn names(&self, call: &Arc<Call>) -> Result<Arc<Identities>, Failure> {

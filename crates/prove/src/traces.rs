@@ -129,7 +129,7 @@ pub fn read(
         }
     }
     let mut run = Run::new(name, Vec::new(), 0);
-    run.began = Some(store.trace().clock().origin_filetime());
+    run.began = store.info().start_unix_ns;
     let is_recorded = match metric {
         TraceMetric::Ready(threads) => {
             let doubtful = DoubtfulRuns::read(store, options)?;

@@ -51,9 +51,9 @@ fn sessions(info: &Info) -> Markup {
                         tr {
                             td.text { (Printable(&session.name)) }
                             td.text { (Printable(tables::file_name(&session.file))) }
-                            td.text { (session.start) }
+                            td.text { (session.start.as_deref().unwrap_or("?")) }
                             td.figure { (session.duration_ns.map_or_else(|| "?".to_owned(), duration)) }
-                            td.text { (session.clock) }
+                            td.text { (session.clock.unwrap_or("?")) }
                         }
                     }
                 }

@@ -158,7 +158,7 @@ fn contents(contents: &[Content]) -> String {
 
 /// Describes a trace without events. Returns `None` for a trace with events.
 fn instead(tables: &TraceTables) -> Result<Option<String>, Error> {
-    let Some(only) = tables.store().holds_only() else {
+    let Some(only) = tables.store().info().only_table else {
         return Ok(None);
     };
     let table = tables.table(only)?;

@@ -215,7 +215,7 @@ impl ServedTrace {
         let complete = (self.tables.store()).wait_for(&Info::TABLES, FACTS_TIMEOUT);
         let info = match complete {
             true => self.info()?,
-            false => Arc::new(Info::opened(self.tables.store())),
+            false => Arc::new(Info::from_headers(self.tables.store().info())),
         };
         let system = &info.system;
         let model = [&system.manufacturer, &system.model];
@@ -235,7 +235,7 @@ impl ServedTrace {
             .iter()
             .filter_map(|session| session.duration_ns);
         // The log of a trace without events contains only a header, so the trace has no first and no last event.
-        let only = self.tables.store().holds_only();
+        let only = self.tables.store().info().only_table;
         let is_read = complete && only.is_none();
         let range = match is_read {
             true => extent.first_event_ns.zip(extent.last_event_ns),

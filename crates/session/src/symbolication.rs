@@ -146,7 +146,7 @@ impl Symbolication {
         images: &Images,
     ) -> Result<Symbolication, SymbolOptionsError> {
         let mut symbolication = Symbolication::of_images(options, images)?;
-        if store.is_linux() {
+        if store.info().is_linux() {
             symbolication.kernel = Kernel::read(&options.symbol_path()?, store, images);
         }
         Ok(symbolication)
@@ -252,7 +252,7 @@ impl Kernel {
         let starts: Vec<u64> = starts.map(|row| images.base_address[row]).collect();
         let given = path.folders().map(|folder| folder.join(KERNEL_FILE));
         let given = given.filter_map(|file| etl::read_file(&file, MOST_KERNEL_SYMBOLS).ok());
-        let recorded = std::iter::once_with(|| store.kernel_symbols().ok().flatten());
+        let recorded = std::iter::once_with(|| store.recording().kernel_symbols().ok().flatten());
         let mut texts = given.chain(recorded.flatten());
         let symbols = texts.find_map(|text| {
             let symbols = KernelSymbols::parse(&text);

@@ -97,7 +97,7 @@ impl TraceTables {
     /// [`TraceTables::table`].
     pub fn recorded(&self, table: Table) -> Result<StoredTable, Error> {
         let stored = self.table(table)?;
-        let missing = match self.store.is_linux() {
+        let missing = match self.store.info().is_linux() {
             true => NotRecorded::of_linux_table(table),
             false => NotRecorded::of_table(table),
         };
@@ -143,7 +143,7 @@ impl TraceTables {
         &self,
         make: impl FnOnce(Options<'_>) -> Result<T, StoreError>,
     ) -> Result<T, Error> {
-        let total = self.store.trace().size_bytes();
+        let total = self.store.info().size_bytes;
         let made = watched(&*self.observer, "building tables", total, make)?;
         if let Some(warning) = self.store.warning() {
             self.warned.call_once(|| self.observer.warn(warning));

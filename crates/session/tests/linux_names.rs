@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use session::{SymbolOptions, Symbolication};
-use tables::{Cache, Identities, ImageTracker, Options, Store};
+use tables::{Cache, Identities, ImageTracker, LinuxRecording, Options, Store};
 use testdata::perf;
 
 /// Program that spends its time in two functions, one of which is static.
@@ -72,9 +72,9 @@ fn functions_have_the_names_that_perf_prints() {
         };
         rows.find(is_it).map(|row| of.base_address[row])
     };
-    let start = store
-        .recording()
+    let start = LinuxRecording::of(&store)
         .unwrap()
+        .events()
         .chunks()
         .iter()
         .filter_map(|chunk| chunk.first_ns)

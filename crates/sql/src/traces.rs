@@ -52,7 +52,7 @@ impl Traces {
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {
-        let sizes = self.traces.iter().map(|t| t.store.trace().size_bytes());
+        let sizes = self.traces.iter().map(|t| t.store.info().size_bytes);
         sizes.sum()
     }
 
@@ -67,7 +67,7 @@ impl Traces {
                     progress: &progress,
                 },
             )?;
-            before += trace.store.trace().size_bytes();
+            before += trace.store.info().size_bytes;
         }
         Ok(())
     }

@@ -142,7 +142,8 @@ fn rows_of_several_traces_do_not_mix() {
 #[test]
 fn utc_follows_the_clock_of_the_trace() {
     let given = real("filtrace__etw.etl");
-    let clock = given.store.trace().clock();
+    let trace = etl::open(&[testdata::path("etl/filtrace__etw.etl")]).unwrap();
+    let clock = trace.clock();
     let start = clock.to_unix_ns(clock.origin());
     let session = session(&[&given], Settings::default());
     assert_eq!(

@@ -1,10 +1,8 @@
 //! The passes over a trace that fill the requested tables.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arrow_array::RecordBatch;
 use etl::{Damage, Trace};
 use events::Decoder;
 
@@ -18,14 +16,16 @@ use crate::slice::{JoinStates, Slice};
 use crate::slices::{Progress, RowSource, Slices};
 use crate::trackers::Trackers;
 use crate::unreadable::{Unreadable, UnreadableEvents};
-use crate::{Packets, Table, Tables};
+use crate::{Packets, StoreError, Table, Tables};
 
 /// Options of building tables.
 #[derive(Clone, Copy)]
 pub struct Options<'o> {
     /// Callback that is called repeatedly from several threads. Its argument is the stored size in bytes of
-    /// all buffers that were read so far. The total size is [`Trace::size_bytes`]. Building stops when the
+    /// all buffers that were read so far. The total size is [`RecordingInfo::size_bytes`]. Building stops when the
     /// callback returns `false`.
+    ///
+    /// [`RecordingInfo::size_bytes`]: crate::RecordingInfo::size_bytes
     pub progress: &'o (dyn Fn(u64) -> bool + Sync),
 }
 
@@ -58,108 +58,37 @@ pub struct Summary {
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Reason why [`stream`] ended early.
-#[derive(Debug)]
-pub enum StreamError<E> {
-    /// [`Options::progress`] asked to stop.
-    Cancelled,
-    /// The function that receives the rows failed.
-    Taker(E),
-}
-
-impl<E> From<Cancelled> for StreamError<E> {
-    fn from(_: Cancelled) -> Self {
-        StreamError::Cancelled
-    }
-}
-
-/// Function that receives the rows of tables.
-pub(crate) type Give<'g, E> = dyn FnMut(Table, RecordBatch) -> Result<(), E> + Send + 'g;
-
 /// Function that receives the rows of slices of time.
-pub(crate) type Take<'t, E> = dyn FnMut(Slice) -> Result<(), E> + Send + 't;
+pub(crate) type TakeSlice<'t> = dyn FnMut(Slice) -> Result<(), StoreError> + Send + 't;
 
 /// Reads a trace, with all CPUs in parallel, and fills the requested tables in memory.
 ///
 /// # Errors
 /// Returns an error if [`Options::progress`] asks to stop. Faults of the trace are not errors. They are in
 /// [`Tables::damage`] and [`Tables::unreadable`].
-pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Tables, Cancelled> {
+pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Tables, StoreError> {
     let mut tables = Tables::default();
-    let take = &mut |slice: Slice| -> Result<(), Infallible> {
+    let take = &mut |slice: Slice| {
         tables.append(slice);
         Ok(())
     };
-    match run(trace, Packets::default(), wanted, options, take) {
-        Ok((whole, summary)) => {
-            tables.take_whole(whole, wanted);
-            tables.damage = summary.damage;
-            tables.unreadable = summary.unreadable;
-            Ok(tables)
-        }
-        Err(StreamError::Cancelled) => Err(Cancelled),
-    }
+    let (whole, summary) = run(trace, Packets::default(), wanted, options, take)?;
+    tables.take_whole(whole, wanted);
+    tables.damage = summary.damage;
+    tables.unreadable = summary.unreadable;
+    Ok(tables)
 }
 
-/// Reads a trace, with all CPUs in parallel, and passes the rows of the requested tables to `give` as soon as
-/// they are made. The batches of a table are in the order of its sorted column. The size of a batch does not
-/// depend on the length of the trace. If rows are joined with data that is known only at the end of the
-/// trace, the trace is read twice.
-///
-/// # Errors
-/// Returns an error if [`Options::progress`] asks to stop, or `give` fails.
-pub fn stream<E>(
-    trace: &Trace,
-    wanted: &[Table],
-    options: Options<'_>,
-    give: &mut Give<'_, E>,
-) -> Result<Summary, StreamError<E>>
-where
-    E: Send,
-{
-    stream_with(trace, Packets::default(), wanted, options, give)
-}
-
-/// Makes tables in the same way as [`stream`]. Also adds the packets of capture files, sorted by time, to the
-/// packets of the trace.
-pub(crate) fn stream_with<E>(
+/// Runs the passes over a trace, with all CPUs in parallel. Passes the rows of tables of events to `take` as soon as they
+/// are made. Adds the packets `captured`, sorted by time, to the packets of the trace. If rows are joined with data that
+/// is known only at the end of the trace, the trace is read twice. Returns the tables of the whole trace and the faults.
+pub(crate) fn run(
     trace: &Trace,
     captured: Packets,
     wanted: &[Table],
     options: Options<'_>,
-    give: &mut Give<'_, E>,
-) -> Result<Summary, StreamError<E>>
-where
-    E: Send,
-{
-    let take = &mut |slice: Slice| slice.give(give);
-    let (whole, summary) = run(trace, captured, wanted, options, take)?;
-    give_whole(whole, wanted, give)?;
-    Ok(summary)
-}
-
-/// Passes the rows of the requested tables of the whole trace to `give`.
-pub(crate) fn give_whole<E>(
-    mut whole: Tables,
-    wanted: &[Table],
-    give: &mut Give<'_, E>,
-) -> Result<(), StreamError<E>> {
-    for table in wanted.iter().filter(|table| !table.is_of_events()) {
-        for batch in whole.take_batches(*table) {
-            give(*table, batch).map_err(StreamError::Taker)?;
-        }
-    }
-    Ok(())
-}
-
-/// Runs the passes over a trace. Returns the tables of the whole trace and the faults.
-fn run<E: Send>(
-    trace: &Trace,
-    captured: Packets,
-    wanted: &[Table],
-    options: Options<'_>,
-    take: &mut Take<'_, E>,
-) -> Result<(Tables, Summary), StreamError<E>> {
+    take: &mut TakeSlice<'_>,
+) -> Result<(Tables, Summary), StoreError> {
     let plan = Plan::new(wanted);
     let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
     let progress = counted_progress(plan, options, &done, &is_stopped);
@@ -210,14 +139,14 @@ pub(crate) fn counted_progress<'p>(
 
 /// Makes the rows of tables of events. Two slices of time are processed at the same time: the rows of one
 /// slice are made and passed to `take` while the next slice is read.
-pub(crate) fn read_events<E: Send>(
+pub(crate) fn read_events(
     slices: &mut impl RowSource,
     mut captured: Packets,
     plan: Plan,
     first: &FirstPass,
     progress: &Progress<'_>,
-    take: &mut Take<'_, E>,
-) -> Result<(), StreamError<E>> {
+    take: &mut TakeSlice<'_>,
+) -> Result<(), StoreError> {
     let trackers = Trackers::new(first);
     let mut states = JoinStates::default();
     let mut scheduler = None;
@@ -241,7 +170,7 @@ pub(crate) fn read_events<E: Send>(
                 take(slice)
             },
         );
-        taken.map_err(StreamError::Taker)?;
+        taken?;
         next = read?;
     }
     let last_ns = slices.last_ns();
@@ -249,7 +178,7 @@ pub(crate) fn read_events<E: Send>(
     if let Some(scheduler) = scheduler {
         rest.cpu_runs = scheduler.finish(last_ns, &trackers);
     }
-    take(rest).map_err(StreamError::Taker)
+    take(rest)
 }
 
 fn new_scheduler(plan: Plan, recorded: Recorded) -> Scheduler {

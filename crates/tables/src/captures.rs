@@ -3,15 +3,21 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use etl::Trace;
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 
+use crate::first_pass::FirstPass;
 use crate::frame::Link;
+use crate::imports::Import;
+use crate::recording::{GiveRows, Recording, RecordingInfo, SessionHeader};
+use crate::register::EventTable;
 use crate::schema::Rows;
-use crate::table::packets::{Direction, Packet, PacketSource};
-use crate::{Packets, sample_files};
+use crate::table::packets::{Direction, Packet, PacketRows, PacketSource};
+use crate::trackers::Trackers;
+use crate::{
+    Options, Packets, Sessions, StoreError, Summary, Table, Tables, sample_files,
+};
 
 /// A failure to read a capture file.
 #[derive(Debug, thiserror::Error)]
@@ -57,20 +63,16 @@ const LARGEST_BLOCK: usize = 16 << 20;
 /// copy of the name.
 const LONGEST_NAME: usize = 256;
 
-/// Nanoseconds from 1601 to 1970.
-const UNIX_EPOCH_NS: i128 = 11_644_473_600_000_000_000;
-
-/// Reads the packets of all captures in time order. Times are relative to the trace's start, and are computed from the
+/// Reads the packets of all captures in time order. Times are relative to `start_unix_ns`, and are computed from the
 /// UTC times of the packets. A file is read up to its first invalid block.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or is not a capture.
-pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureError> {
-    let origin_ns = i128::from(trace.clock().origin_filetime()) * 100 - UNIX_EPOCH_NS;
+pub(crate) fn read(files: &[PathBuf], start_unix_ns: i128) -> Result<Packets, CaptureError> {
     let mut rows = Packets::default();
     for file in files {
         walk(file, &mut |packet, unix_ns| {
-            let since = unix_ns - origin_ns;
+            let since = unix_ns - start_unix_ns;
             let time_ns = since.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
             rows.push(&Packet { time_ns, ..packet });
             true
@@ -80,28 +82,91 @@ pub(crate) fn read(files: &[PathBuf], trace: &Trace) -> Result<Packets, CaptureE
     Ok(rows)
 }
 
-/// Returns the time of the first packet and the end of the last packet of all captures, as FILETIMEs. Returns
-/// `(0, None)` if there are no packets.
+/// Returns the times of the first and the last packet of all captures, in nanoseconds since 1970 (UTC). Returns `None`
+/// if there are no packets.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or is not a capture.
-pub(crate) fn span_filetime(files: &[PathBuf]) -> Result<(i64, Option<i64>), CaptureError> {
-    let (mut first, mut last) = (i128::MAX, i128::MIN);
+fn span_unix_ns(files: &[PathBuf]) -> Result<Option<(i64, i64)>, CaptureError> {
+    let mut span: Option<(i128, i128)> = None;
     for file in files {
         walk(file, &mut |_, unix_ns| {
-            first = first.min(unix_ns);
-            last = last.max(unix_ns);
+            let (first, last) = span.unwrap_or((unix_ns, unix_ns));
+            span = Some((first.min(unix_ns), last.max(unix_ns)));
             true
         })?;
     }
-    // Windows accepts FILETIMEs up to this limit.
-    let filetime =
-        |unix_ns: i128| (unix_ns + UNIX_EPOCH_NS).div_euclid(100).clamp(0, 1 << 62) as i64;
-    Ok(match first > last {
-        true => (0, None),
-        // The end is one tick of 100 ns after the last packet.
-        false => (filetime(first), Some(filetime(last) + 1)),
-    })
+    let limited = |ns: i128| ns.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    Ok(span.map(|(first, last)| (limited(first), limited(last))))
+}
+
+/// Import of packet captures without a trace.
+pub(crate) struct Captures;
+
+/// Packet captures.
+#[derive(Debug)]
+struct CaptureRecording {
+    files: Vec<PathBuf>,
+    info: RecordingInfo,
+}
+
+impl Import for Captures {
+    fn opens(&self, files: &[PathBuf]) -> bool {
+        !files.is_empty() && files.iter().all(|file| is_capture(file))
+    }
+
+    fn open(&self, files: &[PathBuf]) -> Result<Box<dyn Recording>, StoreError> {
+        /// Resolution of the start and the end, in nanoseconds.
+        const TICK_NS: i64 = 100;
+        let span = span_unix_ns(files)?;
+        let start = span.map(|(first, _)| first.div_euclid(TICK_NS) * TICK_NS);
+        // The end is one tick after the last packet.
+        let end = span.map(|(_, last)| last.div_euclid(TICK_NS).saturating_add(1).saturating_mul(TICK_NS));
+        let end_ns = start.zip(end).map(|(start, end)| end.saturating_sub(start));
+        let header = SessionHeader {
+            name: "packet capture".to_owned(),
+            end_ns,
+            start_unix_ns: start,
+            end_unix_ns: end,
+            ..SessionHeader::default()
+        };
+        Ok(Box::new(CaptureRecording {
+            files: files.to_owned(),
+            info: RecordingInfo::without_events(files, header, Table::Packets),
+        }))
+    }
+}
+
+impl Recording for CaptureRecording {
+    fn info(&self) -> &RecordingInfo {
+        &self.info
+    }
+
+    fn memory(&self, _: &[Table]) -> u64 {
+        self.info.size_bytes
+    }
+
+    fn rows(
+        &self,
+        wanted: &[Table],
+        _: Options<'_>,
+        give: &mut GiveRows<'_>,
+    ) -> Result<Summary, StoreError> {
+        let mut tables = Tables {
+            sessions: Sessions::of(&self.info),
+            ..Tables::default()
+        };
+        if wanted.contains(&Table::Packets) {
+            let start = self.info.start_unix_ns.unwrap_or(0);
+            let mut raw = PacketRows::default();
+            raw.add(read(&self.files, start.into())?);
+            let nothing = FirstPass::default();
+            let trackers = Trackers::new(&nothing);
+            tables.packets.push(Packets::join(&mut raw, &mut (), &trackers));
+        }
+        tables.give(wanted, give)?;
+        Ok(Summary::default())
+    }
 }
 
 /// A network interface of a capture.

@@ -51,7 +51,7 @@ impl DoubtfulRuns {
         let mut found = DoubtfulRuns::default();
         // The reported progress is the size of the whole trace, because the whole trace was already read to
         // make the tables.
-        let go_on = || match (options.progress)(store.trace().size_bytes()) {
+        let go_on = || match (options.progress)(store.info().size_bytes) {
             true => Ok(()),
             false => Err(StoreError::from(Cancelled)),
         };

@@ -3,10 +3,11 @@
 use arrow_array::RecordBatch;
 use etl::Damage;
 
-use crate::Table;
+use crate::recording::GiveRows;
 use crate::table::for_each_table;
 use crate::table::rows::*;
 use crate::unreadable::Unreadable;
+use crate::{StoreError, Table};
 
 macro_rules! declare {
     (
@@ -68,6 +69,25 @@ macro_rules! declare {
 }
 
 for_each_table!(declare);
+
+impl Tables {
+    /// Removes the rows of the tables `wanted` and passes them to `give`.
+    ///
+    /// # Errors
+    /// Returns an error if `give` fails.
+    pub(crate) fn give(
+        &mut self,
+        wanted: &[Table],
+        give: &mut GiveRows<'_>,
+    ) -> Result<(), StoreError> {
+        for table in wanted {
+            for batch in self.take_batches(*table) {
+                give(*table, batch)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 fn batch(batch: RecordBatch) -> Vec<RecordBatch> {
     match batch.num_rows() {

@@ -56,7 +56,7 @@ impl Interval {
 
 /// Returns the start and the end of the trace in nanoseconds, according to its headers and buffers.
 /// The start is 0.
-pub fn span_of(trace: &Trace) -> (i64, i64) {
+pub(crate) fn span_of(trace: &Trace) -> (i64, i64) {
     let ends = trace.segments().iter().filter_map(|segment| {
         let end = segment.header.as_ref()?.end?;
         let since = end.saturating_sub(segment.clock.origin_filetime());

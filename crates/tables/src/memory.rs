@@ -42,6 +42,17 @@ pub(crate) fn needed(trace: &Trace, wanted: &[Table]) -> u64 {
     sum(stacks, sliced)
 }
 
+/// Estimates the memory in bytes that making these tables needs, without the stacks of the recording. `bytes` is the
+/// size of all events.
+pub(crate) fn of_slices(wanted: &[Table], bytes: u64) -> u64 {
+    let sliced = if Plan::new(wanted).rows.is_empty() {
+        0
+    } else {
+        bytes
+    };
+    sum(0, sliced)
+}
+
 /// Returns the memory in bytes for `stacks` stack events and for `sliced` bytes of events that are read in
 /// slices. The slices are read after the stacks are merged. So the result is the larger of two values: the
 /// memory for merging, and the memory for the merged stacks and the slices. A slice needs about 3.5 times the

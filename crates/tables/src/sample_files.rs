@@ -14,7 +14,11 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::column::Named;
-use crate::{LatencySamples, Probe, SampleOutcome};
+use crate::imports::Import;
+use crate::recording::{GiveRows, Recording, RecordingInfo, SessionHeader};
+use crate::{
+    LatencySamples, Options, Probe, SampleOutcome, Sessions, StoreError, Summary, Table, Tables,
+};
 
 /// A failure to read a file of samples.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +54,68 @@ pub enum SamplesError {
         /// Path of the file.
         file: PathBuf,
     },
+}
+
+/// Import of samples of live probes.
+pub(crate) struct SampleFiles;
+
+/// Samples of a live probe.
+#[derive(Debug)]
+struct SampleRecording {
+    file: PathBuf,
+    info: RecordingInfo,
+}
+
+impl Import for SampleFiles {
+    fn opens(&self, files: &[PathBuf]) -> bool {
+        files.iter().any(|file| is_parquet(file))
+    }
+
+    fn open(&self, files: &[PathBuf]) -> Result<Box<dyn Recording>, StoreError> {
+        let [file] = files else {
+            let file = files.iter().find(|file| is_parquet(file));
+            let file = file.cloned().unwrap_or_default();
+            return Err(SamplesError::NotAlone { file }.into());
+        };
+        // The recording ends at the first 100 ns tick after the start of the last sample.
+        let end_ns = last_ns(file)?.map(|ns| ns.max(0) / 100 * 100 + 100);
+        let header = SessionHeader {
+            name: "measurement".to_owned(),
+            end_ns,
+            ..SessionHeader::default()
+        };
+        Ok(Box::new(SampleRecording {
+            file: file.clone(),
+            info: RecordingInfo::without_events(files, header, Table::LatencySamples),
+        }))
+    }
+}
+
+impl Recording for SampleRecording {
+    fn info(&self) -> &RecordingInfo {
+        &self.info
+    }
+
+    fn memory(&self, _: &[Table]) -> u64 {
+        self.info.size_bytes
+    }
+
+    fn rows(
+        &self,
+        wanted: &[Table],
+        _: Options<'_>,
+        give: &mut GiveRows<'_>,
+    ) -> Result<Summary, StoreError> {
+        if wanted.contains(&Table::LatencySamples) {
+            read(&self.file, &mut |batch| give(Table::LatencySamples, batch))?;
+        }
+        let mut tables = Tables {
+            sessions: Sessions::of(&self.info),
+            ..Tables::default()
+        };
+        tables.give(wanted, give)?;
+        Ok(Summary::default())
+    }
 }
 
 /// First and last bytes of a Parquet file.

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::RecordBatch;
-
-use crate::Table;
+use crate::recording::GiveRows;
 use crate::column::{Known, Place};
 use crate::in_memory::Tables;
 use crate::register::{EventTable, Incoming, ReaderSet};
@@ -12,6 +10,7 @@ use crate::schema::Rows;
 use crate::table::for_each_table;
 use crate::table::rows::*;
 use crate::trackers::Trackers;
+use crate::{StoreError, Table};
 
 macro_rules! declare {
     (
@@ -106,10 +105,7 @@ macro_rules! declare {
 
         impl Slice {
             /// Passes the rows to `give` as record batches.
-            pub(crate) fn give<E>(
-                self,
-                give: &mut dyn FnMut(Table, RecordBatch) -> Result<(), E>,
-            ) -> Result<(), E> {
+            pub(crate) fn give(self, give: &mut GiveRows<'_>) -> Result<(), StoreError> {
                 $(if !self.$module.is_empty() {
                     give(Table::$table, self.$module.into_batch())?;
                 })+

@@ -6,18 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockE
 use std::time::Duration;
 use std::{fmt, io, thread};
 
-use etl::{Place, Trace};
-use linux::Recording;
+use etl::Place;
 use serde::{Deserialize, Serialize};
 use store::{
     CacheFolder, Corrupt, InputFiles, NewTableFile, TableDir, TableFileHandle, TableWriter,
 };
 
-use crate::opened::{self, Opened};
-use crate::{
-    Options, Packets, StoreError, StoredTable, Table, Unreadable, captures, linux_recording,
-    memory, sample_files,
-};
+use crate::recording::{Recording, RecordingInfo};
+use crate::{Options, StoreError, StoredTable, Table, Unreadable, imports};
 
 /// Location of the table files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +39,7 @@ type OpenTables = BTreeMap<Table, Arc<TableFileHandle>>;
 
 /// State that a store shares with its tables.
 pub(crate) struct Shared {
-    opened: Opened,
-    files: Vec<PathBuf>,
+    recording: Box<dyn Recording>,
     inputs: InputFiles,
     cache: Cache,
     /// Directory of the tables. `None` until the directory is known. The lock is held while tables are made.
@@ -69,22 +64,18 @@ struct UnreadableNote {
 }
 
 impl Store {
-    /// Opens the files as one trace.
-    ///
-    /// Packet captures (pcapng, pcap) become rows of [`Table::Packets`]. If there are captures but no trace,
-    /// a trace without events is made for the captures. Samples of a live probe (Parquet) become rows of
-    /// [`Table::LatencySamples`].
+    /// Opens the files as one recording: a trace of Windows with or without packet captures (pcapng, pcap), packet
+    /// captures alone, a recording of Linux, or samples of a live probe (Parquet).
     ///
     /// # Errors
     /// Returns an error if a file cannot be read or is not a trace.
     pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
-        let inputs = InputFiles::inspect(&opened::inputs(files));
-        // If a file is missing or has another format, the errors of `opened::open` are more precise. So these
+        let inputs = InputFiles::inspect(&imports::inputs(files));
+        // If a file is missing or has another format, the errors of `open_recording` are more precise. So these
         // errors are returned first.
-        let opened = opened::open(files)?;
+        let recording = imports::open_recording(files)?;
         Ok(Store(Arc::new(Shared {
-            opened,
-            files: files.to_owned(),
+            recording,
             inputs: inputs?,
             cache,
             dir: Mutex::default(),
@@ -95,36 +86,14 @@ impl Store {
         })))
     }
 
-    /// Returns the trace.
-    pub fn trace(&self) -> &Trace {
-        &self.0.opened.trace
+    /// Returns the facts about the recording that are known before its events are read.
+    pub fn info(&self) -> &RecordingInfo {
+        self.0.recording.info()
     }
 
-    /// Returns true if the tables are of a recording of Linux.
-    pub fn is_linux(&self) -> bool {
-        self.0.opened.linux.is_some()
-    }
-
-    /// Returns the recording of Linux from which the tables are made.
-    pub fn recording(&self) -> Option<&Recording> {
-        let linux = self.0.opened.linux.as_ref()?;
-        Some(&linux.recording)
-    }
-
-    /// Reads the symbols of the recorded kernel of Linux, in the form of `/proc/kallsyms`. If the recording does not
-    /// contain them, reads the file `FILE.proc` next to the recording. This file can also have other lines. Returns
-    /// `None` if neither source exists.
-    ///
-    /// # Errors
-    /// Returns an error if the recording or the file cannot be read.
-    pub fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
-        let (Some(recording), Some(file)) = (self.recording(), self.0.files.first()) else {
-            return Ok(None);
-        };
-        match recording.kernel_symbols()? {
-            Some(symbols) => Ok(Some(symbols)),
-            None => linux_recording::read_next_to(file),
-        }
+    /// Returns the recording.
+    pub fn recording(&self) -> &dyn Recording {
+        &*self.0.recording
     }
 
     /// Sets a callback that is called before tables are made. Its argument is an estimate of the needed
@@ -132,12 +101,6 @@ impl Store {
     /// `before_making` has an effect.
     pub fn before_making(&self, callback: impl Fn(u64) + Send + Sync + 'static) {
         let _ = self.0.before_making.set(Box::new(callback));
-    }
-
-    /// Returns the only table that can have rows. Returns `None` if the files contain events. Files without
-    /// events are packet captures or samples of a live probe.
-    pub fn holds_only(&self) -> Option<Table> {
-        self.0.opened.holds_only
     }
 
     /// Makes the tables that do not exist yet. Uses the minimum number of passes over the trace.
@@ -213,7 +176,7 @@ impl Shared {
     /// names. The tables depend only on this text and on the content of the files.
     fn code(&self) -> String {
         let mut code = env!("TABLES_CODE").to_owned();
-        for file in self.opened.trace.files() {
+        for file in &self.recording.info().files {
             code = code + "\n" + crate::file_name(file);
         }
         code
@@ -235,7 +198,7 @@ impl Shared {
         let dir = guard.dir(options)?;
         let mut missing: Vec<Table> = Vec::new();
         // Each pass over a recording of Linux finds its damage, and commands warn of it.
-        let found = Some(Table::Damages).filter(|_| self.opened.linux.is_some());
+        let found = Some(Table::Damages).filter(|_| self.recording.info().is_linux());
         for table in wanted.iter().copied().chain(found) {
             if self.is_open(table) || missing.contains(&table) {
                 continue;
@@ -247,7 +210,7 @@ impl Shared {
         }
         if !missing.is_empty() {
             if let Some(callback) = self.before_making.get() {
-                callback(memory::needed(&self.opened.trace, &missing));
+                callback(self.recording.memory(&missing));
             }
             self.write_with_fallback(&missing, dir, options)?;
         }
@@ -376,13 +339,6 @@ impl Shared {
                 source,
             }
         };
-        let Opened {
-            trace,
-            captures,
-            samples,
-            linux,
-            ..
-        } = &self.opened;
         let mut writers: BTreeMap<Table, TableWriter<NewTableFile>> = BTreeMap::new();
         for table in tables {
             let writer = dir.create(table.spec());
@@ -394,26 +350,7 @@ impl Shared {
             }
             Ok(())
         };
-        let captured = match tables.contains(&Table::Packets) {
-            true => captures::read(captures, trace)?,
-            false => Packets::default(),
-        };
-        if let Some(file) = samples
-            && tables.contains(&Table::LatencySamples)
-        {
-            sample_files::read(file, &mut |batch| give(Table::LatencySamples, batch))?;
-        }
-        let streamed = match linux {
-            Some(recording) => {
-                let file = crate::file_name(trace.files().next().unwrap_or_default());
-                linux_recording::stream(file, recording, tables, options, give)
-            }
-            None => crate::build::stream_with(trace, captured, tables, options, give),
-        };
-        let summary = streamed.map_err(|error| match error {
-            crate::StreamError::Cancelled => crate::Cancelled.into(),
-            crate::StreamError::Taker(error) => error,
-        })?;
+        let summary = self.recording.rows(tables, options, give)?;
         self.inputs.check_unchanged()?;
         for (table, writer) in writers {
             let unreadable = summary.unreadable.iter().find(|one| one.table == table);

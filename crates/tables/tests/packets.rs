@@ -429,10 +429,10 @@ fn a_capture_beside_a_trace_shares_its_time() {
 fn a_capture_alone_reaches_beyond_its_last_packet() {
     let capture = file("alone.pcapng", &Order { is_big: false }.capture());
     let store = Store::open(&[capture], Cache::Off).unwrap();
-    assert_eq!(store.holds_only(), Some(Table::Packets));
+    assert_eq!(store.info().only_table, Some(Table::Packets));
     let table = store.table(Table::Packets, Options::default()).unwrap();
     assert_eq!(table.chunks()[0].last, 1_500_000_000);
-    assert_eq!(tables::span_of(store.trace()), (0, 1_500_000_100));
+    assert_eq!(store.info().end_ns, 1_500_000_100);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use tables::{
-    Cache, LatencySamples, LatencySamplesView, Options, Probe, SampleOutcome, Store, Table, span_of,
+    Cache, LatencySamples, LatencySamplesView, Options, Probe, SampleOutcome, Store, Table,
 };
 use testdata::Rng;
 
@@ -68,10 +68,10 @@ fn samples_are_a_table_of_their_own() {
         &[samples(&[5, 10, 10]), samples(&[10, 2_000_050])],
     );
     let store = Store::open(&[file], Cache::Off).unwrap();
-    assert_eq!(store.holds_only(), Some(Table::LatencySamples));
+    assert_eq!(store.info().only_table, Some(Table::LatencySamples));
     // The time range includes the last sample. It ends at a multiple of 100 ns, because this is the
     // resolution of headers.
-    assert_eq!(span_of(store.trace()), (0, 2_000_100));
+    assert_eq!(store.info().end_ns, 2_000_100);
     let table = store.table(Table::LatencySamples, Options::default());
     let table = table.unwrap();
     assert_eq!(table.rows(), 5);
@@ -99,7 +99,7 @@ fn samples_are_a_table_of_their_own() {
 fn no_trace_has_samples() {
     let file = testdata::path("etl/filtrace__etw.etl");
     let store = Store::open(&[file], Cache::Off).unwrap();
-    assert_eq!(store.holds_only(), None);
+    assert_eq!(store.info().only_table, None);
     let table = store.table(Table::LatencySamples, Options::default());
     assert_eq!(table.unwrap().rows(), 0);
 }

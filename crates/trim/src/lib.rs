@@ -166,7 +166,7 @@ pub fn session(trace: &Trace, filter: &Filter) -> Result<Session, TrimError> {
     let session = Session::from(*first);
     let ends: Option<Vec<i64>> = headers.iter().map(|header| header.end).collect();
     let end = ends.and_then(|ends| ends.into_iter().max());
-    let (_, to) = filter.range(clock);
+    let (_, to) = filter.range();
     let cut = match to {
         i64::MAX => None,
         _ => Some(clock.to_filetime(clock.from_ns(to)).max(first.start)),

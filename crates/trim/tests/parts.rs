@@ -6,7 +6,7 @@ use std::path::Path;
 use std::slice;
 
 use etl::Trace;
-use facts::{Filter, Moment, ProviderPattern};
+use facts::{Filter, ProviderPattern};
 
 use logs::{PROVIDER, Read, Redact, cut, events, faults, two_processes};
 
@@ -21,10 +21,9 @@ fn a_range_has_all_events_of_the_range_and_times_stay_what_they_were() {
         ("s4__WindowsUpdate.20251008.etl", 0, 3_600_000),
         ("findneedle__wppemitter-nonselfdesc.etl", 0, 10_000),
     ] {
-        let moment = |ms: i64| Some(Moment::SinceStart(ms * 1_000_000));
         let filter = Filter {
-            from: moment(from),
-            to: moment(to),
+            from_ns: Some(from * 1_000_000),
+            to_ns: Some(to * 1_000_000),
             ..Filter::default()
         };
         let out = cut(
@@ -139,8 +138,8 @@ fn a_process_keeps_what_it_did_and_what_was_done_to_it() {
     // A stack is kept with an event in the time range, even if the stack is logged after the end of
     // the range.
     let filter = Filter {
-        from: Some(Moment::SinceStart(11_000)),
-        to: Some(Moment::SinceStart(12_000)),
+        from_ns: Some(11_000),
+        to_ns: Some(12_000),
         ..all
     };
     let out = cut(slice::from_ref(&log), &folder, &filter, Redact::No);

@@ -178,7 +178,7 @@ impl Report for CpuDisk {
         // If one of the two tables is missing, the report shows only the other table and a warning.
         for (has, table) in [(has_runs, Table::CpuRuns), (has_disk_io, Table::DiskIo)] {
             if !has {
-                out.warn(missing_rows(table, trace.tables.store().is_linux()));
+                out.warn(missing_rows(table, trace.tables.store().info().is_linux()));
             }
         }
         if let Some(warning) = left_out(without_service, requests, "DiskSvcTime") {

@@ -76,13 +76,8 @@ impl Recording {
     fn span(&self, tables: &[&StoredTable]) -> Range<i64> {
         let chunks = tables.iter().flat_map(|table| table.chunks());
         let last_ns = chunks.map(|chunk| chunk.last).max().unwrap_or(0);
-        let trace = self.tables.store().trace();
-        let is_whole = !trace.damage().is_cut_off();
-        let end = trace.header().filter(|_| is_whole).and_then(|header| {
-            let ticks = header.end?.checked_sub(header.start)?;
-            ticks.checked_mul(100).filter(|end| *end > 0)
-        });
-        let end = end.unwrap_or(last_ns).max(last_ns);
+        let stated = self.tables.store().info().stated_length_ns;
+        let end = stated.unwrap_or(last_ns).max(last_ns);
         let start = self.range.start.clamp(0, end.max(0));
         start..self.range.end.clamp(start, end.max(start))
     }

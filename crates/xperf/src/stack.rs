@@ -275,7 +275,7 @@ impl Stack {
             if self.event == Stacked::Profile {
                 trace.tables.recorded(Table::Samples)?;
             }
-            let missing = self.event.stacks(trace.tables.store().is_linux());
+            let missing = self.event.stacks(trace.tables.store().info().is_linux());
             return Err(session::Error::NotRecorded(missing).into());
         }
         Ok((hits, without))

@@ -9,7 +9,7 @@ use etl::Trace;
 use events::Decoder;
 use facts::{Filter, KindNames, LinuxSieve, Processes, Sieve};
 use session::{MissingSymbols, StackModules, TraceTables, watched};
-use tables::LinuxDecoder;
+use tables::{LinuxDecoder, LinuxRecording};
 use wording::csv_cell;
 
 use super::Failure;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         None => {
             let mut decoder = args.metadata.decoder()?;
             let trace = args.trace.open()?;
-            let filter = args.filter.filter(trace.clock())?;
+            let filter = args.filter.filter(&tables::info_of(&trace))?;
             let mut out = Lines::new(format, choice)?;
             let missing = of_windows(args, &mut decoder, &trace, &filter, &mut out)?;
             out.finish(&missing)
@@ -204,8 +204,8 @@ fn of_windows(
         processes: &processes,
         modules: &modules,
     };
-    let mut sieve = Sieve::new(filter, decoder, &processes, trace.clock());
-    let (from, to) = filter.range(trace.clock());
+    let mut sieve = Sieve::new(filter, decoder, &processes);
+    let (from, to) = filter.range();
     let mut events = trace.events().within(from, to);
     let watch = watch(size);
     let (mut seen, mut written, mut bytes) = (0u64, 0u64, 0u64);
@@ -229,7 +229,7 @@ fn of_windows(
     }
     drop(watch);
     note_none(args, written, sieve.names(), || {
-        args.filter.absent(trace, || args.trace.tables())
+        (args.filter).absent(&tables::info_of(trace), || args.trace.tables())
     })?;
     super::warn_of_skipped_places(trace, events.damage());
     Ok(modules.missing())
@@ -242,11 +242,11 @@ fn of_linux(
     out: &mut Lines,
 ) -> Result<Vec<MissingSymbols>, Failure> {
     let store = tables.store();
-    let Some(recording) = store.recording() else {
+    let Some(recording) = LinuxRecording::of(store) else {
         return Ok(Vec::new());
     };
-    let clock = store.trace().clock();
-    let filter = args.filter.filter(clock)?;
+    let (recording, info) = (recording.events(), store.info());
+    let filter = args.filter.filter(info)?;
     let processes = tables.watched(|options| Processes::of_tables(store, options))?;
     let modules = match args.stacks {
         true => StackModules::of_tables(tables, &args.symbols.options())?,
@@ -258,8 +258,7 @@ fn of_linux(
     };
     let decoder = LinuxDecoder::new(recording);
     let sieve = LinuxSieve::new(&filter, &decoder, &processes);
-    let (from, to) = filter.range(clock);
-    let has_time_of_day = recording.system().wall_clock.is_some();
+    let (from, to) = filter.range();
     let watch = watch(recording.size_bytes());
     let (mut seen, mut written, mut bytes) = (0u64, 0u64, 0u64);
     let mut each = |event: &linux::Event<'_>| -> Result<bool, Failure> {
@@ -271,8 +270,8 @@ fn of_linux(
         bytes += u64::from(event.bytes);
         let time_ns = decoder.time_ns(event);
         if let Some(decoded) = sieve.pass(event, time_ns) {
-            let filetime = has_time_of_day.then(|| clock.to_filetime(clock.from_ns(time_ns)));
-            let header = Header::of_linux(event, &decoder, filetime, &out.choice);
+            let unix_ns = info.start_unix_ns.and_then(|start| start.checked_add(time_ns));
+            let header = Header::of_linux(event, &decoder, unix_ns, &out.choice);
             out.write(&Line {
                 header,
                 decoded: &decoded,
@@ -302,7 +301,7 @@ fn of_linux(
     };
     super::warn_of_linux_damage(store)?;
     note_none(args, written, &sieve.names(), || {
-        args.filter.absent(store.trace(), || {
+        args.filter.absent(info, || {
             let observer = Arc::clone(tables.observer());
             Ok(TraceTables::of(Arc::clone(store), observer))
         })

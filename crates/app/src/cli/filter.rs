@@ -1,14 +1,14 @@
 //! Options that select events.
 
-use etl::{Clock, Trace};
 use facts::{EventPattern, Filter, KindNames, Moment, ProviderPattern};
 use session::TraceTables;
-use tables::{Identities, Table};
+use tables::{Identities, RecordingInfo, Table};
 use xperf::Recording;
 
 use super::Failure;
 use super::scope::{
-    FROM_AFTER_TO, check_cpus, check_process_id, check_thread, check_time, unknown_process,
+    FROM_AFTER_TO, check_cpus, check_process_id, check_thread, check_time, since_start,
+    unknown_process,
 };
 
 /// Conditions for events. An event must meet all conditions. A condition with several values is met if one
@@ -68,7 +68,7 @@ impl FilterArgs {
     /// Returns an error if the tables cannot be opened or made.
     pub(super) fn absent(
         &self,
-        trace: &Trace,
+        info: &RecordingInfo,
         tables: impl FnOnce() -> Result<TraceTables, Failure>,
     ) -> Result<Option<String>, Failure> {
         let reason = |checked: Result<(), Failure>| match checked {
@@ -76,7 +76,7 @@ impl FilterArgs {
             Err(Failure::Input(reason)) => Ok(Some(reason)),
             Err(other) => Err(other),
         };
-        let outside = reason(self.check_range(trace))?;
+        let outside = reason(self.check_range(info))?;
         let needs_tables = !(self.process.is_empty()
             && self.pid.is_empty()
             && self.tid.is_empty()
@@ -95,16 +95,14 @@ impl FilterArgs {
     }
 
     /// Returns an error if the time range is outside the trace.
-    fn check_range(&self, trace: &Trace) -> Result<(), Failure> {
+    fn check_range(&self, info: &RecordingInfo) -> Result<(), Failure> {
         let option = match (self.from, self.to) {
             (Some(_), Some(_)) => "--from and --to",
             (None, Some(_)) => "--to",
             _ => "--from",
         };
-        let since_start = |moment: Moment| moment.since_start(trace.clock());
-        let from = self.from.map_or(i64::MIN, since_start);
-        let to = self.to.map_or(i64::MAX, since_start);
-        check_time(option, &(from..to.saturating_add(1)), trace)
+        let (from, to) = self.filter(info)?.range();
+        check_time(option, &(from..to.saturating_add(1)), info)
     }
 
     /// Returns an error if the trace does not contain a process, thread or CPU of the conditions.
@@ -127,11 +125,13 @@ impl FilterArgs {
         check_cpus(&self.cpu, trace)
     }
 
-    /// Returns the filter for a trace with this clock.
+    /// Returns the filter for a recording.
     ///
     /// # Errors
-    /// Returns [`Failure::Input`] if --from is later than --to.
-    pub(super) fn filter(&self, clock: &Clock) -> Result<Filter, Failure> {
+    /// Returns [`Failure::Input`] if --from is later than --to, or if they are in UTC and the recording has no time of
+    /// day.
+    pub(super) fn filter(&self, info: &RecordingInfo) -> Result<Filter, Failure> {
+        let ns = |moment: Option<Moment>| since_start("--from and --to", moment, info);
         let filter = Filter {
             providers: self.provider.clone(),
             events: self.event.clone(),
@@ -139,10 +139,10 @@ impl FilterArgs {
             process_names: self.process.clone(),
             thread_ids: self.tid.clone(),
             cpus: self.cpu.clone(),
-            from: self.from,
-            to: self.to,
+            from_ns: ns(self.from)?,
+            to_ns: ns(self.to)?,
         };
-        match filter.is_empty_range(clock) {
+        match filter.is_empty_range() {
             true => Err(Failure::Input(FROM_AFTER_TO.to_owned())),
             false => Ok(filter),
         }

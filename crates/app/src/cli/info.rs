@@ -26,18 +26,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let info = match args.trace.of_linux() {
-        Some(recording) => {
-            let tables = recording.open_any()?;
-            tables.watched(|options| Info::read(tables.store(), options))?
-        }
-        None => {
-            let trace = args.trace.open()?;
-            watched(&Terminal, "reading", trace.size_bytes(), |options| {
-                Info::from_events(&trace, options)
-            })?
-        }
-    };
+    let recording = args.trace.recording()?;
+    let size = recording.info().size_bytes;
+    let info = watched(&Terminal, "reading", size, |options| {
+        Info::from_events(&*recording, options)
+    })?;
     if json {
         output::json(&info)?;
     } else {
@@ -193,9 +186,10 @@ fn write_sessions(out: &mut dyn Write, info: &Info) -> io::Result<()> {
             "mode",
             Some(session.modes.join(", ")).filter(|m| !m.is_empty()),
         );
+        let clock = session.clock.zip(session.clock_frequency);
         facts.fact(
             "clock",
-            format!("{}, {} Hz", session.clock, grouped(session.clock_frequency)),
+            clock.map(|(clock, hz)| format!("{clock}, {} Hz", grouped(hz))),
         );
         facts.fact("start", session.start.clone());
         facts.fact(
@@ -209,9 +203,10 @@ fn write_sessions(out: &mut dyn Write, info: &Info) -> io::Result<()> {
         let compression = session
             .compression
             .map_or(String::new(), |c| format!(", compressed with {c}"));
+        let buffers = session.buffer_size;
         facts.fact(
             "buffers of",
-            format!("{}{compression}", output::size(session.buffer_size.into())),
+            buffers.map(|bytes| format!("{}{compression}", output::size(bytes.into()))),
         );
         facts.columns.write(out)?;
     }

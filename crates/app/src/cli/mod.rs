@@ -180,7 +180,11 @@ pub(crate) fn run() -> ExitCode {
 /// were found when the trace was opened, and the places that were found while its events were read (`walk`).
 fn warn_of_skipped_places(trace: &Trace, walk: &Damage) {
     let faults = |damage: &Damage| damage.counts().values().sum::<u64>();
-    let broken = faults(trace.damage()) + faults(walk);
+    warn_of_faults(faults(trace.damage()) + faults(walk));
+}
+
+/// Prints on stderr the number of skipped damaged places in the trace.
+fn warn_of_faults(broken: u64) {
     if broken > 0 {
         use io::Write;
         let places = if broken == 1 { "place" } else { "places" };
@@ -194,7 +198,7 @@ fn warn_of_skipped_places(trace: &Trace, walk: &Damage) {
 /// Prints on stderr the damage of a recording of Linux that was found when its tables were made. Prints nothing for a trace
 /// of Windows.
 fn warn_of_linux_damage(store: &Store) -> Result<(), Failure> {
-    let damage = match store.is_linux() {
+    let damage = match store.info().is_linux() {
         true => DamageReport::made(store)?,
         false => None,
     };

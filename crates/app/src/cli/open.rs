@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use etl::{OpenError, Trace};
 use session::TraceTables;
-use tables::Cache;
+use tables::{Cache, Recording};
 
 use super::simulate::scenario_like;
 use super::{Failure, cache};
@@ -54,6 +54,12 @@ impl TraceFiles {
         })?;
         tables::check_one_recording(&trace)?;
         Ok(trace)
+    }
+
+    /// Opens all files as one recording of any format.
+    pub(crate) fn recording(&self) -> Result<Box<dyn Recording>, Failure> {
+        self.are_no_scenarios()?;
+        Ok(tables::open_recording(&self.paths)?)
     }
 
     /// Returns the trace if one of its files is a recording of Linux. Its tables are not cached.
@@ -119,7 +125,7 @@ impl TabledTrace {
     /// Opens the tables of the trace of Windows.
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
         let tables = self.open_any()?;
-        match tables.store().is_linux() {
+        match tables.store().info().is_linux() {
             true => Err(Failure::input(&self.files.paths[0], LINUX)),
             false => Ok(tables),
         }

@@ -92,10 +92,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let mut traces = Vec::new();
     for (files, name) in groups.iter().zip(&names) {
         let tables = TabledTrace::new(files, args.no_cache).open_any()?;
-        if !tables.store().trace().is_one_system() {
+        if !tables.store().info().is_one_system {
             say(SEVERAL_SYSTEMS);
         }
-        if args.against.is_some() && tables.store().holds_only().is_some() {
+        if args.against.is_some() && tables.store().info().only_table.is_some() {
             return Err(Failure::input(
                 &files[0],
                 "this file has no events to compare; give traces of Windows (.etl)",

@@ -3,7 +3,6 @@
 mod args;
 
 use clap::Subcommand;
-use etl::Damage;
 use xperf::{ProcessFilter, Recording, Report as _, Writer};
 
 use super::Failure;
@@ -107,7 +106,7 @@ impl<R: ReportArgs> Reported<R> {
         out.warnings()
             .iter()
             .for_each(|warning| super::say(warning));
-        match trace.tables.store().is_linux() {
+        match trace.tables.store().info().is_linux() {
             true => super::warn_of_linux_damage(trace.tables.store())?,
             false => warn_of_missing_events(&trace),
         }
@@ -147,16 +146,16 @@ fn check(filters: &Filters<'_>, trace: &Recording) -> Result<(), Failure> {
 /// Prints on stderr how many events of a trace of Windows are lost, damaged or unreadable.
 fn warn_of_missing_events(trace: &Recording) {
     let store = trace.tables.store();
-    let damage = store.trace().damage();
-    if damage.events_lost > 0 || damage.buffers_lost > 0 {
+    let losses = store.info().losses;
+    if losses.events_lost > 0 || losses.buffers_lost > 0 {
         super::say(&format!(
             "{} and {} were lost while the trace was recorded: counts and sums are too small, and \
              figures computed from several events may be wrong",
-            counted(damage.events_lost, "event", "events"),
-            counted(damage.buffers_lost, "buffer", "buffers")
+            counted(losses.events_lost, "event", "events"),
+            counted(losses.buffers_lost, "buffer", "buffers")
         ));
     }
-    super::warn_of_skipped_places(store.trace(), &Damage::default());
+    super::warn_of_faults(losses.faults);
     let unreadable: u64 = store.unreadable().iter().map(|events| events.count).sum();
     if unreadable > 0 {
         super::say(&format!(

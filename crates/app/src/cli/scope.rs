@@ -3,11 +3,10 @@
 
 use std::ops::Range;
 
-use etl::Trace;
 use explain::{Scope, is_called};
-use facts::{Moment, utc};
+use facts::Moment;
 use session::TraceTables;
-use tables::{FocusView, Identities, Table};
+use tables::{FocusView, Identities, RecordingInfo, Table, utc};
 use xperf::Recording;
 
 use super::Failure;
@@ -93,12 +92,10 @@ impl ScopeArgs {
                 ))),
             };
         }
-        let clock = tables.store().trace().clock();
-        let since_start = |moment: &Moment| moment.since_start(clock);
-        if let Some(at) = &self.at {
-            let at = since_start(at);
+        let info = tables.store().info();
+        if let Some(at) = since_start("--at", self.at, info)? {
             let at = at..at.saturating_add(1);
-            return check_time("--at", &at, tables.store().trace()).map(|()| Some(at));
+            return check_time("--at", &at, info).map(|()| Some(at));
         }
         self.time.range(tables)
     }
@@ -153,10 +150,10 @@ pub(super) fn time_range(
             "{option}: the time is before the start of the trace; times count from its start, so give 0 or more"
         )));
     }
-    let trace = tables.store().trace();
-    let (_, end) = tables::span_of(trace);
-    let end = end.saturating_add(1);
-    let [from, to] = range.map(|moment| moment.map(|it| it.since_start(trace.clock())));
+    let info = tables.store().info();
+    let end = info.end_ns.saturating_add(1);
+    let [from, to] = range.map(|moment| since_start(option, moment, info));
+    let (from, to) = (from?, to?);
     let asked = from.unwrap_or(0)..to.unwrap_or(end.max(from.unwrap_or(0).saturating_add(1)));
     if asked.is_empty() {
         return Err(Failure::Input(format!(
@@ -165,7 +162,7 @@ pub(super) fn time_range(
             duration(asked.end)
         )));
     }
-    check_time(option, &asked, trace)?;
+    check_time(option, &asked, info)?;
     Ok(asked.start.max(0)..asked.end.min(end))
 }
 
@@ -271,19 +268,38 @@ pub(super) fn unknown_process(names: &Identities, asked: &str) -> Failure {
 pub(super) const FROM_AFTER_TO: &str =
     "--from and --to: the start is not before the end; give the earlier time first";
 
-/// Returns an error if a time range is outside the trace.
-pub(super) fn check_time(option: &str, asked: &Range<i64>, trace: &Trace) -> Result<(), Failure> {
-    let clock = trace.clock();
-    let (_, end) = tables::span_of(trace);
+/// Returns a moment in nanoseconds since the start of a recording.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if the moment is in UTC and the recording has no time of day.
+pub(super) fn since_start(
+    option: &str,
+    moment: Option<Moment>,
+    info: &RecordingInfo,
+) -> Result<Option<i64>, Failure> {
+    let ns = moment.map(|moment| moment.since_start(info.start_unix_ns));
+    ns.transpose()
+        .map_err(|error| Failure::Input(format!("{option}: {error}")))
+}
+
+/// Returns an error if a time range is outside the recording.
+pub(super) fn check_time(
+    option: &str,
+    asked: &Range<i64>,
+    info: &RecordingInfo,
+) -> Result<(), Failure> {
+    let end = info.end_ns;
     if asked.start <= end && asked.end > 0 {
         return Ok(());
     }
-    let utc = |ns: i64| utc(clock.origin_filetime().saturating_add(ns / 100));
+    let in_utc = info.start_unix_ns.map(|start| {
+        let end = start.saturating_add(end);
+        format!(" ({} to {})", utc(start), utc(end))
+    });
     Err(Failure::Input(format!(
-        "{option}: the time is outside the trace, which lasts from 0 s to {} ({} to {})",
+        "{option}: the time is outside the trace, which lasts from 0 s to {}{}",
         duration(end),
-        utc(0),
-        utc(end)
+        in_utc.unwrap_or_default()
     )))
 }
 

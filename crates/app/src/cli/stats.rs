@@ -32,9 +32,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         Some(recording) => {
             let tables = recording.open_any()?;
             let store = tables.store();
-            let size = store
-                .recording()
-                .map_or(0, |recording| recording.size_bytes());
+            let size = store.info().size_bytes;
             let stats = tables.watched(|options| Stats::of_tables(store, options))?;
             (stats, format!("a file of {}", output::size(size)))
         }

@@ -7,7 +7,7 @@ use etl::write::{WriteError, Writer};
 use facts::{Processes, Sieve};
 use serde::Serialize;
 use session::{NewFile, watched};
-use tables::LinuxDecoder;
+use tables::{LinuxDecoder, LinuxRecording};
 use trim::{CopyError, Counts, Redactor, Selection};
 
 use super::Failure;
@@ -68,7 +68,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
-    let filter = args.filter.filter(trace.clock())?;
+    let info = tables::info_of(&trace);
+    let filter = args.filter.filter(&info)?;
     if args.trace.are_at(&args.output) {
         return Err(Failure::input(
             &args.output,
@@ -91,7 +92,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let failed = |error: WriteError| Failure::writing(&args.output, &error);
     let out = BufWriter::new(new.file());
     let mut writer = Writer::new(out, session).map_err(failed)?;
-    let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());
+    let sieve = Sieve::new(&filter, &decoder, &processes);
     let selection = Selection::new(&filter, sieve);
     let (counts, damage) = watched(&Terminal, "trimming", size, |options| {
         trim::copy(&trace, selection, redactor.as_mut(), &mut writer, options)
@@ -103,7 +104,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     super::warn_of_skipped_places(&trace, &damage);
     if counts.wanted == 0 {
         return Err(no_events(&counts, || {
-            args.filter.absent(&trace, || args.trace.tables())
+            args.filter.absent(&info, || args.trace.tables())
         }));
     }
     writer.finish().map_err(failed)?;
@@ -114,13 +115,13 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 fn of_linux(args: &Args, trace: &TabledTrace, json: bool) -> Result<(), Failure> {
     let tables = trace.open_any()?;
     let input = args.trace.linux_file();
-    let (Some(recording), Some(input)) = (tables.store().recording(), input) else {
+    let (Some(recording), Some(input)) = (LinuxRecording::of(tables.store()), input) else {
         return Ok(());
     };
     tables.make(&[tables::Table::Damages])?;
     super::warn_of_linux_damage(tables.store())?;
-    let clock = tables.store().trace().clock();
-    let filter = args.filter.filter(clock)?;
+    let (recording, info) = (recording.events(), tables.store().info());
+    let filter = args.filter.filter(info)?;
     if args.redact || !filter.is_only_time() {
         return Err(Failure::input(input, ONLY_TIME));
     }
@@ -130,7 +131,7 @@ fn of_linux(args: &Args, trace: &TabledTrace, json: bool) -> Result<(), Failure>
             "this is an input file; give another file to write",
         ));
     }
-    let (from, to) = filter.range(clock);
+    let (from, to) = filter.range();
     let range = LinuxDecoder::new(recording).clock_range(from, to);
     let new = NewFile::create(&args.output)?;
     let mut out = BufWriter::new(new.file());
@@ -147,8 +148,7 @@ fn of_linux(args: &Args, trace: &TabledTrace, json: bool) -> Result<(), Failure>
     };
     if counts.wanted == 0 {
         return Err(no_events(&counts, || {
-            args.filter
-                .absent(tables.store().trace(), || trace.open_any())
+            args.filter.absent(info, || trace.open_any())
         }));
     }
     report(args, new, counts, json)

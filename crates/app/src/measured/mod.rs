@@ -10,14 +10,13 @@ mod terminal_heat;
 mod text;
 mod throughput;
 
-use facts::utc;
 use measure::net::{Fates, PeerRun, RoundTripReport};
 use measure::{
     ClockFacts, Comparison, End, FilesPhase, Goal, Group, HeatAxes, HeatMap, HeatScale, Lateness,
     Machine, Measurement, Probe, SettingGrants, Summary, Unavailable, Verdict,
 };
 use serde::Serialize;
-use tables::{Named, SampleConditions};
+use tables::{Named, SampleConditions, utc};
 
 use crate::output::percent;
 
@@ -226,12 +225,10 @@ fn ratio_text(ratio: f64) -> String {
     texts.find(tells).unwrap_or_else(|| format!("{ratio:.6}"))
 }
 
-/// Returns the current time as a FILETIME: units of 100 ns since 1601-01-01.
+/// Returns the current time in nanoseconds since 1970.
 fn now() -> i64 {
-    const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let units = since.map_or(0, |since| since.as_nanos() / 100);
-    UNIX_EPOCH.saturating_add(i64::try_from(units).unwrap_or(i64::MAX))
+    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Number of columns and number of rows of each heat map in a picture.

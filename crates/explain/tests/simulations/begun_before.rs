@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use etl::write::Writer;
 use explain::Scope;
-use facts::{Filter, Moment, Processes, Sieve};
+use facts::{Filter, Processes, Sieve};
 use serde_json::Value;
 use simulated::{Simulated, list, number, text};
 use tables::Options;
@@ -29,10 +29,9 @@ impl Part {
 
     /// Cuts a trace like [`Part::of`], and keeps only the events that the filter selects.
     fn filtered(simulated: &Simulated, from: Option<i64>, to: Option<i64>, filter: Filter) -> Part {
-        let moment = |ms: i64| Moment::SinceStart(ms * 1_000_000);
         let filter = Filter {
-            from: from.map(moment),
-            to: to.map(moment),
+            from_ns: from.map(|ms| ms * 1_000_000),
+            to_ns: to.map(|ms| ms * 1_000_000),
             ..filter
         };
         let folder = tempfile::tempdir().unwrap();
@@ -42,7 +41,7 @@ impl Part {
         let processes = Processes::learn(&mut decoder, &trace, Options::default()).unwrap();
         let session = trim::session(&trace, &filter).unwrap();
         let mut writer = Writer::new(File::create(&path).unwrap(), session).unwrap();
-        let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());
+        let sieve = Sieve::new(&filter, &decoder, &processes);
         let selection = trim::Selection::new(&filter, sieve);
         trim::copy(&trace, selection, None, &mut writer, Options::default()).unwrap();
         writer.finish().unwrap();

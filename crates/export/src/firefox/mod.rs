@@ -49,9 +49,8 @@ const USUAL_INTERVAL_NS: u64 = 1_000_000;
 /// # Errors
 /// Returns an error if a table cannot be read or the file cannot be written.
 pub fn write(part: &Part<'_>, out: impl Write) -> Result<(), Error> {
-    let clock = part.trace().clock();
-    let start = clock.to_unix_ns(clock.from_ns(0));
-    let start = ReferenceTimestamp::from_millis_since_unix_epoch(start as f64 / 1e6);
+    let start = part.start_unix_ns().unwrap_or(0) as f64 / 1e6;
+    let start = ReferenceTimestamp::from_millis_since_unix_epoch(start);
     let interval = SamplingInterval::from_nanos(USUAL_INTERVAL_NS);
     let mut profile = Profile::new("laglab", start, interval);
     profile.set_os_name("Windows");

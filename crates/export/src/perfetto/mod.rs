@@ -85,8 +85,8 @@ fn moment(time_ns: i64) -> u64 {
 impl<W: Write> Drawing<'_, W> {
     /// Writes the time of day of the trace's start.
     fn write_clock(&mut self) -> Result<(), Error> {
-        let clock = self.part.trace().clock();
-        let Ok(start) = u64::try_from(clock.to_unix_ns(clock.from_ns(0))) else {
+        let start = self.part.start_unix_ns();
+        let Some(start) = start.and_then(|start| u64::try_from(start).ok()) else {
             return Ok(());
         };
         let clocks = [(CLOCK_BOOTTIME, 0), (CLOCK_REALTIME, start)];

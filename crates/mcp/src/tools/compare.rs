@@ -124,7 +124,7 @@ fn recording(
     work: Option<&Work>,
 ) -> Result<Recording, Failure> {
     let trace = session.open_windows(Some(asked))?;
-    if trace.store.holds_only().is_some() {
+    if trace.store.info().only_table.is_some() {
         return Err(Failure::arguments(
             "one of the files has no events to compare; give traces of Windows",
         ));

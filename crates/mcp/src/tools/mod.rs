@@ -50,7 +50,7 @@ impl Session<'_> {
     /// Opens a trace of Windows, for a tool that cannot read a recording of Linux.
     fn open_windows(&self, asked: Option<&str>) -> Result<Arc<OpenTrace>, Failure> {
         let trace = self.open(asked)?;
-        match trace.store.is_linux() {
+        match trace.store.info().is_linux() {
             true => Err(Failure::arguments(
                 "this is a recording of Linux, which this tool cannot read yet; use `explain`, `finding`, \
                  `summarize`, `timeline` or `sql`",
@@ -121,7 +121,7 @@ fn missing(trace: &OpenTrace, table: &str, rows: Option<u64>) -> Option<String> 
     if rows != Some(0) {
         return None;
     }
-    match trace.store.is_linux() {
+    match trace.store.info().is_linux() {
         false => NotRecorded::of_table(*table).map(|missing| missing.to_string()),
         true => Some(NotRecorded::of_linux_table(*table).map_or_else(
             || {

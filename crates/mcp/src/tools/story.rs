@@ -133,7 +133,7 @@ pub(super) fn of_finding(
     let (Some((id, needs_cpu)), Some(during)) = (delayed(finding), &finding.during) else {
         return Ok(None);
     };
-    if trace.store.is_linux() {
+    if trace.store.info().is_linux() {
         return Ok(None);
     }
     let explain::Explanation { survey, names, .. } = &explained.explanation;

@@ -105,7 +105,7 @@ fn listed(session: &Session<'_>, file: &TraceFile) -> Listed {
     };
     if let Some(open) = session.server.opened.known(file) {
         let listed = listed.with(&open.headers());
-        return match open.store.is_linux() {
+        return match open.store.info().is_linux() {
             true => Listed {
                 system: Some("Linux".to_owned()),
                 ..listed
@@ -120,12 +120,13 @@ fn listed(session: &Session<'_>, file: &TraceFile) -> Listed {
     if tables::is_capture(&file.path) || tables::is_parquet(&file.path) {
         return listed;
     }
-    let paths = [file.path.clone()];
-    let Ok(trace) = etl::open(&paths) else {
-        listed.problem = Some("this file cannot be read as a trace");
-        return listed;
-    };
-    listed.with(&Info::from_headers(&trace))
+    match tables::open_recording(&[file.path.clone()]) {
+        Ok(recording) => listed.with(&Info::from_headers(recording.info())),
+        Err(_) => Listed {
+            problem: Some("this file cannot be read as a trace"),
+            ..listed
+        },
+    }
 }
 
 impl Listed {

@@ -55,7 +55,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Facts, StoreError> {
         let mut facts = Facts {
-            is_linux: reader.store().is_linux(),
+            is_linux: reader.store().info().is_linux(),
             ..Facts::default()
         };
         let table = reader.table(Table::Sessions)?;

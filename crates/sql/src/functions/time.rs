@@ -107,19 +107,14 @@ fn floor(time: i64, width: i64) -> i64 {
 
 fn utc(traces: &Traces, arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let times = integers(&arguments[0]);
-    let starts: Vec<(&str, i64)> = traces
+    let starts: Vec<(&str, Option<i64>)> = traces
         .iter()
-        .map(|trace| {
-            let clock = trace.store.trace().clock();
-            let start = clock.to_unix_ns(clock.origin());
-            (
-                trace.name.as_str(),
-                start.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
-            )
-        })
+        .map(|trace| (trace.name.as_str(), trace.store.info().start_unix_ns))
         .collect();
     let moments: TimestampNanosecondArray = match (arguments.get(1), starts.as_slice()) {
-        (None, [(_, start)]) => times.iter().map(|time| time?.checked_add(*start)).collect(),
+        (None, [(_, start)]) => (times.iter())
+            .map(|time| time?.checked_add((*start)?))
+            .collect(),
         (None, _) => {
             return Err(DataFusionError::Execution(
                 "the session has several traces: use utc(time_ns, trace)".to_owned(),
@@ -134,7 +129,7 @@ fn utc(traces: &Traces, arguments: &[ArrayRef]) -> Result<ArrayRef> {
                     times
                         .is_valid(row)
                         .then(|| times.value(row))?
-                        .checked_add(*start)
+                        .checked_add((*start)?)
                 })
                 .collect()
         }

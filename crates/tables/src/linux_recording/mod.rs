@@ -12,97 +12,191 @@ mod sampling;
 pub mod states;
 mod whole;
 
+use std::any::Any;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use linux::{Chunk, Event, EventKind, Meaning, Recording};
+use etl::FileSource;
+use linux::{Chunk, Event, EventKind, Meaning};
 use rayon::prelude::*;
 
-use crate::build::{
-    Cancelled, Give, StreamError, Summary, counted_progress, give_whole, read_events,
-};
+use crate::build::{Cancelled, Summary, counted_progress, read_events};
 use crate::first_pass::FirstPass;
 use crate::plan::Plan;
 use crate::slice::Slice;
 use crate::slices::Progress;
 use crate::stack_index::{StackEvents, StackIndex};
-use crate::{Options, Packets, Table};
+use crate::imports::Import;
+use crate::recording::{GiveRows, OperatingSystem, RecordedSession, Recording, RecordingInfo};
+use crate::{Options, Packets, Store, StoreError, Table, memory, sample_files};
 pub use decoder::LinuxDecoder;
 use freezes::Cgroups;
 use images::Mappings;
 use lives::Lives;
-pub(crate) use proc_facts::ProcFacts;
+use proc_facts::{ProcFacts, read_next_to};
 pub use proc_facts::path_of;
-pub(crate) use proc_facts::read_next_to;
 use rows::RowsOfChunks;
 use whole::Counts;
 
+/// Import of recordings of Linux.
+pub(crate) struct LinuxRecordings;
+
 /// Recording of Linux, and the facts from the file `FILE.proc` next to it.
 #[derive(Debug)]
-pub(crate) struct LinuxRecording {
-    pub(crate) recording: Recording,
-    pub(crate) facts: ProcFacts,
+pub struct LinuxRecording {
+    events: linux::Recording,
+    facts: ProcFacts,
+    file: PathBuf,
+    info: RecordingInfo,
 }
-
-/// Start of the year 1970 as a FILETIME.
-const UNIX_FILETIME: i64 = 116_444_736_000_000_000;
 
 /// Maximum number of CPUs that Linux supports. A CPU with this number or a higher number is treated as unknown.
 const MAX_CPUS: u32 = 8192;
 
 /// Time of the first event on the clock of a recording, in nanoseconds. It is the start of the trace.
-pub(crate) fn origin_ns(recording: &Recording) -> u64 {
+pub(crate) fn origin_ns(recording: &linux::Recording) -> u64 {
     let first = recording.chunks().iter().filter_map(|chunk| chunk.first_ns);
     first.min().unwrap_or(0)
 }
 
 /// Returns the time from the first to the last event of a recording, in nanoseconds.
-pub(crate) fn length_ns(recording: &Recording) -> i64 {
+pub(crate) fn length_ns(recording: &linux::Recording) -> i64 {
     let last = recording.chunks().iter().filter_map(|chunk| chunk.last_ns);
     let length = last.max().map_or(0, |last| last - origin_ns(recording));
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// Returns the time of day of the first event as a FILETIME; `None` if the recording does not have it.
-pub(crate) fn start_filetime(recording: &Recording) -> Option<i64> {
+/// Returns the time of day of the first event, in nanoseconds since 1970; `None` if the recording does not have it.
+fn start_unix_ns(recording: &linux::Recording) -> Option<i64> {
     let clock = recording.system().wall_clock?;
     let since = origin_ns(recording)
         .wrapping_sub(clock.clock_ns)
         .cast_signed();
-    let unix_ns = i64::try_from(clock.unix_ns).ok()?.checked_add(since)?;
-    Some(unix_ns / 100 + UNIX_FILETIME)
+    i64::try_from(clock.unix_ns).ok()?.checked_add(since)
 }
 
-/// Makes tables of a recording, in the same way as [`stream`](crate::stream) makes tables of a trace. `file` is the
-/// name of the recording's file.
-pub(crate) fn stream<E: Send>(
-    file: &str,
-    LinuxRecording { recording, facts }: &LinuxRecording,
-    wanted: &[Table],
-    options: Options<'_>,
-    give: &mut Give<'_, E>,
-) -> Result<Summary, StreamError<E>> {
-    let plan = Plan::new(wanted);
-    let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-    let progress = counted_progress(plan, options, &done, &is_stopped);
-    let (first, summary, has_waking) = read_whole(file, recording, facts, plan, &progress)?;
-    if !plan.rows.is_empty() {
-        let mut rows = RowsOfChunks::new(recording, facts, plan.events, has_waking);
-        let take = &mut |slice: Slice| slice.give(give);
-        let captured = Packets::default();
-        read_events(&mut rows, captured, plan, &first, &progress, take)?;
+/// Returns true if a file is a recording of Linux (`perf.data`, `trace.dat`). Returns false if the file cannot be read.
+pub fn is_linux_recording(file: &Path) -> bool {
+    sample_files::first_bytes::<8>(file).is_some_and(|first| linux::is_recording(&first))
+}
+
+impl Import for LinuxRecordings {
+    fn opens(&self, files: &[PathBuf]) -> bool {
+        files.iter().any(|file| is_linux_recording(file))
     }
-    give_whole(first.tables, wanted, give)?;
-    Ok(summary)
+
+    fn companions(&self, files: &[PathBuf]) -> Vec<PathBuf> {
+        let recordings = files.iter().filter(|file| is_linux_recording(file));
+        let facts = recordings.map(|file| path_of(file));
+        facts.filter(|path| path.exists()).collect()
+    }
+
+    fn open(&self, files: &[PathBuf]) -> Result<Box<dyn Recording>, StoreError> {
+        let [file] = files else {
+            let recording = files.iter().find(|file| is_linux_recording(file));
+            return Err(StoreError::RecordingNotAlone {
+                file: recording.cloned().unwrap_or_default(),
+            });
+        };
+        Ok(Box::new(LinuxRecording::open(file)?))
+    }
+}
+
+impl LinuxRecording {
+    fn open(file: &Path) -> Result<LinuxRecording, StoreError> {
+        let error = |source| StoreError::Recording {
+            file: file.to_owned(),
+            source,
+        };
+        let source = File::open(file).and_then(FileSource::new);
+        let source = source.map_err(|read| error(read.into()))?;
+        let events = linux::Recording::open(Box::new(source)).map_err(error)?;
+        let facts = ProcFacts::read(file).map_err(|read| StoreError::Recording {
+            file: path_of(file),
+            source: read.into(),
+        })?;
+        let mut info = RecordingInfo::new(vec![file.display().to_string()], events.size_bytes());
+        info.system = Some(OperatingSystem::Linux);
+        info.start_unix_ns = start_unix_ns(&events);
+        info.end_ns = length_ns(&events);
+        info.stated_length_ns = Some(info.end_ns);
+        info.processors = events.system().cpus_online;
+        info.losses.events_lost = events.damage().lost_events;
+        info.sessions = vec![RecordedSession {
+            file: 0,
+            header: Some(whole::session(&events)),
+        }];
+        Ok(LinuxRecording {
+            events,
+            facts,
+            file: file.to_owned(),
+            info,
+        })
+    }
+
+    /// Returns the recording of a store. Returns `None` if the store has tables of another format.
+    pub fn of(store: &Store) -> Option<&LinuxRecording> {
+        (store.recording() as &dyn Any).downcast_ref()
+    }
+
+    /// Returns the events of the recording.
+    pub fn events(&self) -> &linux::Recording {
+        &self.events
+    }
+}
+
+impl Recording for LinuxRecording {
+    fn info(&self) -> &RecordingInfo {
+        &self.info
+    }
+
+    fn memory(&self, wanted: &[Table]) -> u64 {
+        let chunks = self.events.chunks().iter();
+        memory::of_slices(wanted, chunks.map(|chunk| u64::from(chunk.bytes)).sum())
+    }
+
+    fn rows(
+        &self,
+        wanted: &[Table],
+        options: Options<'_>,
+        give: &mut GiveRows<'_>,
+    ) -> Result<Summary, StoreError> {
+        let plan = Plan::new(wanted);
+        let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        let progress = counted_progress(plan, options, &done, &is_stopped);
+        let (mut first, summary, has_waking) = read_whole(self, plan, &progress)?;
+        if !plan.rows.is_empty() {
+            let mut rows = RowsOfChunks::new(&self.events, &self.facts, plan.events, has_waking);
+            let take = &mut |slice: Slice| slice.give(give);
+            let captured = Packets::default();
+            read_events(&mut rows, captured, plan, &first, &progress, take)?;
+        }
+        first.tables.give(wanted, give)?;
+        Ok(summary)
+    }
+
+    fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
+        match self.events.kernel_symbols()? {
+            Some(symbols) => Ok(Some(symbols)),
+            None => read_next_to(&self.file),
+        }
+    }
 }
 
 /// Makes the tables of the whole recording. Also returns true if its wakes are `sched_waking` events.
 fn read_whole(
-    file: &str,
-    recording: &Recording,
-    facts: &ProcFacts,
+    recording: &LinuxRecording,
     plan: Plan,
     progress: &Progress<'_>,
 ) -> Result<(FirstPass, Summary, bool), Cancelled> {
+    let LinuxRecording {
+        events: recording,
+        facts,
+        info,
+        ..
+    } = recording;
     let origin_ns = origin_ns(recording);
     let has_stacks = plan.first.has_table(Table::Stacks);
     let new = || Part {
@@ -155,7 +249,7 @@ fn read_whole(
     }
     counts.add_damage(recording);
     first.recorded.may_skip_switches = counts.summary().damage.events_lost == 0;
-    whole::fill(&mut first.tables, file, recording, &counts, plan);
+    whole::fill(&mut first.tables, info, recording, &counts, plan);
     let has_waking = counts.has_waking(recording);
     Ok((first, counts.summary(), has_waking))
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use events::Value;
 use linux::{Chunk, Clock, Damage, Event, EventKind, Fault, Faults, GapKind, Recording};
 
-use super::{LinuxDecoder, cpu_of, known_cpu, length_ns, origin_ns, start_filetime};
+use super::{LinuxDecoder, cpu_of, known_cpu, length_ns, origin_ns, start_unix_ns};
 use crate::activity::{self, Activity};
 use crate::build::Summary;
 use crate::in_memory::Tables;
 use crate::plan::Plan;
+use crate::recording::{OperatingSystem, RecordingInfo, SessionHeader};
 use crate::table::event_kinds::EventFormat;
 use crate::{Cpus, Damages, EventKinds, Sessions, SystemConfig, Table};
 
@@ -143,14 +143,17 @@ impl Counts {
 /// Fills the requested tables about the whole recording.
 pub(super) fn fill(
     tables: &mut Tables,
-    file: &str,
+    info: &RecordingInfo,
     recording: &Recording,
     counts: &Counts,
     plan: Plan,
 ) {
     let is_wanted = |table| plan.first.has_table(table);
+    let file = info.files.first().map_or("", |file| crate::file_name(file));
     if is_wanted(Table::Sessions) {
-        tables.sessions = sessions(file, recording, counts);
+        tables.sessions = Sessions::of(info);
+        let lost = u32::try_from(counts.damage.lost_events).ok();
+        tables.sessions.events_lost = std::iter::once(lost).collect();
     }
     if is_wanted(Table::Cpus) {
         tables.cpus = cpus(recording, counts);
@@ -166,45 +169,25 @@ pub(super) fn fill(
     }
 }
 
-fn sessions(file: &str, recording: &Recording, counts: &Counts) -> Sessions {
+/// Returns the facts about the session that recorded.
+pub(super) fn session(recording: &Recording) -> SessionHeader {
     let system = recording.system();
-    let mut rows = Sessions::default();
     let length_ns = length_ns(recording);
-    let utc = |filetime: i64| {
-        let filetime = u64::try_from(filetime).ok().filter(|time| *time != 0)?;
-        Some(Value::FileTime(filetime).to_string())
-    };
-    let start = start_filetime(recording);
-    rows.start_ns.push(0);
-    rows.end_ns.push(Some(length_ns));
-    rows.file.push(Some(file));
-    rows.session.push(Some(recording.recorder().name()));
-    rows.log_file.push(None);
-    rows.start_utc.push(start.and_then(utc).as_deref());
-    let end = start.and_then(|start| start.checked_add(length_ns / 100));
-    rows.end_utc.push(end.and_then(utc).as_deref());
-    rows.boot_utc.push(None);
-    rows.time_zone_bias.push(None);
-    rows.system.push(Some("Linux"));
-    rows.os_version.push(system.os_release.as_deref());
-    rows.os_build.push(None);
-    rows.processors.push(system.cpus_online);
-    rows.cpu_mhz.push(None);
-    let clock = recording
-        .attributes()
-        .first()
-        .map(|it| clock_name(it.clock));
-    rows.clock.push(clock);
-    rows.clock_hz.push(Some(1_000_000_000));
-    rows.clock_interrupt_ns.push(None);
-    rows.buffer_size_bytes.push(None);
-    rows.buffers_written.push(None);
-    rows.events_lost
-        .push(u32::try_from(counts.damage.lost_events).ok());
-    rows.buffers_lost.push(None);
-    rows.modes.push(None);
-    rows.controller_process_id.push(None);
-    rows
+    let start_unix_ns = start_unix_ns(recording);
+    let attributes = recording.attributes();
+    SessionHeader {
+        name: recording.recorder().name().to_owned(),
+        end_ns: Some(length_ns),
+        start_unix_ns,
+        end_unix_ns: start_unix_ns.and_then(|start| start.checked_add(length_ns)),
+        system: Some(OperatingSystem::Linux),
+        os_version: system.os_release.clone(),
+        processors: system.cpus_online,
+        clock: attributes.first().map(|it| clock_name(it.clock)),
+        clock_hz: Some(1_000_000_000),
+        events_lost: u32::try_from(recording.damage().lost_events).ok(),
+        ..SessionHeader::default()
+    }
 }
 
 fn clock_name(clock: Clock) -> &'static str {

@@ -1,11 +1,12 @@
 //! `trace`: the sessions that recorded the trace.
 
-use events::Value;
-
 use crate::column::{Nullable, Text};
+use crate::recording::{OperatingSystem, RecordingInfo, SessionHeader};
 use crate::register::{Register, TraceFacts, WholeTable};
 use crate::schema::table;
 use crate::unreadable::UnreadableEvents;
+use crate::time::utc;
+use crate::windows_recording::info_of;
 
 table! {
     /// One row per recording session. The row has the information that the log file states about the session
@@ -68,67 +69,53 @@ impl Register for Sessions {
     const IS_IN_HEADERS: bool = true;
 }
 
-impl WholeTable for Sessions {
-    fn build(facts: &TraceFacts<'_>, _: &mut UnreadableEvents) -> Sessions {
-        let trace = facts.trace;
+impl Sessions {
+    /// Makes the rows from the facts about a recording.
+    pub(crate) fn of(info: &RecordingInfo) -> Sessions {
         let mut rows = Sessions::default();
-        let files: Vec<&str> = trace.files().map(crate::file_name).collect();
-        let mut segments: Vec<_> = trace.segments().iter().collect();
-        segments.sort_by_key(|segment| segment.header.as_ref().map_or(0, |header| header.start));
-        for segment in segments {
-            let header = segment.header.as_ref();
-            let origin = segment.clock.origin_filetime();
-            let ns = |filetime: i64| filetime.saturating_sub(origin).saturating_mul(100);
-            let start = header.map(|header| header.start);
-            let end = header.and_then(|header| header.end);
-            rows.start_ns.push(start.map_or(0, ns));
-            rows.end_ns.push(end.map(ns));
-            rows.file
-                .push(files.get(usize::from(segment.file)).copied());
-            let text = |text: Option<&String>| {
-                let text = text.map(String::as_str);
-                text.filter(|text| !text.is_empty()).map(str::to_owned)
-            };
-            rows.session
-                .push(text(header.map(|h| &h.session)).as_deref());
-            rows.log_file
-                .push(text(header.map(|h| &h.log_file)).as_deref());
-            rows.start_utc.push(start.and_then(utc).as_deref());
-            rows.end_utc.push(end.and_then(utc).as_deref());
-            let boot = header.and_then(|header| utc(header.boot));
-            rows.boot_utc.push(boot.as_deref());
-            rows.time_zone_bias.push(header.map(|h| h.time_zone_bias));
-            let versions = header.filter(|h| h.os_version != (0, 0));
-            let version = versions.map(|h| format!("{}.{}", h.os_version.0, h.os_version.1));
-            rows.system.push(versions.map(|_| "Windows"));
-            rows.os_version.push(version.as_deref());
-            let known = |number: Option<u32>| number.filter(|number| *number != 0);
-            rows.os_build.push(known(header.map(|h| h.os_build)));
-            rows.processors.push(header.and_then(|h| h.cpus()));
-            rows.cpu_mhz.push(known(header.map(|h| h.cpu_mhz)));
-            let clock = header.map(|h| h.clock());
-            rows.clock.push(clock.map(|clock| clock.kind().name()));
-            rows.clock_hz.push(clock.map(|clock| clock.frequency()));
-            let tick = known(header.map(|h| h.timer_resolution));
-            rows.clock_interrupt_ns
-                .push(tick.map(|units| i64::from(units) * 100));
-            rows.buffer_size_bytes
-                .push(known(header.map(|h| h.buffer_size)));
-            rows.buffers_written
-                .push(known(header.map(|h| h.buffers_written)));
-            rows.events_lost.push(header.map(|h| h.events_lost));
-            rows.buffers_lost.push(header.map(|h| h.buffers_lost));
-            rows.modes
-                .push(header.map(|h| h.modes().join(", ")).as_deref());
-            rows.controller_process_id
-                .push(header.map(|h| h.process_id).filter(|id| *id != u32::MAX));
+        let mut sessions: Vec<_> = info.sessions.iter().collect();
+        sessions.sort_by_key(|session| session.header.as_ref().map(|header| header.start_ns));
+        let unreadable = SessionHeader::default();
+        for session in sessions {
+            let header = session.header.as_ref();
+            let file = info.files.get(session.file).map(|file| crate::file_name(file));
+            rows.file.push(file);
+            // A column of a session without a readable header is unknown.
+            let known = header.unwrap_or(&unreadable);
+            rows.start_ns.push(known.start_ns);
+            rows.end_ns.push(known.end_ns);
+            rows.session.push(Some(&*known.name).filter(|name| !name.is_empty()));
+            rows.log_file.push(known.log_file.as_deref());
+            for (column, moment) in [
+                (&mut rows.start_utc, known.start_unix_ns),
+                (&mut rows.end_utc, known.end_unix_ns),
+                (&mut rows.boot_utc, known.boot_unix_ns),
+            ] {
+                column.push(moment.map(utc).as_deref());
+            }
+            rows.time_zone_bias.push(known.time_zone_bias);
+            rows.system.push(known.system.map(OperatingSystem::name));
+            rows.os_version.push(known.os_version.as_deref());
+            rows.os_build.push(known.os_build);
+            rows.processors.push(known.processors);
+            rows.cpu_mhz.push(known.cpu_mhz);
+            rows.clock.push(known.clock);
+            rows.clock_hz.push(known.clock_hz);
+            rows.clock_interrupt_ns.push(known.clock_interrupt_ns);
+            rows.buffer_size_bytes.push(known.buffer_size);
+            rows.buffers_written.push(known.buffers_written);
+            rows.events_lost.push(known.events_lost);
+            rows.buffers_lost.push(known.buffers_lost);
+            let modes = known.modes.as_ref().map(|modes| modes.join(", "));
+            rows.modes.push(modes.as_deref());
+            rows.controller_process_id.push(known.controller_process_id);
         }
         rows
     }
 }
 
-/// Formats a FILETIME as ISO 8601. Returns `None` if it is 0.
-fn utc(filetime: i64) -> Option<String> {
-    let filetime = u64::try_from(filetime).ok().filter(|time| *time != 0)?;
-    Some(Value::FileTime(filetime).to_string())
+impl WholeTable for Sessions {
+    fn build(facts: &TraceFacts<'_>, _: &mut UnreadableEvents) -> Sessions {
+        Sessions::of(&info_of(facts.trace))
+    }
 }

@@ -63,7 +63,7 @@ pub(crate) fn cut(
     }
     let out = folder.path().join("out.etl");
     let mut writer = Writer::new(File::create(&out).unwrap(), session).unwrap();
-    let sieve = Sieve::new(filter, &decoder, &processes, trace.clock());
+    let sieve = Sieve::new(filter, &decoder, &processes);
     let selection = Selection::new(filter, sieve);
     let copied = trim::copy(
         &trace,
@@ -80,8 +80,8 @@ pub(crate) fn cut(
 
 /// Returns the number of damaged places that were found in a trace.
 pub(crate) fn faults(path: &Path) -> usize {
-    let trace = etl::open(&[path.to_owned()]).unwrap();
-    let info = Info::from_events(&trace, Options::default()).unwrap();
+    let trace = tables::open_recording(&[path.to_owned()]).unwrap();
+    let info = Info::from_events(&*trace, Options::default()).unwrap();
     info.damage.faults.len()
 }
 

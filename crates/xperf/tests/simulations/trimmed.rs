@@ -28,7 +28,7 @@ fn part(trace: &Path, process: u32, folder: &TempDir) -> PathBuf {
     let session = trim::session(&trace, &filter).unwrap();
     let path = folder.path().join(format!("{process}.etl"));
     let mut writer = Writer::new(File::create(&path).unwrap(), session).unwrap();
-    let sieve = Sieve::new(&filter, &decoder, &processes, trace.clock());
+    let sieve = Sieve::new(&filter, &decoder, &processes);
     let selection = Selection::new(&filter, sieve);
     trim::copy(&trace, selection, None, &mut writer, Options::default()).unwrap();
     writer.finish().unwrap();

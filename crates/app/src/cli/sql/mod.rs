@@ -18,7 +18,7 @@ use tables::{Options, Store, Table};
 use super::Failure;
 use super::open::{TabledTrace, names};
 use super::say;
-use super::scope::{FROM_AFTER_TO, check_time};
+use super::scope::{FROM_AFTER_TO, check_time, since_start};
 use super::symbols::SymbolArgs;
 use crate::watch::{self, Watch};
 use trace_symbols::TraceSymbols;
@@ -211,7 +211,7 @@ fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
     for (group, name) in groups.iter().zip(names(&groups)) {
         let store = TabledTrace::new(group, args.no_cache).open_any()?;
         let store = Arc::clone(store.store());
-        if !store.trace().is_one_system() {
+        if !store.info().is_one_system {
             say(&format!(
                 "{} Use --separate to read each file as a separate trace.",
                 SEVERAL_SYSTEMS
@@ -233,12 +233,12 @@ fn session(
             "--separate needs times since the start: UTC times differ between traces".to_owned(),
         ));
     }
-    let range = traces.first().and_then(|trace| {
-        let clock = trace.store.trace().clock();
-        let ns = |moment: Option<Moment>| moment.map(|moment| moment.since_start(clock));
-        (args.from.is_some() || args.to.is_some())
-            .then(|| ns(args.from).unwrap_or(i64::MIN)..=ns(args.to).unwrap_or(i64::MAX))
+    let first = traces.first().filter(|_| args.from.is_some() || args.to.is_some());
+    let range = first.map(|trace| {
+        let ns = |moment| since_start("--from and --to", moment, trace.store.info());
+        Ok::<_, Failure>(ns(args.from)?.unwrap_or(i64::MIN)..=ns(args.to)?.unwrap_or(i64::MAX))
     });
+    let range = range.transpose()?;
     if let Some(range) = &range
         && range.is_empty()
     {
@@ -247,7 +247,7 @@ fn session(
     let outside = range.as_ref().map(|range| {
         let asked = *range.start()..range.end().saturating_add(1);
         let each = traces.iter();
-        each.map(|trace| check_time("--from and --to", &asked, trace.store.trace()))
+        each.map(|trace| check_time("--from and --to", &asked, trace.store.info()))
             .collect::<Vec<_>>()
     });
     if let Some(outside) = outside
@@ -377,7 +377,7 @@ impl Answers {
     fn note_missing(&self, statement: &Statement) -> Result<(), Failure> {
         for table in self.session.tables_of(statement)? {
             let is_empty = |store: &Arc<Store>| matches!(store.made(table), Ok(Some(stored)) if stored.rows() == 0);
-            let missing = match self.stores.iter().all(|store| store.is_linux()) {
+            let missing = match self.stores.iter().all(|store| store.info().is_linux()) {
                 true => NotRecorded::of_linux_table(table),
                 false => NotRecorded::of_table(table),
             };
@@ -394,7 +394,7 @@ impl Answers {
 
     /// Warns once of the damage of recordings of Linux. It is known after the first tables were made.
     fn warn_of_damage(&self) -> Result<(), Failure> {
-        let mut stores = self.stores.iter().filter(|store| store.is_linux());
+        let mut stores = self.stores.iter().filter(|store| store.info().is_linux());
         if stores.any(|store| matches!(store.made(Table::Damages), Ok(Some(_)))) {
             let warn = || (self.stores.iter()).try_for_each(|it| super::warn_of_linux_damage(it));
             let mut warned = Ok(());

@@ -8,7 +8,7 @@ use replica::{
     read_counters,
 };
 use serde::Serialize;
-use tables::{DiskIoView, Table};
+use tables::{DiskIoView, Table, WindowsRecording};
 use wording::{DefaultUnit, parse_duration};
 
 use super::{chain, failure};
@@ -154,11 +154,7 @@ fn read_trace(args: &Args) -> Result<Recording, Failure> {
         "path",
     ];
     let (mut writes, mut unattributed) = (Vec::new(), 0);
-    // The header contains the end of the trace, unless the trace is cut off.
-    let header = tables.store().trace().header();
-    let mut end_ns = header
-        .and_then(|header| Some(header.end?.saturating_sub(header.start).saturating_mul(100)))
-        .unwrap_or(0);
+    let mut end_ns = tables.store().info().stated_length_ns.unwrap_or(0);
     for chunk in 0..table.chunks().len() {
         watch::check()?;
         let batch = table.read(chunk, &columns)?;
@@ -195,7 +191,8 @@ fn read_trace(args: &Args) -> Result<Recording, Failure> {
     }
     Ok(Recording {
         load: Load::new(writes, 0, end_ns),
-        simulated: events::is_simulated(tables.store().trace()),
+        simulated: WindowsRecording::of(tables.store())
+            .is_some_and(|recording| events::is_simulated(recording.trace())),
         unattributed,
     })
 }

@@ -91,7 +91,7 @@ pub fn late_samples(
     options: Options<'_>,
 ) -> Result<Vec<Option<Lateness>>, StoreError> {
     store.make(&crate::tables(), options)?;
-    let size = store.trace().size_bytes();
+    let size = store.info().size_bytes;
     let is_cancelled = || !(options.progress)(size);
     let names = Arc::new(Identities::read(store, Options::default())?);
     let case = Case::read(

@@ -195,7 +195,7 @@ pub fn tell(
     options: Options<'_>,
 ) -> Result<Option<Story>, StoreError> {
     store.make(&crate::tables(), options)?;
-    let size = store.trace().size_bytes();
+    let size = store.info().size_bytes;
     let is_cancelled = || !(options.progress)(size);
     let reader = Reader::new(store, Arc::clone(names), functions, &is_cancelled);
     let case = Case::of_survey(reader, Arc::clone(survey));
@@ -225,7 +225,7 @@ pub fn longest_wait(
     options: Options<'_>,
 ) -> Result<Option<Range<i64>>, StoreError> {
     store.make(&crate::tables(), options)?;
-    let size = store.trace().size_bytes();
+    let size = store.info().size_bytes;
     let is_cancelled = || !(options.progress)(size);
     let reader = Reader::new(store, Arc::clone(names), None, &is_cancelled);
     let case = Case::of_survey(reader, Arc::clone(survey));
