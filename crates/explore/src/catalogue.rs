@@ -182,8 +182,8 @@ impl Code {
     /// Returns all values that have a name, with their names.
     fn names(self) -> BTreeMap<i64, String> {
         let name = match self {
-            Code::WaitReason => events::kernel::wait_reason,
-            Code::ThreadState => events::kernel::thread_state,
+            Code::WaitReason => tables::wait_reason,
+            Code::ThreadState => tables::thread_state,
         };
         let named = (0..=u8::MAX).filter_map(|number| Some((number.into(), name(number)?.into())));
         named.collect()
@@ -196,8 +196,8 @@ impl Code {
             name.map_or_else(|| number.to_string(), str::to_owned)
         }
         match self {
-            Code::WaitReason => |number| of(number, events::kernel::wait_reason),
-            Code::ThreadState => |number| of(number, events::kernel::thread_state),
+            Code::WaitReason => |number| of(number, tables::wait_reason),
+            Code::ThreadState => |number| of(number, tables::thread_state),
         }
     }
 }

@@ -9,7 +9,6 @@ use events::{Decoded, Decoder, Identity};
 use rustc_hash::FxHashMap;
 use tables::{EventKind, LinuxDecoder};
 
-use crate::moment::Moment;
 use crate::processes::{Processes, known_id, linux_threads_in, processes_in, threads_in};
 
 /// Conditions on events. An event must satisfy all conditions. If a condition has several values, at least one value

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::value::{Error as SpellingError, StrDeserializer};
 use sim::replay::{Change as State, Workload};
 use sim::scenario::PriorityClass;
-use tune::decode::quantum::Win32PrioritySeparation;
+use rules::quantum::Win32PrioritySeparation;
 
 use crate::recorded::Note;
 

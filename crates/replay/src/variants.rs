@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sim::replay::{self, Machine, Options, RunError, Step, Used, Wait, Windows, Workload};
 use statistics::random::Random;
-use tune::decode::quantum::TABLE_DOUBTED_FROM;
+use rules::quantum::TABLE_DOUBTED_FROM;
 
 use crate::recorded::{Note, Recorded};
 

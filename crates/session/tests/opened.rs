@@ -63,7 +63,7 @@ fn a_table_without_rows_is_an_error_that_tells_what_to_record() {
 fn progress_ends_at_the_size_of_the_trace() {
     let recorder = Arc::new(Recorder::default());
     let tables = open(Arc::<Recorder>::clone(&recorder));
-    let size = tables.store().trace().size_bytes();
+    let size = tables.store().info().size_bytes;
     tables.make(&[Table::Processes]).unwrap();
     let tasks = recorder.tasks.lock().unwrap().clone();
     assert_eq!(tasks, [("building tables", Amount::Bytes(size))]);

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use tune::decode::flow::{Addresses, Flow};
+use rules::flow::{Addresses, Flow};
 
 /// Time to live (IPv4) and hop limit (IPv6) of packets that Windows sends.
 const HOPS: u8 = 128;

@@ -1,7 +1,7 @@
 //! Comparison of two values of a setting by their effect.
 
 use crate::catalogue::{Datum, Setting};
-use crate::decode::quantum::Win32PrioritySeparation;
+use rules::quantum::Win32PrioritySeparation;
 use crate::machine::Machine;
 
 /// Id of the setting `Win32PrioritySeparation`. Many of its values have the same effect, and clients and

@@ -172,8 +172,8 @@ impl Recording {
     /// # Errors
     /// Returns an error if the table of CPUs cannot be made or read.
     pub fn cpus(&self) -> Result<BTreeSet<u16>, Error> {
-        let header = self.tables.store().trace().header();
-        let counted = header.and_then(|header| header.cpus()).unwrap_or(0);
+        let header = self.tables.store().info().header();
+        let counted = header.and_then(|header| header.processors).unwrap_or(0);
         let mut cpus: BTreeSet<u16> = (0..counted as u16).collect();
         let table = self.tables.table(Table::Cpus)?;
         for chunk in 0..table.chunks().len() {

@@ -71,7 +71,7 @@ fn write(out: &mut dyn Write, place: &str, stats: &Stats, with_events: bool) -> 
     output::heading(out, "Header kinds")?;
     let mut columns = Columns::new(&[Side::Right, Side::Left]);
     let mut kinds: Vec<_> = stats.header_kinds.iter().collect();
-    kinds.sort_by_key(|(name, count)| (u64::MAX - **count, **name));
+    kinds.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
     for (name, count) in kinds {
         columns.row([grouped(*count), (*name).to_owned()]);
     }

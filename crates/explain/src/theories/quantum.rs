@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, StoreError, Table};
-use tune::decode::quantum::{self, Win32PrioritySeparation};
+use rules::quantum::{self, Win32PrioritySeparation};
 
 use crate::thread_state::{QUANTUM_END, READY};
 use crate::thresholds::{CLOCK_PERIOD_NS, QUANTUM_TURNS};

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use events::kernel::InterruptKind;
 use explain::Reader;
 use rustc_hash::FxHashMap;
 use sim::replay::{Interrupt, Part, PartKind, Wake};
-use tables::{Identities, InterruptsView, Named, StoreError, Table};
+use tables::{Identities, InterruptKind, InterruptsView, Named, StoreError, Table};
 
 use super::threads::Waits;
 

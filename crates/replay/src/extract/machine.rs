@@ -8,7 +8,7 @@ use tables::{
     CpusView, DamagesView, FocusView, ProcessFreezesView, SamplesView, SessionsView, StoreError,
     SystemConfig, SystemConfigView, Table, TimerRequestsView,
 };
-use tune::decode::quantum::{TABLE_DOUBTED_FROM, Win32PrioritySeparation};
+use rules::quantum::{TABLE_DOUBTED_FROM, Win32PrioritySeparation};
 
 use super::rows::{After, Rows};
 use super::sleeps::Sleeps;

@@ -49,8 +49,8 @@ use processor::Processor;
 use program::Object;
 use ready_queue::ReadyQueue;
 use thread::{Process, Thread};
-use tune::decode::quantum::Quantum;
-use tune::decode::topology::Processor as Place;
+use rules::quantum::Quantum;
+use rules::topology::Processor as Place;
 
 /// Index of a thread. All processors share one idle thread.
 pub(crate) type ThreadId = usize;

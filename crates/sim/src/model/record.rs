@@ -18,7 +18,7 @@ use crate::log::{
 use crate::scenario::WaitReason;
 use crate::time::Time;
 use crate::truth::{HeldBy, ReadyWait, RoutineKey, Wait};
-use tune::decode::flow::Flow as Tuple;
+use rules::flow::Flow as Tuple;
 
 /// Nominal clock tick in nanoseconds. A thread's wait time is logged in this unit.
 const TICK_NS: u64 = 15_625_000;

@@ -6,7 +6,7 @@ use super::Amount;
 use super::spelling::understood;
 use super::{Frames, Name, Step};
 use crate::quantity::{Bytes, Nanoseconds, Share};
-use tune::decode::rss::Rss;
+use rules::rss::Rss;
 
 /// A scheduling group. Its threads have a rank, which precedes priority.
 #[derive(Clone, Debug, Deserialize)]

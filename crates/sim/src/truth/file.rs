@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{FlowSums, HeldBy, Measure, RoutineSums, Truth, WindowSums};
 use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
-use tune::decode::quantum::Quantum;
+use rules::quantum::Quantum;
 
 /// Names, ids and other data that the truth file adds to the sums.
 pub(crate) struct Names<'a> {

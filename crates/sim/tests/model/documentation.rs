@@ -11,7 +11,7 @@ const SCHEMA: [&str; 6] = [
     include_str!("../../src/scenario/program.rs"),
     include_str!("../../src/scenario/world.rs"),
     include_str!("../../src/log/recording.rs"),
-    include_str!("../../../tune/src/decode/rss.rs"),
+    include_str!("../../../rules/src/rss.rs"),
 ];
 
 /// Returns the fields of the structs that are read from TOML, with their TOML names.

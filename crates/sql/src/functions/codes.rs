@@ -6,7 +6,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt8Type, UInt64Type};
 use arrow_array::{ArrayRef, StringViewArray};
 use arrow_schema::DataType;
-use events::kernel;
 
 use super::{About, Body};
 
@@ -45,7 +44,7 @@ pub(super) fn body(name: &str) -> Option<Body> {
             Ok(Arc::new(text.collect::<StringViewArray>()))
         }),
         "wait_reason" => Box::new(|arguments| Ok(named(arguments, tables::wait_reason))),
-        "thread_state" => Box::new(|arguments| Ok(named(arguments, kernel::thread_state))),
+        "thread_state" => Box::new(|arguments| Ok(named(arguments, tables::thread_state))),
         _ => return None,
     })
 }

@@ -541,7 +541,7 @@ fn reasons(case: &Case<'_>, wait: &Wait, waits: bool) -> Result<String, StoreErr
 }
 
 pub(super) fn state(code: u8) -> String {
-    events::kernel::thread_state(code).map_or_else(|| code.to_string(), str::to_owned)
+    tables::thread_state(code).map_or_else(|| code.to_string(), str::to_owned)
 }
 
 pub(super) fn named(

@@ -13,8 +13,8 @@ use crate::model::program::{Instruction, Op, Program};
 use crate::quantity::Nanoseconds;
 use crate::random::Random;
 use crate::scenario::{Amount, Fault, Frames, WaitReason};
-use tune::decode::flow::Flow as Tuple;
-use tune::decode::rss::four_tuple_hash;
+use rules::flow::Flow as Tuple;
+use rules::rss::four_tuple_hash;
 
 impl Builder<'_> {
     pub(super) fn processors(&mut self) -> Result<Vec<Processor>, Fault> {

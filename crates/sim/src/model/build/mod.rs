@@ -29,8 +29,8 @@ use crate::scenario::{self, Amount, Document, Fault, Frames, Name};
 use crate::time::{NEVER, Time, TimeBase};
 use crate::truth::{DiskSums, FlowSums, Gap, Measure, ProcessorTime, Truth, Watched, WindowSums};
 use crate::windows::Windows;
-use tune::decode::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
-use tune::decode::topology::Topology;
+use rules::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
+use rules::topology::Topology;
 
 /// Index of the Idle process. It has only one thread, which is the idle thread of all processors.
 pub(crate) const IDLE_PROCESS: ProcessId = 0;
@@ -461,7 +461,7 @@ fn turn(units: u8, base: TimeBase) -> Turn {
 
 /// Returns all processors sorted by their distance from the processor `from`: first the processors of the
 /// same core, then the processors of the same node, then the other processors.
-fn nearest_first(topology: &[tune::decode::topology::Processor], from: usize) -> Vec<u16> {
+fn nearest_first(topology: &[rules::topology::Processor], from: usize) -> Vec<u16> {
     let mut all: Vec<usize> = (0..topology.len()).collect();
     let here = topology[from];
     all.sort_by_key(|c| {
@@ -477,7 +477,7 @@ fn nearest_first(topology: &[tune::decode::topology::Processor], from: usize) ->
 /// these processors (Windows Internals, 7th edition, part 1, chapter 4).
 fn shared_queues(
     windows: Windows,
-    topology: &[tune::decode::topology::Processor],
+    topology: &[rules::topology::Processor],
 ) -> (Vec<Option<usize>>, Vec<CpuSet>) {
     if windows == Windows::Seven {
         return (vec![None; topology.len()], Vec::new());

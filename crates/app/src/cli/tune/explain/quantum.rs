@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use serde::Serialize;
-use tune::decode::quantum::{
+use rules::quantum::{
     IDLE_CLASS_UNITS, Quantum, TABLE_DOUBTED_FROM, Win32PrioritySeparation, units_to_ms,
 };
 use tune::machine::Machine;

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use serde::Serialize;
-use tune::decode::flow::Flow;
-use tune::decode::rss::{IndirectionTable, Rss, four_tuple_hash, two_tuple_hash};
-use tune::decode::rss_limits::{self, Used};
-use tune::decode::rss_plan::{self, Assignment};
-use tune::decode::topology::{Processor, Topology};
+use rules::flow::Flow;
+use rules::rss::{IndirectionTable, Rss, four_tuple_hash, two_tuple_hash};
+use rules::rss_limits::{self, Used};
+use rules::rss_plan::{self, Assignment};
+use rules::topology::{Processor, Topology};
 
 use crate::cli::Failure;
 use crate::cli::tune::failure;

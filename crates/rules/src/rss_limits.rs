@@ -6,8 +6,8 @@
 
 use serde::Serialize;
 
-use super::rss::{NoProcessor, Rss};
-use super::topology::Topology;
+use crate::rss::{NoProcessor, Rss};
+use crate::topology::Topology;
 
 /// Last build (Server 2008 and Vista) on which the base processor is the only RSS setting of an adapter.
 const NO_KEYWORDS: u32 = 6_003;

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_value_matches_the_published_table() {
-        let rows = include_str!("../../tests/data/win32_priority_separation.csv");
+        let rows = include_str!("../tests/data/win32_priority_separation.csv");
         let mut seen = 0;
         for row in rows.lines().filter(|row| !row.starts_with('#')) {
             let cells: Vec<&str> = row.split(',').collect();

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use super::rss::Rss;
-use super::topology::{Processor, Topology};
+use crate::rss::Rss;
+use crate::topology::{Processor, Topology};
 
 /// RSS settings of an adapter, and the CPUs that handle its packets with these settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::flow::{Addresses, Flow};
-use super::topology::{Processor, Topology};
+use crate::flow::{Addresses, Flow};
+use crate::topology::{Processor, Topology};
 
 /// Hash key in Microsoft's page "Verifying the RSS Hash Calculation". Many drivers use it.
 const KEY: [u8; 40] = [
