@@ -431,12 +431,9 @@ fn results_before_ctrl_c_are_kept() {
     assert_eq!(rows as u64, samples);
 }
 
-/// Checks the message after Ctrl-C. A sleep cannot be cancelled, so the program needs some time to stop.
+/// Starts a measurement of sleeps of 10 s, and waits until its first sleep begins.
 #[cfg(target_os = "linux")]
-#[test]
-fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
-    use std::io::{BufRead, BufReader};
-
+fn long_sleeps() -> std::process::Child {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
         .args(["measure", "sleep", "--method", "nanosleep"])
         .args(["--request", "10s", "--count", "100"])
@@ -448,14 +445,27 @@ fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let pid = child.id().to_string();
-    let interrupt = || {
-        let killed = std::process::Command::new("kill")
-            .args(["-INT", &pid])
-            .status();
-        assert!(killed.unwrap().success());
-    };
-    interrupt();
+    child
+}
+
+/// Sends a signal to a process.
+#[cfg(target_os = "linux")]
+fn send(signal: &str, pid: u32) {
+    let killed = std::process::Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+}
+
+/// Checks the message after Ctrl-C. A sleep cannot be cancelled, so the program needs some time to stop.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
+    use std::io::{BufRead, BufReader};
+
+    let mut child = long_sleeps();
+    let pid = child.id();
+    send("-INT", pid);
     let mut said = String::new();
     let stderr = child.stderr.take().unwrap();
     BufReader::new(stderr).read_line(&mut said).unwrap();
@@ -464,7 +474,7 @@ fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
         said.contains("Ctrl-C again") && said.contains("lose"),
         "{said}"
     );
-    interrupt();
+    send("-INT", pid);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     // After the end of the sleep, the program would have printed its results.
@@ -477,22 +487,8 @@ fn the_first_ctrl_c_explains_the_wait_and_the_second_ends_it() {
 fn sigterm_ends_a_measurement_at_once() {
     use std::os::unix::process::ExitStatusExt;
 
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_laglab"))
-        .args(["measure", "sleep", "--method", "nanosleep"])
-        .args(["--request", "10s", "--count", "100"])
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    while threads_called("probe", child.id()).is_empty() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let pid = child.id().to_string();
-    let killed = std::process::Command::new("kill")
-        .args(["-TERM", &pid])
-        .status();
-    assert!(killed.unwrap().success());
+    let mut child = long_sleeps();
+    send("-TERM", child.id());
     let status = child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (None, Some(15)));
 }

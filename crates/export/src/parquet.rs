@@ -173,9 +173,10 @@ fn write_table(
     };
     let rows = part.whole_rows(table)?;
     let mut about = vec![KeyValue::new(IDENTITY.to_owned(), identity.to_owned())];
-    about.extend(part.start_unix_ns().map(|start| {
-        KeyValue::new("laglab.start_unix_ns".to_owned(), start.to_string())
-    }));
+    about.extend(
+        part.start_unix_ns()
+            .map(|start| KeyValue::new("laglab.start_unix_ns".to_owned(), start.to_string())),
+    );
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by(concat!("laglab ", env!("CARGO_PKG_VERSION")).to_owned())

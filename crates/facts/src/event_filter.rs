@@ -236,11 +236,7 @@ pub struct Sieve<'a> {
 
 impl<'a> Sieve<'a> {
     /// Creates a sieve for the events that `decoder` decodes.
-    pub fn new(
-        filter: &'a Filter,
-        decoder: &'a Decoder,
-        processes: &'a Processes,
-    ) -> Sieve<'a> {
+    pub fn new(filter: &'a Filter, decoder: &'a Decoder, processes: &'a Processes) -> Sieve<'a> {
         Sieve {
             filter,
             decoder,

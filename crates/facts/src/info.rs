@@ -256,7 +256,10 @@ impl Info {
     ///
     /// # Errors
     /// Returns an error if a file cannot be read, or if the progress callback requests a stop.
-    pub fn from_events(recording: &dyn Recording, options: Options<'_>) -> Result<Info, StoreError> {
+    pub fn from_events(
+        recording: &dyn Recording,
+        options: Options<'_>,
+    ) -> Result<Info, StoreError> {
         let rows = FactRows::stream(recording, options)?;
         Ok(Info::new(recording.info(), rows))
     }

@@ -5,11 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use explain::is_called;
+use rules::quantum::Win32PrioritySeparation;
 use serde::Deserialize;
 use serde::de::value::{Error as SpellingError, StrDeserializer};
 use sim::replay::{Change as State, Workload};
 use sim::scenario::PriorityClass;
-use rules::quantum::Win32PrioritySeparation;
 
 use crate::recorded::Note;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use rules::quantum::TABLE_DOUBTED_FROM;
 use sim::replay::{self, Machine, Options, RunError, Step, Used, Wait, Windows, Workload};
 use statistics::random::Random;
-use rules::quantum::TABLE_DOUBTED_FROM;
 
 use crate::recorded::{Note, Recorded};
 

@@ -15,9 +15,7 @@ use crate::register::EventTable;
 use crate::schema::Rows;
 use crate::table::packets::{Direction, Packet, PacketRows, PacketSource};
 use crate::trackers::Trackers;
-use crate::{
-    Options, Packets, Sessions, StoreError, Summary, Table, Tables, sample_files,
-};
+use crate::{Options, Packets, Sessions, StoreError, Summary, Table, Tables, sample_files};
 
 /// A failure to read a capture file.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +119,11 @@ impl Import for Captures {
         let span = span_unix_ns(files)?;
         let start = span.map(|(first, _)| first.div_euclid(TICK_NS) * TICK_NS);
         // The end is one tick after the last packet.
-        let end = span.map(|(_, last)| last.div_euclid(TICK_NS).saturating_add(1).saturating_mul(TICK_NS));
+        let end = span.map(|(_, last)| {
+            last.div_euclid(TICK_NS)
+                .saturating_add(1)
+                .saturating_mul(TICK_NS)
+        });
         let end_ns = start.zip(end).map(|(start, end)| end.saturating_sub(start));
         let header = SessionHeader {
             name: "packet capture".to_owned(),
@@ -162,7 +164,9 @@ impl Recording for CaptureRecording {
             raw.add(read(&self.files, start.into())?);
             let nothing = FirstPass::default();
             let trackers = Trackers::new(&nothing);
-            tables.packets.push(Packets::join(&mut raw, &mut (), &trackers));
+            tables
+                .packets
+                .push(Packets::join(&mut raw, &mut (), &trackers));
         }
         tables.give(wanted, give)?;
         Ok(Summary::default())

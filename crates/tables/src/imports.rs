@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::StoreError;
 use crate::captures::Captures;
 use crate::linux_recording::LinuxRecordings;
 use crate::recording::Recording;
 use crate::sample_files::SampleFiles;
 use crate::windows_recording::WindowsTraces;
-use crate::StoreError;
 
 /// Format of recordings.
 pub(crate) trait Import: Sync {

@@ -77,14 +77,14 @@ mod view;
 mod volumes;
 mod windows_recording;
 
+pub use ::events::kernel::{InterruptKind, thread_state};
 pub use build::{Cancelled, Options, Summary, build};
 pub use captures::{CaptureError, is_capture};
 pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Text};
 pub use doubtful::{DoubtfulRuns, MAX_WEIGHT_NS};
-pub use ::events::kernel::{InterruptKind, thread_state};
 pub use identities::{Identities, Process, file_name, module_name};
-pub use in_memory::Tables;
 pub use imports::open_recording;
+pub use in_memory::Tables;
 pub use kind_survey::{EventKind, KindCount, KindSurvey, learn, tracelogging_schema};
 pub use labels::Functions;
 pub use linux_recording::path_of as facts_path;

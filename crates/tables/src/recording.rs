@@ -38,7 +38,10 @@ pub trait Recording: Any + Debug + Send + Sync {
         let info = self.info();
         let size = info.size_bytes.cast_signed();
         let numbers = [info.start_unix_ns.unwrap_or(0), info.end_ns, size];
-        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+        numbers
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect()
     }
 
     /// Reads the symbols of the recorded kernel, in the form of `/proc/kallsyms`. Returns `None` if there are none.
@@ -129,7 +132,9 @@ impl RecordingInfo {
         header: SessionHeader,
         only: Table,
     ) -> RecordingInfo {
-        let sizes = files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
+        let sizes = files
+            .iter()
+            .filter_map(|file| Some(file.metadata().ok()?.len()));
         let size_bytes = sizes.sum();
         let names = files.iter().map(|file| file.display().to_string());
         RecordingInfo {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::recording::GiveRows;
 use crate::column::{Known, Place};
 use crate::in_memory::Tables;
+use crate::recording::GiveRows;
 use crate::register::{EventTable, Incoming, ReaderSet};
 use crate::schema::Rows;
 use crate::table::for_each_table;

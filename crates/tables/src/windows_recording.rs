@@ -17,9 +17,7 @@ use crate::recording::{
 };
 use crate::slice::Slice;
 use crate::time::unix_ns;
-use crate::{
-    Options, Packets, Store, StoreError, Summary, Table, captures, is_capture, memory,
-};
+use crate::{Options, Packets, Store, StoreError, Summary, Table, captures, is_capture, memory};
 
 /// Import of traces of Windows.
 pub(crate) struct WindowsTraces;
@@ -122,8 +120,7 @@ pub fn info_of(trace: &Trace) -> RecordingInfo {
     let is_compressed = |buffer: &&BufferRef| buffer.is_compressed();
     RecordingInfo {
         system: Some(OperatingSystem::Windows),
-        start_unix_ns: (trace.header())
-            .and_then(|_| unix_ns(trace.clock().origin_filetime())),
+        start_unix_ns: (trace.header()).and_then(|_| unix_ns(trace.clock().origin_filetime())),
         end_ns: span_of(trace).1,
         stated_length_ns: stated.and_then(|header| {
             let ticks = header.end?.checked_sub(header.start)?;
@@ -136,10 +133,17 @@ pub fn info_of(trace: &Trace) -> RecordingInfo {
         buffers: Buffers {
             count: trace.buffers().len() as u64,
             compressed: trace.buffers().iter().filter(is_compressed).count() as u64,
-            uncompressed_bytes: trace.buffers().iter().map(|b| u64::from(b.valid_size)).sum(),
+            uncompressed_bytes: trace
+                .buffers()
+                .iter()
+                .map(|b| u64::from(b.valid_size))
+                .sum(),
         },
         losses: losses_of(trace.damage()),
-        ..RecordingInfo::new(trace.files().map(str::to_owned).collect(), trace.size_bytes())
+        ..RecordingInfo::new(
+            trace.files().map(str::to_owned).collect(),
+            trace.size_bytes(),
+        )
     }
 }
 
@@ -171,32 +175,34 @@ fn sessions(trace: &Trace) -> Vec<RecordedSession> {
         let header = segment.header.as_ref().map(|header| {
             let version = Some(header.os_version).filter(|version| *version != (0, 0));
             SessionHeader {
-            name: header.session.clone(),
-            log_file: Some(header.log_file.clone()).filter(|name| !name.is_empty()),
-            modes: Some(header.modes()),
-            start_ns: ns(header.start),
-            end_ns: header.end.map(ns),
-            start_unix_ns: unix_ns(header.start),
-            end_unix_ns: header.end.and_then(unix_ns),
-            boot_unix_ns: unix_ns(header.boot),
-            time_zone_bias: Some(header.time_zone_bias),
-            system: version.map(|_| OperatingSystem::Windows),
-            os_version: version.map(|(major, minor)| format!("{major}.{minor}")),
-            os_build: known(header.os_build),
-            processors: header.cpus(),
-            cpu_mhz: known(header.cpu_mhz),
-            clock: Some(header.clock().kind().name()),
-            clock_hz: Some(header.clock().frequency()),
-            clock_interrupt_ns: known(header.timer_resolution).map(|units| i64::from(units) * 100),
-            buffer_size: known(header.buffer_size),
-            compression: compressed
-                .contains(&index)
-                .then(|| compression_name(segment.compression)),
-            buffers_written: known(header.buffers_written),
-            events_lost: Some(header.events_lost),
-            buffers_lost: Some(header.buffers_lost),
-            controller_process_id: Some(header.process_id).filter(|id| *id != u32::MAX),
-        }});
+                name: header.session.clone(),
+                log_file: Some(header.log_file.clone()).filter(|name| !name.is_empty()),
+                modes: Some(header.modes()),
+                start_ns: ns(header.start),
+                end_ns: header.end.map(ns),
+                start_unix_ns: unix_ns(header.start),
+                end_unix_ns: header.end.and_then(unix_ns),
+                boot_unix_ns: unix_ns(header.boot),
+                time_zone_bias: Some(header.time_zone_bias),
+                system: version.map(|_| OperatingSystem::Windows),
+                os_version: version.map(|(major, minor)| format!("{major}.{minor}")),
+                os_build: known(header.os_build),
+                processors: header.cpus(),
+                cpu_mhz: known(header.cpu_mhz),
+                clock: Some(header.clock().kind().name()),
+                clock_hz: Some(header.clock().frequency()),
+                clock_interrupt_ns: known(header.timer_resolution)
+                    .map(|units| i64::from(units) * 100),
+                buffer_size: known(header.buffer_size),
+                compression: compressed
+                    .contains(&index)
+                    .then(|| compression_name(segment.compression)),
+                buffers_written: known(header.buffers_written),
+                events_lost: Some(header.events_lost),
+                buffers_lost: Some(header.buffers_lost),
+                controller_process_id: Some(header.process_id).filter(|id| *id != u32::MAX),
+            }
+        });
         RecordedSession {
             file: segment.file.into(),
             header,

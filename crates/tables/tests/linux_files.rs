@@ -206,6 +206,16 @@ fn waking(wakeup: &[u8]) -> Vec<u8> {
     waking
 }
 
+/// Writes a recording that also describes `sched_waking`. `wakes` makes the records that replace its first wake.
+fn with_wakes(folder: &Path, wakes: impl FnOnce(&[u8]) -> Vec<Vec<u8>>) -> String {
+    changed(folder, "s13_wakeup_instead_of_waking.data", |parts| {
+        let at = wakeup(parts);
+        let replaced = wakes(&parts.records[at]);
+        parts.records.splice(at..=at, replaced);
+        parts.records.insert(0, description_of_waking());
+    })
+}
+
 /// Returns the wakes of a recording: their times and the threads that become ready.
 fn wakes(file: &str) -> Vec<(i64, u32)> {
     let (_store, ready) = table(file, Table::ReadyThreads);
@@ -219,23 +229,15 @@ fn wakes(file: &str) -> Vec<(i64, u32)> {
 #[test]
 fn few_wakings_do_not_replace_the_wakeups() {
     let folder = tempfile::tempdir().unwrap();
-    let file = changed(
-        folder.path(),
-        "s13_wakeup_instead_of_waking.data",
-        |parts| {
-            let at = wakeup(parts);
-            let first = parts.records[at].clone();
-            // The first of three wakes has both events.
-            let added = [
-                waking(&moved(&first, 9_000_000, 101)),
-                first.clone(),
-                moved(&first, 11_000_000, 102),
-                moved(&first, 12_000_000, 103),
-            ];
-            parts.records.splice(at..=at, added);
-            parts.records.insert(0, description_of_waking());
-        },
-    );
+    let file = with_wakes(folder.path(), |first| {
+        // The first of three wakes has both events.
+        vec![
+            waking(&moved(first, 9_000_000, 101)),
+            first.to_vec(),
+            moved(first, 11_000_000, 102),
+            moved(first, 12_000_000, 103),
+        ]
+    });
     assert_eq!(damage(&file), []);
     let expected = [(10_000_000, 101), (11_000_000, 102), (12_000_000, 103)];
     assert_eq!(wakes(&file), expected);
@@ -244,16 +246,9 @@ fn few_wakings_do_not_replace_the_wakeups() {
 #[test]
 fn a_waking_counts_and_its_wakeup_does_not() {
     let folder = tempfile::tempdir().unwrap();
-    let file = changed(
-        folder.path(),
-        "s13_wakeup_instead_of_waking.data",
-        |parts| {
-            let at = wakeup(parts);
-            let waking = waking(&moved(&parts.records[at], 9_000_000, 101));
-            parts.records.insert(at, waking);
-            parts.records.insert(0, description_of_waking());
-        },
-    );
+    let file = with_wakes(folder.path(), |first| {
+        vec![waking(&moved(first, 9_000_000, 101)), first.to_vec()]
+    });
     assert_eq!(damage(&file), []);
     assert_eq!(wakes(&file), [(9_000_000, 101)]);
     // The thread waits from 1 ms to 9 ms, and is then ready to 14 ms.

@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use etl::Trace;
 use etl::write::{KernelEvent, Session, Writer};
 use events::kernel::InterruptKind;
-use tables::{
-    ImageTracker, Options, ProcessTracker, StoreError, Table, Tables, ThreadTracker,
-};
+use tables::{ImageTracker, Options, ProcessTracker, StoreError, Table, Tables, ThreadTracker};
 
 /// Writer of a trace with a 10 MHz clock that starts at 0. One tick is 100 ns.
 struct Log(Writer<Cursor<Vec<u8>>>);

@@ -32,24 +32,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tables", &["etl", "events", "linux", "store"]),
     ("selection", &["tables"]),
     ("sql", &["tables"]),
-    (
-        "explore",
-        &["selection", "tables", "views", "wording"],
-    ),
+    ("explore", &["selection", "tables", "views", "wording"]),
     (
         "measure",
         &["ioring", "pgm", "statistics", "tables", "views", "wording"],
     ),
     (
         "explain",
-        &[
-            "record",
-            "rules",
-            "selection",
-            "tables",
-            "views",
-            "wording",
-        ],
+        &["record", "rules", "selection", "tables", "views", "wording"],
     ),
     (
         "facts",
@@ -77,14 +67,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "replay",
-        &[
-            "explain",
-            "rules",
-            "sim",
-            "statistics",
-            "tables",
-            "wording",
-        ],
+        &["explain", "rules", "sim", "statistics", "tables", "wording"],
     ),
     ("trim", &["etl", "events", "facts", "tables"]),
     ("export", &["session", "tables", "wording"]),
@@ -115,8 +98,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "adapters", "answer", "bisect", "dfsn", "diff", "etl", "events", "explain", "export",
             "explore", "facts", "flight", "linux", "mcp", "measure", "prove", "record", "registry",
-            "replay", "replica", "report", "rules", "serve", "session", "sim", "sql", "symbols", "tables",
-            "trim", "tune", "wording", "xperf",
+            "replay", "replica", "report", "rules", "serve", "session", "sim", "sql", "symbols",
+            "tables", "trim", "tune", "wording", "xperf",
         ],
     ),
     (

@@ -270,7 +270,9 @@ fn of_linux(
         bytes += u64::from(event.bytes);
         let time_ns = decoder.time_ns(event);
         if let Some(decoded) = sieve.pass(event, time_ns) {
-            let unix_ns = info.start_unix_ns.and_then(|start| start.checked_add(time_ns));
+            let unix_ns = info
+                .start_unix_ns
+                .and_then(|start| start.checked_add(time_ns));
             let header = Header::of_linux(event, &decoder, unix_ns, &out.choice);
             out.write(&Line {
                 header,

@@ -228,7 +228,9 @@ fn ratio_text(ratio: f64) -> String {
 /// Returns the current time in nanoseconds since 1970.
 fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    since.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
 }
 
 /// Number of columns and number of rows of each heat map in a picture.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use rules::quantum::{self, Win32PrioritySeparation};
 use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, StoreError, Table};
-use rules::quantum::{self, Win32PrioritySeparation};
 
 use crate::thread_state::{QUANTUM_END, READY};
 use crate::thresholds::{CLOCK_PERIOD_NS, QUANTUM_TURNS};

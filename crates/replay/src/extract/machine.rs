@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use explain::{QUANTUM_END, Reader, TIMERS_PER_PROCESS_FROM};
+use rules::quantum::{TABLE_DOUBTED_FROM, Win32PrioritySeparation};
 use sim::replay::{Change, Machine, Moment, Windows, Workload};
 use tables::{
     CpusView, DamagesView, FocusView, ProcessFreezesView, SamplesView, SessionsView, StoreError,
     SystemConfig, SystemConfigView, Table, TimerRequestsView,
 };
-use rules::quantum::{TABLE_DOUBTED_FROM, Win32PrioritySeparation};
 
 use super::rows::{After, Rows};
 use super::sleeps::Sleeps;

@@ -48,9 +48,9 @@ use network::{Flow, Nic};
 use processor::Processor;
 use program::Object;
 use ready_queue::ReadyQueue;
-use thread::{Process, Thread};
 use rules::quantum::Quantum;
 use rules::topology::Processor as Place;
+use thread::{Process, Thread};
 
 /// Index of a thread. All processors share one idle thread.
 pub(crate) type ThreadId = usize;

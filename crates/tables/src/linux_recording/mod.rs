@@ -24,19 +24,19 @@ use rayon::prelude::*;
 
 use crate::build::{Cancelled, Summary, counted_progress, read_events};
 use crate::first_pass::FirstPass;
+use crate::imports::Import;
 use crate::plan::Plan;
+use crate::recording::{GiveRows, OperatingSystem, RecordedSession, Recording, RecordingInfo};
 use crate::slice::Slice;
 use crate::slices::Progress;
 use crate::stack_index::{StackEvents, StackIndex};
-use crate::imports::Import;
-use crate::recording::{GiveRows, OperatingSystem, RecordedSession, Recording, RecordingInfo};
 use crate::{Options, Packets, Store, StoreError, Table, memory, sample_files};
 pub use decoder::LinuxDecoder;
 use freezes::Cgroups;
 use images::Mappings;
 use lives::Lives;
-use proc_facts::{ProcFacts, read_next_to};
 pub use proc_facts::path_of;
+use proc_facts::{ProcFacts, read_next_to};
 use rows::RowsOfChunks;
 use whole::Counts;
 

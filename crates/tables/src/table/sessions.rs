@@ -4,8 +4,8 @@ use crate::column::{Nullable, Text};
 use crate::recording::{OperatingSystem, RecordingInfo, SessionHeader};
 use crate::register::{Register, TraceFacts, WholeTable};
 use crate::schema::table;
-use crate::unreadable::UnreadableEvents;
 use crate::time::utc;
+use crate::unreadable::UnreadableEvents;
 use crate::windows_recording::info_of;
 
 table! {
@@ -78,13 +78,17 @@ impl Sessions {
         let unreadable = SessionHeader::default();
         for session in sessions {
             let header = session.header.as_ref();
-            let file = info.files.get(session.file).map(|file| crate::file_name(file));
+            let file = info
+                .files
+                .get(session.file)
+                .map(|file| crate::file_name(file));
             rows.file.push(file);
             // A column of a session without a readable header is unknown.
             let known = header.unwrap_or(&unreadable);
             rows.start_ns.push(known.start_ns);
             rows.end_ns.push(known.end_ns);
-            rows.session.push(Some(&*known.name).filter(|name| !name.is_empty()));
+            rows.session
+                .push(Some(&*known.name).filter(|name| !name.is_empty()));
             rows.log_file.push(known.log_file.as_deref());
             for (column, moment) in [
                 (&mut rows.start_utc, known.start_unix_ns),

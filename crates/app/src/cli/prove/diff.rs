@@ -42,10 +42,7 @@ pub(super) struct Args {
     /// Traces before the change and, after --, traces after it. Two traces need no --. Give one of each side, or at
     /// least three of each to show whether the change is the reason
     #[arg(value_name = "BEFORE", required = true)]
-    before: Vec<PathBuf>,
-    /// Traces after the change
-    #[arg(long = "then", value_name = "AFTER", num_args = 0.., hide = true)]
-    after: Vec<PathBuf>,
+    files: Vec<PathBuf>,
     /// In the traces before the change, compare only the time from T1 to T2. Each is a time since the trace's
     /// start (for example 1.5 or 20ms) or in UTC
     #[arg(long, num_args = 2, value_names = ["T1", "T2"], allow_hyphen_values = true)]
@@ -92,7 +89,7 @@ struct Answer {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let (files_before, files_after) = both_sides(&args.before, &args.after);
+    let (files_before, files_after) = both_sides(&args.files)?;
     if files_after.is_empty() {
         let advice = if files_before.len() > 1 {
             "put `--` between the sides, as in `laglab prove diff old1.etl old2.etl -- new1.etl new2.etl`"

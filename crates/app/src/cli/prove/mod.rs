@@ -51,7 +51,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns the arguments of the program. `--` between the files of a comparison becomes an option, so that other options
+/// Argument between the files before and after a change. No file can have this name.
+const SEPARATOR: &str = "\0";
+
+/// Returns the arguments of the program. `--` between the files of a comparison becomes [`SEPARATOR`], so that options
 /// may stand behind these files.
 pub(super) fn arguments(mut all: Vec<OsString>) -> Vec<OsString> {
     let is_option = |word: &&OsString| word.as_encoded_bytes().starts_with(b"-");
@@ -61,19 +64,29 @@ pub(super) fn arguments(mut all: Vec<OsString>) -> Vec<OsString> {
             .next()
             .is_some_and(|word| word == "diff" || word == "compare");
     if is_comparison {
-        for word in all.iter_mut().filter(|word| *word == "--") {
-            *word = "--then".into();
+        if let Some(word) = all.iter_mut().find(|word| *word == "--") {
+            *word = SEPARATOR.into();
         }
     }
     all
 }
 
-/// Returns the files before and after the change. Two files without `--` between them are one of each.
-fn both_sides<'f>(before: &'f [PathBuf], after: &'f [PathBuf]) -> (&'f [PathBuf], &'f [PathBuf]) {
-    match (before, after) {
-        ([_, _], []) => before.split_at(1),
-        _ => (before, after),
+/// Returns the files before and after the change. Two files without [`SEPARATOR`] are one of each.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if there are no files before the change.
+fn both_sides(files: &[PathBuf]) -> Result<(&[PathBuf], &[PathBuf]), Failure> {
+    let separator = files.iter().position(|file| file == SEPARATOR);
+    let (before, after) = match (separator, files) {
+        (Some(at), _) => (&files[..at], &files[at + 1..]),
+        (None, [_, _]) => files.split_at(1),
+        (None, _) => (files, &files[..0]),
+    };
+    if before.is_empty() {
+        let message = "no files before the change: give them before `--`";
+        return Err(Failure::Input(message.to_owned()));
     }
+    Ok((before, after))
 }
 
 /// Returns an error if one of the files looks like an option. After `--`, an option is read as the name of a file.

@@ -233,7 +233,9 @@ fn session(
             "--separate needs times since the start: UTC times differ between traces".to_owned(),
         ));
     }
-    let first = traces.first().filter(|_| args.from.is_some() || args.to.is_some());
+    let first = traces
+        .first()
+        .filter(|_| args.from.is_some() || args.to.is_some());
     let range = first.map(|trace| {
         let ns = |moment| since_start("--from and --to", moment, trace.store.info());
         Ok::<_, Failure>(ns(args.from)?.unwrap_or(i64::MIN)..=ns(args.to)?.unwrap_or(i64::MAX))

@@ -8,7 +8,6 @@ use prove::columns::{self, Columns};
 use prove::{Design, Error, Group, Pairing, Run, Sides, TraceMetric, measured, sides, traces};
 use session::{TraceTables, missing_rows};
 
-use super::super::both_sides;
 use super::Args;
 use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
@@ -118,11 +117,17 @@ fn repeated(files: &[PathBuf]) -> Option<&Path> {
 
 /// Reads the files, and matches the measurements before the change with those after it. Adds doubts about the files
 /// to `doubts`.
-pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failure> {
-    let (files_before, files_after) = match args.before {
-        None => both_sides(&args.files, &args.files_after),
-        Some(_) => (&args.files[..], &args.files_after[..]),
-    };
+pub(super) fn read(
+    args: &Args,
+    [files_before, files_after]: [&[PathBuf]; 2],
+    doubts: &mut Vec<String>,
+) -> Result<Vec<Sides>, Failure> {
+    if args.before.is_some() && !files_after.is_empty() {
+        return Err(Failure::Input(
+            "--before and --after name the sides within one file; give one file, or leave them out"
+                .to_owned(),
+        ));
+    }
     let files = [files_before, files_after].concat();
     doubts.extend(repeated(&files).map(|file| {
         format!(
@@ -131,7 +136,7 @@ pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, 
         )
     }));
     if !args.metric.is_empty() {
-        return of_traces(args, doubts);
+        return of_traces(args, [files_before, files_after], doubts);
     }
     let columns = args.value.as_ref().map(|value| Columns {
         value: value.clone(),
@@ -169,8 +174,9 @@ pub(super) fn read(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, 
         )),
         error => error.into(),
     })?;
-    both.has_looks =
-        columns.is_none() && both.design == Design::Paired && measured::has_looks(&args.files[0])?;
+    both.has_looks = columns.is_none()
+        && both.design == Design::Paired
+        && measured::has_looks(&files_before[0])?;
     Ok(vec![both])
 }
 
@@ -199,7 +205,11 @@ pub(in crate::cli::prove) fn groups(
 }
 
 /// Reads the metrics of traces. Each trace is a run.
-fn of_traces(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failure> {
+fn of_traces(
+    args: &Args,
+    [files_before, files_after]: [&[PathBuf]; 2],
+    doubts: &mut Vec<String>,
+) -> Result<Vec<Sides>, Failure> {
     let open = |files: &[PathBuf]| -> Result<Vec<(PathBuf, TraceTables)>, Failure> {
         let opened = files.iter().map(|file| {
             let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
@@ -207,7 +217,6 @@ fn of_traces(args: &Args, doubts: &mut Vec<String>) -> Result<Vec<Sides>, Failur
         });
         opened.collect()
     };
-    let (files_before, files_after) = both_sides(&args.files, &args.files_after);
     if files_after.is_empty() {
         return Err(Failure::Input(
             "no traces after the change: give them after --, as in `laglab prove compare --metric dpc old*.etl -- \

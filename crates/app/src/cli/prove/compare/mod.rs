@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
-use crate::cli::prove::new_page;
+use crate::cli::prove::{both_sides, new_page};
 use crate::output::{
     self, Columns as Aligned, Printable, Side, counted, duration, grouped, percent,
 };
@@ -48,17 +48,9 @@ pub(super) struct Args {
     /// Parquet or CSV files, or traces. Two files need no --. Or one file that contains both sides
     #[arg(value_name = "BEFORE", required = true)]
     files: Vec<PathBuf>,
-    /// Files after the change
-    #[arg(long = "then", value_name = "AFTER", num_args = 0.., hide = true)]
-    files_after: Vec<PathBuf>,
     /// Name of the side before the change, if one file contains both sides: for example nanosleep; a part of the
     /// name is enough
-    #[arg(
-        long,
-        value_name = "NAME",
-        requires = "after",
-        conflicts_with = "files_after"
-    )]
+    #[arg(long, value_name = "NAME", requires = "after")]
     before: Option<String>,
     /// Name of the side after the change, if one file contains both sides: for example nanosleep; a part of the
     /// name is enough
@@ -116,11 +108,12 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         margin: args.margin,
     };
     let output = args.output.as_deref();
-    let files = [&args.files[..], &args.files_after[..]].concat();
+    let (files_before, files_after) = both_sides(&args.files)?;
+    let files = [files_before, files_after].concat();
     let page = output.map(|path| Ok::<_, Failure>((path, new_page(path, &files)?)));
     let page = page.transpose()?;
     let mut doubts = Vec::new();
-    let pairs = inputs::read(args, &mut doubts)?;
+    let pairs = inputs::read(args, [files_before, files_after], &mut doubts)?;
     let (mut compared, mut pictures) = (Vec::new(), Vec::new());
     let mut without_values = Vec::new();
     for both in &pairs {

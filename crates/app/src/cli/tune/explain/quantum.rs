@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use serde::Serialize;
 use rules::quantum::{
     IDLE_CLASS_UNITS, Quantum, TABLE_DOUBTED_FROM, Win32PrioritySeparation, units_to_ms,
 };
+use serde::Serialize;
 use tune::machine::Machine;
 
 use crate::cli::Failure;

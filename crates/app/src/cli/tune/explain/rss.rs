@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use serde::Serialize;
 use rules::flow::Flow;
 use rules::rss::{IndirectionTable, Rss, four_tuple_hash, two_tuple_hash};
 use rules::rss_limits::{self, Used};
 use rules::rss_plan::{self, Assignment};
 use rules::topology::{Processor, Topology};
+use serde::Serialize;
 
 use crate::cli::Failure;
 use crate::cli::tune::failure;
