@@ -307,7 +307,8 @@ impl NewFile {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        self.file.unlock()?;
+        // Without a lock, this is an error.
+        let _ = self.file.unlock();
         temporary.persist(path).map_err(|error| error.error)
     }
 }
