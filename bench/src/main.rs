@@ -180,7 +180,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
         .chain(real.map(|name| data.join("etl").join(name)))
     {
         let trace = etl::open(std::slice::from_ref(&path))?;
-        let recording = tables::open_recording(std::slice::from_ref(&path))?;
+        let recording = imports::open(std::slice::from_ref(&path))?;
         let mut events = 0;
         let [unit, open, walk, order, tables] = medians([
             &mut || {

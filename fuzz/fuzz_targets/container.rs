@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     let source = vec![(
         "fuzz".to_owned(),
-        Box::new(data.to_vec()) as Box<dyn etl::Source>,
+        Box::new(data.to_vec()) as Box<dyn files::Source>,
     )];
     let Ok(trace) = Trace::from_sources(source) else {
         return;

@@ -36,7 +36,7 @@ const CHECKS: [Check; 8] = [
 /// Crates whose files may allow unsafe code, because they call the operating system. Tests, and workspace
 /// members outside of `crates`, may always allow it.
 const MAY_BE_UNSAFE: &[&str] = &[
-    "adapters", "etl", "flight", "ioring", "measure", "pgm", "record",
+    "adapters", "files", "flight", "ioring", "measure", "pgm", "record",
 ];
 
 /// Workspace members that release builds optimise for size, with the reason.

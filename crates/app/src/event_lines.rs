@@ -9,10 +9,10 @@ use anstyle::Style;
 use etl::{Event, Guid, ext_type, le};
 use events::{Decoded, OwnNames, Value};
 use facts::{EventKind, Processes, known_id, processes_in};
+use import_linux::LinuxDecoder;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use session::StackModules;
-use tables::LinuxDecoder;
 
 use crate::output::{Printable, Quoted};
 

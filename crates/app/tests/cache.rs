@@ -5,7 +5,7 @@ use crate::program;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tables::{Cache, CacheFolder, Options, Store, Table};
+use tables::{Cache, CacheFolder, Options, Table};
 
 struct Case(tempfile::TempDir);
 
@@ -33,7 +33,7 @@ fn the_cache_is_shown_and_cleared() {
     assert_eq!(shown["limit_bytes"], 5 * 1024 * 1024);
 
     let cache = Cache::Folder(CacheFolder::new(case.folder(), u64::MAX));
-    let store = Store::open(&[testdata::path("etl/filtrace__etw.etl")], cache).unwrap();
+    let store = imports::open_store(&[testdata::path("etl/filtrace__etw.etl")], cache).unwrap();
     store.make(&[Table::Threads], Options::default()).unwrap();
     let shown = case.json(&["cache", "--json"]);
     assert_eq!(shown["traces"], 1);

@@ -2,7 +2,7 @@
 
 use diff::{Divided, Latency, LatencyInterval, LatencyPart, NoPath};
 use simulated::Simulated;
-use tables::{Cache, Options, Store};
+use tables::{Cache, Options};
 
 /// Scenario of a thread. Ten times a second, the thread works for 3.1 ms, reads from a disk, and lets another
 /// thread work for 2 ms.
@@ -32,7 +32,7 @@ program = [ { forever = [ { wait = "request" }, { run = "2ms" }, { set = "answer
 
 fn divided(settings: &[&str], interval: &LatencyInterval) -> Result<Divided, NoPath> {
     let simulated = Simulated::of_text("work", WORK, settings);
-    let store = Store::open(&[(&simulated.trace).into()], Cache::Off).unwrap();
+    let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
     Divided::read(&store, interval, Options::default()).unwrap()
 }
 
@@ -116,7 +116,7 @@ fn in_turn(run: &str) -> Divided {
         "#
     );
     let simulated = Simulated::of_text("turns", &text, &[]);
-    let store = Store::open(&[(&simulated.trace).into()], Cache::Off).unwrap();
+    let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
     let interval = LatencyInterval {
         thread: "work".to_owned(),
         ..LatencyInterval::default()

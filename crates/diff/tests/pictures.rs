@@ -28,7 +28,7 @@ impl Trace {
     }
 
     fn of(simulated: Simulated) -> Trace {
-        let store = Store::open(&[(&simulated.trace).into()], Cache::Off).unwrap();
+        let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
         let store = Arc::new(store);
         let recording = Recording::read(&store, &Asked::default(), Options::default()).unwrap();
         Trace {
@@ -465,7 +465,7 @@ fn waterfalls_lead_from_the_total_before_to_the_total_after() {
 fn a_trace_without_a_kind_of_events_has_no_picture_of_it() {
     let whole = Trace::new("healthy", &["duration=2s"]);
     let real = testdata::path("etl/perfview__SelfDescribingSingleEvent.etl");
-    let store = Arc::new(Store::open(&[real], Cache::Off).unwrap());
+    let store = Arc::new(imports::open_store(&[real], Cache::Off).unwrap());
     let empty = Recording::read(&store, &Asked::default(), Options::default()).unwrap();
     let explorer = Explorer::new(Arc::clone(&store), None, 1 << 28);
     let differences = diff(

@@ -4,13 +4,13 @@ use crate::recorded;
 
 use diff::{Asked, Conclusion, Diff, Recording, Unit};
 use recorded::{adds_up, diff, per_work};
-use tables::{Cache, Options, Store};
+use tables::{Cache, Options};
 use wording::Sentence;
 
 fn recordings() -> Vec<(String, Recording)> {
     let traces = testdata::traces().into_iter();
     let each = traces.map(|(name, _)| {
-        let store = Store::open(&[testdata::path(&name)], Cache::Off).unwrap();
+        let store = imports::open_store(&[testdata::path(&name)], Cache::Off).unwrap();
         let recording = Recording::read(&store, &Asked::default(), Options::default());
         (name, recording.unwrap())
     });

@@ -14,7 +14,7 @@ use std::io::{self, Read, Seek, Write};
 use cabinet::Cabinet;
 use zip::result::ZipError;
 
-use crate::free_space::{BETWEEN_CHECKS, NoSpace};
+use files::free_space::{BETWEEN_CHECKS, NoSpace};
 
 /// Maximum ratio of the expanded size to the archive's size. Traces usually compress 10 to 30 times. Traces
 /// with many similar events compress about a hundred times.
@@ -168,7 +168,7 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     })()
     .map_err(ArchiveError::Unreadable)?;
 
-    let free_space = || crate::free_space::of(&std::env::temp_dir());
+    let free_space = || files::free_space::of(&std::env::temp_dir());
     let mut traces = Traces::new(expansion_limit(size), &free_space);
     if first == CABINET_SIGNATURE {
         traces.read_cabinet(file)?;

@@ -24,7 +24,7 @@
 //! # Ok::<(), etl::OpenError>(())
 //! ```
 //!
-//! [`Trace::from_sources`] reads bytes that are not in a file. They can be any [`Source`], such as a vector:
+//! [`Trace::from_sources`] reads bytes that are not in a file. They can be any [`files::Source`], such as a vector:
 //!
 //! ```
 //! use etl::Trace;
@@ -97,16 +97,13 @@ mod damage;
 mod error;
 mod event;
 mod foreign;
-pub mod free_space;
 mod guid;
 pub mod ids;
 pub mod le;
 mod logfile;
 mod open;
 mod reader;
-mod regular_file;
 mod scan;
-mod source;
 mod time_order;
 mod trace;
 pub mod write;
@@ -118,13 +115,10 @@ pub use damage::{Damage, Fault, FaultKind};
 pub use error::OpenError;
 pub use event::{Descriptor, Event, ExtendedItem, ExtendedItems, HeaderKind, Place, ext_type};
 pub use foreign::Foreign;
-pub use free_space::NoSpace;
 pub use guid::{Guid, ParseGuidError};
 pub use logfile::{LogFileHeader, mode};
 pub use open::open;
 pub use reader::{BufferReader, Events};
-pub use regular_file::{open_file, read_file};
 pub use scan::Segment;
-pub use source::{FileSource, Source};
 pub use time_order::TimeOrder;
 pub use trace::{CpuStream, Trace};

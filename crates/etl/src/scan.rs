@@ -12,7 +12,7 @@ use crate::compress::{Compression, decompress};
 use crate::damage::{Damage, Fault, FaultKind};
 use crate::event::Record;
 use crate::logfile::{LogFileHeader, mode};
-use crate::source::Source;
+use files::Source;
 
 /// Number of bytes to read from a buffer's start to get its header and the time of its first event.
 const PEEK: usize = HEADER_SIZE + 56;

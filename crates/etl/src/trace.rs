@@ -10,8 +10,8 @@ use crate::foreign::{Foreign, HEAD_SIZE};
 use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::scan::{MAX_SEGMENTS, Segment, scan};
-use crate::source::Source;
 use crate::time_order::TimeOrder;
+use files::Source;
 
 /// Maximum difference between the boot times that logs of the same boot can state, in units of 100 ns. Recent
 /// builds of Windows round boot times to half a second.

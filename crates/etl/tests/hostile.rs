@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use etl::{BufferReader, OpenError, Source, Trace};
+use etl::{BufferReader, OpenError, Trace};
+use files::Source;
 use testdata::Rng;
 
 /// A file with a cut-off end and some flipped bits. The changes are made while the file is read, so the bytes

@@ -65,10 +65,10 @@ fn a_file_is_read_up_to_its_limit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("four");
     fs::write(&path, b"four").unwrap();
-    assert_eq!(etl::read_file(&path, 4).unwrap(), b"four");
-    let error = etl::read_file(&path, 3).unwrap_err();
+    assert_eq!(files::read_file(&path, 4).unwrap(), b"four");
+    let error = files::read_file(&path, 3).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
-    let error = etl::read_file(dir.path(), 4).unwrap_err();
+    let error = files::read_file(dir.path(), 4).unwrap_err();
     assert!(error.to_string().contains("is a directory"), "{error}");
 }
 

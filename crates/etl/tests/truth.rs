@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use etl::{BufferReader, FileSource, HeaderKind, LogFileHeader, Trace};
+use etl::{BufferReader, HeaderKind, LogFileHeader, Trace};
+use files::FileSource;
 use serde_json::Value;
 
 fn open(relative: &str) -> Trace {

@@ -4,7 +4,8 @@ use std::io::Cursor;
 use std::time::Duration;
 
 use etl::write::{KernelEvent, Loss, PartitionInfo, Session, WriteError, Writer, companion};
-use etl::{ClockKind, FileSource, Trace, buffer_flag, le, mode};
+use etl::{ClockKind, Trace, buffer_flag, le, mode};
+use files::FileSource;
 
 const FREQUENCY: u64 = 10_000_000;
 const MARK: u16 = 0x0F22;

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use etl::{BufferReader, FileSource, Trace};
+use etl::{BufferReader, Trace};
 use events::{decode, kernel};
+use files::FileSource;
 use serde_json::Value;
 
 /// Number of events, size of the smallest payload and size of the largest payload, by class, opcode and

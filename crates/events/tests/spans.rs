@@ -1,7 +1,8 @@
 //! Checks that values are in the byte ranges that the decoder reports.
 
-use etl::{FileSource, Trace};
+use etl::Trace;
 use events::{Content, Decoder, Span, Utf16, Value};
+use files::FileSource;
 
 /// Appends `value` to `leaves` if it is not an array. For an array, appends its elements.
 fn leaves<'v, 'a>(value: &'v Value<'a>, leaves: &mut Vec<&'v Value<'a>>) {

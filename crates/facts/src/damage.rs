@@ -83,7 +83,7 @@ impl DamageReport {
                 .collect(),
             places: places.collect(),
         };
-        DamageReport::from_losses(&tables::info_of(trace), losses)
+        DamageReport::from_losses(&import_windows::info_of(trace), losses)
     }
 
     /// Creates the report from the table `damage` of a store. Returns `None` if the table was not made yet.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use etl::{Event, Guid};
 use events::{Decoded, Decoder, Identity};
+use import_linux::LinuxDecoder;
+use import_windows::EventKind;
 use rustc_hash::FxHashMap;
-use tables::{EventKind, LinuxDecoder};
 
 use crate::processes::{Processes, known_id, linux_threads_in, processes_in, threads_in};
 

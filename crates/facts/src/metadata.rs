@@ -116,7 +116,7 @@ fn files_of(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf>, 
 
 /// Reads text in UTF-8, or in UTF-16 with a byte-order mark. The tools of Windows write both encodings.
 fn read_text(path: &Path) -> Result<String, MetadataError> {
-    let bytes = etl::read_file(path, MAX_FILE).map_err(|error| match error.kind() {
+    let bytes = files::read_file(path, MAX_FILE).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => MetadataError::NotAFile {
             path: path.to_owned(),
         },

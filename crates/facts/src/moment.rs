@@ -98,4 +98,13 @@ mod tests {
             assert!(text.parse::<Moment>().is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn utc_needs_the_time_of_day_of_the_start() {
+        let utc = Moment::Utc(1_595_981_220_500_000_000);
+        let start = Some(1_595_981_220_000_000_000);
+        assert_eq!(utc.since_start(start), Ok(500_000_000));
+        assert_eq!(utc.since_start(None), Err(NoTimeOfDay));
+        assert_eq!(Moment::SinceStart(7).since_start(None), Ok(7));
+    }
 }

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use etl::{BufferReader, BufferRef, Event, Trace};
 use events::ids::provider::KERNEL_PROCESS;
 use events::{Decoder, Value};
+use import_windows::{EventKind, learn};
 use rayon::prelude::*;
-use tables::{
-    Cancelled, EventKind, Options, ProcessesView, Store, StoreError, Table, ThreadsView, learn,
-};
+use tables::{Cancelled, Options, ProcessesView, Store, StoreError, Table, ThreadsView};
 
 use crate::lives::{Lives, Sign};
 

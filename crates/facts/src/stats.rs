@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use etl::{Damage, Guid, Trace};
 use events::{Decoder, Identity, kernel};
+use import_windows::{EventKind, KindCount, KindSurvey, learn};
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
-use tables::{Cancelled, EventKind, KindCount, KindSurvey, Options, Store, StoreError, learn};
+use tables::{Cancelled, Options, Store, StoreError};
 
 use crate::damage::DamageReport;
 use crate::fact_rows::FactRows;

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use facts::Info;
 use serde_json::Value;
-use tables::{Cache, Options, Store};
+use tables::{Cache, Options};
 
 /// Returns the facts about a trace as JSON.
 fn read(path: &Path) -> Value {
-    let trace = tables::open_recording(&[path.to_owned()]).expect("the trace is readable");
+    let trace = imports::open(&[path.to_owned()]).expect("the trace is readable");
     let info = Info::from_events(&*trace, Options::default()).expect("nothing cancels it");
     serde_json::to_value(info).expect("facts are plain data")
 }
@@ -156,7 +156,7 @@ fn read_linux(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Info {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.data");
     std::fs::write(&path, bytes).unwrap();
-    let store = Store::open(&[path], Cache::Off).unwrap();
+    let store = imports::open_store(&[path], Cache::Off).unwrap();
     Info::read(&store, Options::default()).unwrap()
 }
 

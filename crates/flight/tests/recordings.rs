@@ -40,7 +40,7 @@ fn save(capture: &Capture, folder: &Path) -> PathBuf {
 }
 
 fn open(path: &Path) -> Recording {
-    let source = etl::FileSource::new(File::open(path).unwrap()).unwrap();
+    let source = files::FileSource::new(File::open(path).unwrap()).unwrap();
     Recording::open(Box::new(source)).unwrap()
 }
 

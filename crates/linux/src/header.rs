@@ -2,7 +2,7 @@
 
 use std::io;
 
-use etl::Source;
+use files::Source;
 
 use crate::bytes::{Bytes, Order};
 use crate::error::OpenError;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use etl::NoSpace;
+use files::NoSpace;
 use zstd::stream::raw::{Decoder, Operation};
 
 /// Maximum ratio of the expanded size to the recording's size.

@@ -5,7 +5,7 @@
 //! the layouts of tracepoints, because their ids and offsets differ between kernels.
 //!
 //! ```no_run
-//! let source = etl::FileSource::new(std::fs::File::open("perf.data")?)?;
+//! let source = files::FileSource::new(std::fs::File::open("perf.data")?)?;
 //! let recording = linux::Recording::open(Box::new(source))?;
 //! for chunk in recording.chunks() {
 //!     recording.read(chunk, &mut |event| println!("{event:?}"))?;

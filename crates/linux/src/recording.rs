@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use etl::{FileSource, Source};
+use files::{FileSource, Source};
 
 use crate::attribute::Attribute;
 use crate::bytes::{Bytes, Order};

@@ -7,7 +7,7 @@ mod facts;
 use std::collections::HashMap;
 use std::io;
 
-use etl::{FileSource, Source};
+use files::{FileSource, Source};
 
 use crate::attribute::{Attribute, Clock};
 use crate::bytes::{Bytes, Order, text};

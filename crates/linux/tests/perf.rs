@@ -21,7 +21,7 @@ const WORK: &str = "for i in 1 2 3 4 5; do sleep 0.01; /bin/true; done";
 /// Returns `None` if perf cannot record here.
 fn record(folder: &Path, options: &[&str]) -> Option<Recording> {
     let file = perf::record(folder, EVENTS, options, WORK)?;
-    let source = etl::FileSource::new(std::fs::File::open(file).unwrap()).unwrap();
+    let source = files::FileSource::new(std::fs::File::open(file).unwrap()).unwrap();
     Some(Recording::open(Box::new(source)).unwrap())
 }
 

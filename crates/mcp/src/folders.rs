@@ -188,7 +188,7 @@ impl TraceFile {
         let mut hasher = blake3::Hasher::new();
         hasher.update(path.as_os_str().as_encoded_bytes());
         hasher.update(format!("\0{bytes} {changed:?}").as_bytes());
-        if let Ok(facts) = fs::metadata(tables::facts_path(&path)) {
+        if let Ok(facts) = fs::metadata(import_linux::facts_path(&path)) {
             let changed = facts.modified().ok();
             hasher.update(format!("\0{} {changed:?}", facts.len()).as_bytes());
         }
@@ -240,7 +240,7 @@ fn is_trace(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_lowercase();
     ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || (name.ends_with(".data") || name.ends_with(".dat")) && tables::is_linux_recording(path)
+        || (name.ends_with(".data") || name.ends_with(".dat")) && import_linux::is_recording(path)
 }
 
 /// Adds the traces in a folder. Folders that cannot be read are left out.

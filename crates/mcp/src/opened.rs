@@ -104,7 +104,7 @@ impl Opened {
             return Ok(open);
         }
         let paths = [file.path.clone()];
-        let store = Store::open(&paths, self.cache.clone()).map_err(|error| {
+        let store = imports::open_store(&paths, self.cache.clone()).map_err(|error| {
             let message = without_path(&error.to_string(), &file.path, &file.shown());
             Failure::new(crate::failure::Kind::Trace, message)
         })?;

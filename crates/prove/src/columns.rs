@@ -26,7 +26,7 @@ pub struct Columns {
 /// Returns an error if the file cannot be read, lacks a column, or has a column of another type or a value that
 /// is not a number.
 pub fn read(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
-    let mut groups = match tables::is_parquet(file) {
+    let mut groups = match imports::is_parquet(file) {
         true => stored::read(file, columns),
         false => read_csv(file, columns),
     }?;

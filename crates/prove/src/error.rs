@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// The conditions in a file of `laglab measure` cannot be read.
     #[error(transparent)]
-    Conditions(#[from] tables::SamplesError),
+    Conditions(#[from] imports::SamplesError),
     /// The operating system did not let the program read a file.
     #[error("cannot read {}: {source}", file.display())]
     Io {

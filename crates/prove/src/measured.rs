@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 
-use tables::SampleConditions;
+use imports::SampleConditions;
 
 use crate::stored::{self, Keys};
 use crate::{Error, Group};

@@ -247,7 +247,7 @@ impl StoredFile {
         /// less than one bit each.
         const ROWS_PER_BYTE: u64 = 64;
         let most_rows = bytes.saturating_mul(ROWS_PER_BYTE).max(ALWAYS_READ);
-        tables::check_parquet(metadata.metadata(), most_rows).map_err(failed)?;
+        imports::check_parquet(metadata.metadata(), most_rows).map_err(failed)?;
         if let Some(codec) = unread_codec(metadata.metadata()) {
             return Err(failed(format!(
                 "it is compressed with {codec}, which laglab cannot read; write it with Snappy, gzip, LZ4 or Zstandard, \

@@ -4,6 +4,7 @@ use crate::written;
 
 use std::path::Path;
 
+use imports::SampleConditions;
 use prove::change_plan::{
     Answer, Evidence, MeasurePlan, PlaceSeen, Probe, Side, Times, Verdict, Wishes, verdict,
 };
@@ -11,7 +12,7 @@ use prove::measured::{Key, MeasuredFile};
 use prove::{Group, Run, Unit};
 use simulated::Simulated;
 use statistics::Design;
-use tables::{Cache, Options, SampleConditions, Store};
+use tables::{Cache, Options};
 use testdata::Rng;
 use tune::catalogue::Catalogue;
 use tune::machine::{Edition, Machine};
@@ -467,7 +468,7 @@ fn recordings(scenario: &str, seeds: std::ops::Range<u32>) -> Vec<diff::Recordin
 }
 
 fn recorded(simulated: &Simulated) -> diff::Recording {
-    let store = Store::open(&[simulated.trace.clone().into()], Cache::Off).unwrap();
+    let store = imports::open_store(&[simulated.trace.clone().into()], Cache::Off).unwrap();
     diff::Recording::read(&store, &diff::Asked::default(), Options::default()).unwrap()
 }
 

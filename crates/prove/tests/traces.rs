@@ -11,7 +11,7 @@ use statistics::Design;
 use tables::{Cache, Options, Store, Table};
 
 fn store(trace: &str) -> Store {
-    Store::open(&[trace.into()], Cache::Off).unwrap()
+    imports::open_store(&[trace.into()], Cache::Off).unwrap()
 }
 
 fn read(store: &Store, metric: &str) -> InTrace {
@@ -233,7 +233,7 @@ fn focus_follows_input_after_the_times_of_the_truth() {
 #[test]
 fn kinds_that_a_trace_lacks_are_named() {
     let file = testdata::path("etl/filtrace__etw.etl");
-    let store = Store::open(&[file], Cache::Off).unwrap();
+    let store = imports::open_store(&[file], Cache::Off).unwrap();
     let missing = read(&store, "disk").map(|run| run.samples());
     assert_eq!(missing, Err(Table::DiskIo));
     assert_eq!(read(&store, "input-to-focus").err(), Some(Table::Input));

@@ -9,7 +9,7 @@ use explain::Scope;
 use report::Explained;
 use serde_json::Value;
 use session::{SymbolOptions, TraceTables, Unobserved};
-use tables::{Cache, CacheFolder, Options, Store, Table};
+use tables::{Cache, CacheFolder, Options, Table};
 
 /// Number of bytes at the start of each buffer that the program may read when it opens a trace: the buffer's header and
 /// the time of its first event.
@@ -98,7 +98,7 @@ fn a_cached_trace_is_explained_without_its_events() {
     // The changed file has another hash, which the cache remembers when a table is made. The test then
     // replaces it by the old hash.
     let files = std::slice::from_ref(&case.trace);
-    let store = Store::open(files, case.cache()).unwrap();
+    let store = imports::open_store(files, case.cache()).unwrap();
     store.make(&[Table::Damages], Options::default()).unwrap();
     let damages = store.table(Table::Damages, Options::default()).unwrap();
     assert!(damages.rows() > 0, "the events are missing");

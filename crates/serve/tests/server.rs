@@ -206,7 +206,7 @@ fn open_traces_are_listed() {
         .len();
     assert_eq!(real["size_bytes"], size);
     assert_eq!(real["name"], REAL);
-    let trace = tables::open_recording(&[testdata::path("etl").join(REAL)]).unwrap();
+    let trace = imports::open(&[testdata::path("etl").join(REAL)]).unwrap();
     let info = Info::from_events(&*trace, Options::default()).unwrap();
     let info = serde_json::to_value(&info).unwrap();
     assert_eq!(served.get("api/traces/0/info"), info);

@@ -21,7 +21,7 @@ impl StackModules {
         symbols: &SymbolOptions,
         options: Options<'_>,
     ) -> Result<StackModules, Error> {
-        let tables = tables::build(trace, &[Table::Images], options)?;
+        let tables = import_windows::build(trace, &[Table::Images], options)?;
         let images = ImageTracker::new(&tables.images);
         Ok(StackModules {
             known: Some((images, Symbolication::of_images(symbols, &tables.images)?)),

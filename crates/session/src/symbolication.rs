@@ -251,7 +251,7 @@ impl Kernel {
         let starts = (0..images.len()).filter(is_kernel);
         let starts: Vec<u64> = starts.map(|row| images.base_address[row]).collect();
         let given = path.folders().map(|folder| folder.join(KERNEL_FILE));
-        let given = given.filter_map(|file| etl::read_file(&file, MOST_KERNEL_SYMBOLS).ok());
+        let given = given.filter_map(|file| files::read_file(&file, MOST_KERNEL_SYMBOLS).ok());
         let recorded = std::iter::once_with(|| store.recording().kernel_symbols().ok().flatten());
         let mut texts = given.chain(recorded.flatten());
         let symbols = texts.find_map(|text| {

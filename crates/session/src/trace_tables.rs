@@ -28,7 +28,7 @@ impl TraceTables {
         cache: Cache,
         observer: Arc<dyn Observer>,
     ) -> Result<TraceTables, Error> {
-        let store = Store::open(paths, cache)?;
+        let store = imports::open_store(paths, cache)?;
         let (warner, warned) = (Arc::clone(&observer), Once::new());
         store.before_making(move |needed| {
             if let Some(warning) = memory_warning(needed, record::available_memory()) {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+use import_linux::LinuxRecording;
 use session::{SymbolOptions, Symbolication};
-use tables::{Cache, Identities, ImageTracker, LinuxRecording, Options, Store};
+use tables::{Cache, Identities, ImageTracker, Options, Store};
 use testdata::perf;
 
 /// Program that spends its time in two functions, one of which is static.
@@ -48,7 +49,7 @@ fn record(folder: &Path) -> Option<Store> {
     let options = ["-g", "--buildid-mmap"];
     let file = perf::record(folder, "cpu-clock", &options, "./spin")?;
     std::fs::copy("/proc/kallsyms", folder.join("perf.data.proc")).unwrap();
-    Some(Store::open(&[file], Cache::Off).unwrap())
+    Some(imports::open_store(&[file], Cache::Off).unwrap())
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! use sql::{Settings, NamedTrace, Session};
 //! use tables::{Cache, Options, Store};
 //!
-//! let store = Arc::new(Store::open(&["trace.etl".into()], Cache::Off)?);
+//! let store = Arc::new(imports::open_store(&["trace.etl".into()], Cache::Off)?);
 //! let trace = NamedTrace { name: "trace.etl".into(), store };
 //! let session = Session::new(vec![trace], Settings::default())?;
 //! for statement in sql::parse("SELECT * FROM cpu_by_process ORDER BY cpu_ns DESC")? {

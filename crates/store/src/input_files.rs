@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use etl::{FileSource, Source};
+use files::{FileSource, Source};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +115,7 @@ impl InputFile {
     /// stored, the stored hash is returned and the file is not read.
     fn hash(&self, cache: &CacheFolder, go_on: Continue<'_>) -> Result<String, Error> {
         let memory = cache.hash_file(&name_of(self.path.as_os_str()));
-        let remembered = etl::read_file(&memory, MOST_REMEMBERED)
+        let remembered = files::read_file(&memory, MOST_REMEMBERED)
             .ok()
             .and_then(|json| serde_json::from_slice::<Remembered>(&json).ok());
         if let Some(known) = remembered.filter(|known| known.stamp == self.stamp) {

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::path::Path;
 
-use etl::free_space::{self, RESERVE};
+use files::free_space::{self, RESERVE};
 use tempfile::TempDir;
 
 /// Start of the names of temporary folders.
@@ -75,7 +75,7 @@ fn clear(parent: &Path) {
         }
         let path = entry.path();
         // Another user may have made a pipe of this name, whose opening would wait for ever.
-        let is_left = etl::open_file(&path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+        let is_left = files::open_file(&path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
         if is_left {
             let _ = fs::remove_dir_all(path);
         }

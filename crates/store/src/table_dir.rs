@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use etl::FileSource;
+use files::FileSource;
 use tempfile::TempPath;
 
 use crate::Error;
@@ -70,7 +70,7 @@ impl TableDir {
         let Some(path) = self.path(spec) else {
             return Ok(None);
         };
-        let Ok(source) = etl::open_file(&path).and_then(FileSource::new) else {
+        let Ok(source) = files::open_file(&path).and_then(FileSource::new) else {
             return Ok(None);
         };
         match TableFile::open(Box::new(source), spec.clone(), self.key()) {

@@ -24,7 +24,7 @@ use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamEncoder;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use etl::Source;
+use files::Source;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -439,7 +439,7 @@ mod tests {
     use arrow_array::{
         BooleanArray, Int64Array, ListArray, StringArray, UInt16Array, UInt32Array, UInt64Array,
     };
-    use etl::FileSource;
+    use files::FileSource;
 
     use super::*;
 

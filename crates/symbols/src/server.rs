@@ -6,7 +6,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use etl::{free_space, le};
+use etl::le;
+use files::free_space;
 use tempfile::{NamedTempFile, TempPath};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 

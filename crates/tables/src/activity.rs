@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Times at which one stream logged events.
 #[derive(Debug, Default)]
-pub(crate) struct Activity {
+pub struct Activity {
     events: u64,
     /// Time ranges without long gaps. A buffer has at most two such ranges.
     ranges: Vec<(i64, i64)>,
@@ -23,19 +23,23 @@ struct Buffer {
 
 /// Number and times of the events of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CpuActivity {
-    pub(crate) events: u64,
-    pub(crate) first_ns: i64,
-    pub(crate) last_ns: i64,
+pub struct CpuActivity {
+    /// Number of events.
+    pub events: u64,
+    /// Time of the first event.
+    pub first_ns: i64,
+    /// Time of the last event.
+    pub last_ns: i64,
     /// Longest time between two consecutive events.
-    pub(crate) longest_gap_ns: i64,
-    pub(crate) longest_gap_start_ns: i64,
+    pub longest_gap_ns: i64,
+    /// Start of the longest time between two consecutive events.
+    pub longest_gap_start_ns: i64,
 }
 
 impl Activity {
     /// Adds the time of an event of the current buffer.
     #[inline]
-    pub(crate) fn add(&mut self, time_ns: i64) {
+    pub fn add(&mut self, time_ns: i64) {
         self.events += 1;
         let Some(buffer) = &mut self.present else {
             self.present = Some(Buffer {
@@ -56,12 +60,13 @@ impl Activity {
     }
 
     /// Adds the events of other buffers of the same stream.
-    pub(crate) fn merge(&mut self, other: Activity) {
+    pub fn merge(&mut self, other: Activity) {
         self.events += other.events;
         self.ranges.extend(other.ranges);
     }
 
-    pub(crate) fn end_buffer(&mut self) {
+    /// Ends the current buffer.
+    pub fn end_buffer(&mut self) {
         let Some(buffer) = self.present.take() else {
             return;
         };
@@ -77,7 +82,7 @@ impl Activity {
 /// Returns the activity of the CPUs that have events. If several sessions recorded a CPU, a gap is a time in
 /// which no session has an event. In this case, the longest gap may be missed, because only one gap per
 /// buffer is stored.
-pub(crate) fn by_cpu<'a>(
+pub fn by_cpu<'a>(
     streams: impl Iterator<Item = (u16, &'a Activity)>,
 ) -> BTreeMap<u16, CpuActivity> {
     let mut cpus: BTreeMap<u16, (u64, Vec<(i64, i64)>)> = BTreeMap::new();

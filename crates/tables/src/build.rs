@@ -1,22 +1,17 @@
-//! The passes over a trace that fill the requested tables.
+//! Making of rows from a source of slices.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use etl::{Damage, Trace};
-use events::Decoder;
-
-use crate::first_pass::{self, FirstPass};
-use crate::kind_survey::learn;
+use crate::first_pass::FirstPass;
 use crate::plan::Plan;
 use crate::recorded::Recorded;
 use crate::scheduling::Scheduler;
 use crate::schema::Rows;
 use crate::slice::{JoinStates, Slice};
-use crate::slices::{Progress, RowSource, Slices};
+use crate::slices::{Progress, RowSource};
 use crate::trackers::Trackers;
-use crate::unreadable::{Unreadable, UnreadableEvents};
-use crate::{Packets, StoreError, Table, Tables};
+use crate::{Packets, StoreError, Table};
 
 /// Options of building tables.
 #[derive(Clone, Copy)]
@@ -48,80 +43,12 @@ impl fmt::Debug for Options<'_> {
 #[error("reading the trace was cancelled")]
 pub struct Cancelled;
 
-/// Faults that were found while tables were made.
-#[derive(Debug, Default)]
-pub struct Summary {
-    /// Lost events and unreadable parts of the trace.
-    pub damage: Damage,
-    /// Events that are missing from tables because their payloads could not be read. Each element is for one
-    /// table.
-    pub unreadable: Vec<Unreadable>,
-}
-
 /// Function that receives the rows of slices of time.
-pub(crate) type TakeSlice<'t> = dyn FnMut(Slice) -> Result<(), StoreError> + Send + 't;
-
-/// Reads a trace, with all CPUs in parallel, and fills the requested tables in memory.
-///
-/// # Errors
-/// Returns an error if [`Options::progress`] asks to stop. Faults of the trace are not errors. They are in
-/// [`Tables::damage`] and [`Tables::unreadable`].
-pub fn build(trace: &Trace, wanted: &[Table], options: Options<'_>) -> Result<Tables, StoreError> {
-    let mut tables = Tables::default();
-    let take = &mut |slice: Slice| {
-        tables.append(slice);
-        Ok(())
-    };
-    let (whole, summary) = run(trace, Packets::default(), wanted, options, take)?;
-    tables.take_whole(whole, wanted);
-    tables.damage = summary.damage;
-    tables.unreadable = summary.unreadable;
-    Ok(tables)
-}
-
-/// Runs the passes over a trace, with all CPUs in parallel. Passes the rows of tables of events to `take` as soon as they
-/// are made. Adds the packets `captured`, sorted by time, to the packets of the trace. If rows are joined with data that
-/// is known only at the end of the trace, the trace is read twice. Returns the tables of the whole trace and the faults.
-pub(crate) fn run(
-    trace: &Trace,
-    captured: Packets,
-    wanted: &[Table],
-    options: Options<'_>,
-    take: &mut TakeSlice<'_>,
-) -> Result<(Tables, Summary), StoreError> {
-    let plan = Plan::new(wanted);
-    let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-    let progress = counted_progress(plan, options, &done, &is_stopped);
-    let mut unreadable = UnreadableEvents::default();
-    let mut first = first_pass::read(trace, plan.first, &progress, &mut unreadable)?;
-    let mut damage = std::mem::take(&mut first.damage);
-    if !plan.rows.is_empty() {
-        let decoder = plan.rows.has_table(Table::Events).then(|| {
-            let mut decoder = Decoder::new();
-            learn(&mut decoder, trace, std::mem::take(&mut first.metadata));
-            decoder
-        });
-        let mut slices = Slices::new(trace, plan.events, decoder);
-        read_events(&mut slices, captured, plan, &first, &progress, take)?;
-        // The second pass finds all damage that the first pass found. So the damage of the first pass is
-        // dropped.
-        damage = Damage::default();
-        for (of_cpu, unreadable_of_cpu) in slices.into_faults() {
-            damage.merge(of_cpu);
-            unreadable.merge(unreadable_of_cpu);
-        }
-    }
-    damage.merge(trace.damage().clone());
-    let summary = Summary {
-        damage,
-        unreadable: unreadable.into_sorted(),
-    };
-    Ok((first.tables, summary))
-}
+pub type TakeSlice<'t> = dyn FnMut(Slice) -> Result<(), StoreError> + Send + 't;
 
 /// Returns a callback that gets the number of bytes that were just read. The callback adds up the bytes of all passes
 /// and reports the sum to [`Options::progress`]. The callback returns false after [`Options::progress`] asked to stop.
-pub(crate) fn counted_progress<'p>(
+pub fn counted_progress<'p>(
     plan: Plan,
     options: Options<'p>,
     done: &'p AtomicU64,
@@ -139,7 +66,7 @@ pub(crate) fn counted_progress<'p>(
 
 /// Makes the rows of tables of events. Two slices of time are processed at the same time: the rows of one
 /// slice are made and passed to `take` while the next slice is read.
-pub(crate) fn read_events(
+pub fn read_events(
     slices: &mut impl RowSource,
     mut captured: Packets,
     plan: Plan,

@@ -1,7 +1,6 @@
 //! The tables of a trace in memory.
 
 use arrow_array::RecordBatch;
-use etl::Damage;
 
 use crate::recording::GiveRows;
 use crate::table::for_each_table;
@@ -30,8 +29,6 @@ macro_rules! declare {
             pub $whole_module: $whole,)+
             $(#[doc = concat!("`", stringify!($derived_module), "`.")]
             pub $derived_module: $derived,)+
-            /// Lost events and unreadable parts of the trace.
-            pub damage: Damage,
             /// Events that are missing from tables. Each element is for one table. The payload of such an
             /// event is too short for its version, or its version is too old and unknown.
             pub unreadable: Vec<Unreadable>,
@@ -39,7 +36,7 @@ macro_rules! declare {
 
         impl Tables {
             /// Moves the requested tables of the whole trace from `other` to `self`.
-            pub(crate) fn take_whole(&mut self, other: Tables, wanted: &[Table]) {
+            pub fn take_whole(&mut self, other: Tables, wanted: &[Table]) {
                 $(if wanted.contains(&Table::$life) {
                     self.$life_module = other.$life_module;
                 })+
@@ -75,11 +72,7 @@ impl Tables {
     ///
     /// # Errors
     /// Returns an error if `give` fails.
-    pub(crate) fn give(
-        &mut self,
-        wanted: &[Table],
-        give: &mut GiveRows<'_>,
-    ) -> Result<(), StoreError> {
+    pub fn give(&mut self, wanted: &[Table], give: &mut GiveRows<'_>) -> Result<(), StoreError> {
         for table in wanted {
             for batch in self.take_batches(*table) {
                 give(*table, batch)?;

@@ -1,24 +1,24 @@
 //! The passes over a trace that the requested tables need.
 
 use crate::Table;
-use crate::first_pass::is_read;
 use crate::register::{Reader, ReaderSet};
 
 /// The passes over a trace that the requested tables need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// Readers of the first pass. They read tables of the whole trace, and data that is joined with rows of
     /// events.
-    pub(crate) first: ReaderSet,
+    pub first: ReaderSet,
     /// Tables of events that were requested.
-    pub(crate) rows: ReaderSet,
+    pub rows: ReaderSet,
     /// Tables of events that are collected to make the requested rows. They include context switches and
     /// ready events if the scheduler needs these events.
-    pub(crate) events: ReaderSet,
+    pub events: ReaderSet,
 }
 
 impl Plan {
-    pub(crate) fn new(wanted: &[Table]) -> Plan {
+    /// Finds the passes that the tables `wanted` need.
+    pub fn new(wanted: &[Table]) -> Plan {
         let mut plan = Plan {
             first: ReaderSet::default(),
             rows: ReaderSet::default(),
@@ -43,13 +43,13 @@ impl Plan {
 
     /// Returns true if the scheduler is needed. The scheduler processes the context switches and ready events
     /// of all CPUs in time order.
-    pub(crate) fn has_schedule(&self) -> bool {
+    pub fn has_schedule(&self) -> bool {
         self.rows.has_table(Table::CpuRuns) || self.rows.has_table(Table::ReadyThreads)
     }
 
     /// Returns the number of times that the trace is read.
-    pub(crate) fn passes(&self) -> u64 {
-        u64::from(self.first.iter().any(is_read)) + u64::from(!self.rows.is_empty())
+    pub fn passes(&self) -> u64 {
+        u64::from(self.first.iter().any(Reader::is_read)) + u64::from(!self.rows.is_empty())
     }
 }
 

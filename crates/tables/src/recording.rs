@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 
-use crate::{Options, StoreError, Summary, Table};
+use crate::{Options, StoreError, Table, Unreadable};
 
 /// Function that receives the rows of tables.
 pub type GiveRows<'g> = dyn FnMut(Table, RecordBatch) -> Result<(), StoreError> + Send + 'g;
@@ -21,17 +21,18 @@ pub trait Recording: Any + Debug + Send + Sync {
     fn memory(&self, wanted: &[Table]) -> u64;
 
     /// Reads the events, and passes the rows of the requested tables to `give`. The batches of a table are in the order
-    /// of its sorted column. The size of a batch does not depend on the length of the recording.
+    /// of its sorted column. The size of a batch does not depend on the length of the recording. Returns the events that
+    /// are missing from the tables, because they could not be read.
     ///
     /// # Errors
     /// Returns an error if [`Options::progress`] asks to stop, if `give` fails, or if a file cannot be read. Faults of
-    /// the recording are not errors. They are in the summary.
+    /// the recording are not errors.
     fn rows(
         &self,
         wanted: &[Table],
         options: Options<'_>,
         give: &mut GiveRows<'_>,
-    ) -> Result<Summary, StoreError>;
+    ) -> Result<Vec<Unreadable>, StoreError>;
 
     /// Returns bytes by which recordings differ, such as times. Names of files are not included, because they may change.
     fn identity(&self) -> Vec<u8> {
@@ -105,7 +106,7 @@ pub struct RecordingInfo {
 
 impl RecordingInfo {
     /// Creates the facts about files that state only their size.
-    pub(crate) fn new(files: Vec<String>, size_bytes: u64) -> RecordingInfo {
+    pub fn new(files: Vec<String>, size_bytes: u64) -> RecordingInfo {
         RecordingInfo {
             files,
             size_bytes,
@@ -127,11 +128,7 @@ impl RecordingInfo {
     }
 
     /// Creates the facts about files that contain only rows of the table `only`.
-    pub(crate) fn without_events(
-        files: &[PathBuf],
-        header: SessionHeader,
-        only: Table,
-    ) -> RecordingInfo {
+    pub fn without_events(files: &[PathBuf], header: SessionHeader, only: Table) -> RecordingInfo {
         let sizes = files
             .iter()
             .filter_map(|file| Some(file.metadata().ok()?.len()));

@@ -1,8 +1,7 @@
 //! A run of a thread on a CPU, and its row of `cpu_runs`.
 
-use events::kernel::ReadyThread;
-
 use crate::CpuRuns;
+use crate::table::ready_threads::ReadiedOnWindows;
 use crate::trackers::ThreadIds;
 
 /// States of a thread that was switched out but does not wait. They are ready, running, standby and deferred
@@ -49,8 +48,8 @@ pub(crate) struct Ready {
     pub(crate) by: Option<u32>,
     pub(crate) by_ids: ThreadIds,
     pub(crate) by_dpc: bool,
-    /// Payload of the event of Windows.
-    pub(crate) payload: Option<ReadyThread>,
+    /// Facts that only Windows logs.
+    pub(crate) of_windows: Option<ReadiedOnWindows>,
     pub(crate) stack_id: Option<u32>,
 }
 
@@ -181,20 +180,18 @@ impl CpuRuns {
             .extend(runs, |run| run.ready.map(|r| r.cpu));
         self.readied_by_dpc
             .extend(runs, |run| run.ready.map(|r| r.by_dpc));
-        let readied = |run: &Run| run.ready.and_then(|ready| ready.payload);
+        let readied = |run: &Run| run.ready.and_then(|ready| ready.of_windows);
         self.adjust_reason
             .extend(runs, |run| readied(run).map(|it| it.adjust_reason));
         self.adjust_increment
             .extend(runs, |run| readied(run).map(|it| it.adjust_increment));
         self.kernel_stack_not_resident.extend(runs, |run| {
-            readied(run).map(|it| it.kernel_stack_not_resident())
+            readied(run).map(|it| it.kernel_stack_not_resident)
         });
-        self.process_out_of_memory.extend(runs, |run| {
-            readied(run).map(|it| it.process_out_of_memory())
-        });
-        self.direct_switch_attempt.extend(runs, |run| {
-            readied(run).map(|it| it.direct_switch_attempt())
-        });
+        self.process_out_of_memory
+            .extend(runs, |run| readied(run).map(|it| it.process_out_of_memory));
+        self.direct_switch_attempt
+            .extend(runs, |run| readied(run).map(|it| it.direct_switch_attempt));
         self.priority
             .extend(runs, |run| run.as_planned().map(|s| s.priority));
         self.priority_decrement.extend(runs, |run| {

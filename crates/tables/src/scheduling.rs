@@ -6,8 +6,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::presence::LATE_NS;
-use crate::recorded::Recorded;
+use crate::recorded::{LATE_NS, Recorded};
 use crate::run::{Begin, Ready, Run, SwitchIn, SwitchOut};
 use crate::schema::Rows;
 use crate::stack_index::StackCursor;
@@ -264,7 +263,7 @@ impl Scheduler {
             by,
             by_ids,
             by_dpc: readied.by_dpc,
-            payload: readied.payload,
+            of_windows: readied.of_windows,
             stack_id,
         });
         let thread = &mut self.threads[index as usize];
@@ -294,18 +293,18 @@ impl Scheduler {
     }
 
     fn switch(&mut self, time_ns: i64, switch: &Switch, trackers: &Trackers<'_>) {
-        let Switch { cpu, payload, .. } = *switch;
-        let (old, new) = (payload.old_thread_id, payload.new_thread_id);
+        let cpu = switch.cpu;
+        let (old, new) = (switch.old_thread_id, switch.new_thread_id);
         let out = SwitchOut {
             time_ns,
             cpu,
-            priority: payload.old_priority,
-            state: payload.old_state,
-            wait_reason: switch.old_wait_reason(),
-            wait_mode: switch.old_wait_mode(),
-            rank: switch.old_rank(),
-            remaining_quantum: payload.old_remaining_quantum,
-            ideal_processor: switch.old_ideal_processor(),
+            priority: switch.old_priority,
+            state: switch.old_state,
+            wait_reason: switch.old_wait_reason,
+            wait_mode: switch.old_wait_mode,
+            rank: switch.old_rank,
+            remaining_quantum: switch.old_remaining_quantum,
+            ideal_processor: switch.old_ideal_processor,
         };
         let running = self.running(cpu, old, time_ns);
         let running = self.after_idle(time_ns, running, switch, trackers);
@@ -353,11 +352,11 @@ impl Scheduler {
             thread: new_index,
             previous_thread_id: old,
             previous_process_row: old_ids.process_row,
-            priority: payload.new_priority,
-            priority_decrement: payload.new_priority_decrement,
-            wait_ticks: payload.new_wait_time.filter(|_| new != 0),
-            qos: payload.new_qos,
-            previous_c_state: payload.previous_c_state(),
+            priority: switch.new_priority,
+            priority_decrement: switch.new_priority_decrement,
+            wait_ticks: switch.new_wait_time.filter(|_| new != 0),
+            qos: switch.new_qos,
+            previous_c_state: switch.previous_c_state,
             stack_id,
         });
         self.cpus[usize::from(cpu)] = Some(Running {
@@ -379,8 +378,7 @@ impl Scheduler {
         switch: &Switch,
         trackers: &Trackers<'_>,
     ) -> Running {
-        let Switch { cpu, payload, .. } = *switch;
-        let old = payload.old_thread_id;
+        let (cpu, old) = (switch.cpu, switch.old_thread_id);
         let idle = running
             .switch_in
             .filter(|switch_in| switch_in.thread_id == 0);
@@ -407,7 +405,7 @@ impl Scheduler {
                 thread: old_index,
                 previous_thread_id: 0,
                 previous_process_row: ids.process_row,
-                priority: payload.old_priority,
+                priority: switch.old_priority,
                 priority_decrement: None,
                 wait_ticks: None,
                 qos: None,

@@ -95,7 +95,7 @@ pub(crate) fn unit_of(name: &'static str, given: Option<&'static str>) -> Option
 }
 
 /// Rows with times. The rows are sorted, merged and split by time.
-pub(crate) trait Rows: Default + Send {
+pub trait Rows: Default + Send {
     /// Sorts the rows by time. The rows may be unsorted, because buffers of a CPU may overlap. Rows of equal
     /// time keep their order.
     fn sort(&mut self);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::column::{Known, Place};
 use crate::in_memory::Tables;
 use crate::recording::GiveRows;
-use crate::register::{EventTable, Incoming, ReaderSet};
+use crate::register::{EventTable, ReaderSet};
 use crate::schema::Rows;
 use crate::table::for_each_table;
 use crate::table::rows::*;
@@ -20,8 +20,9 @@ macro_rules! declare {
         /// Data from which the rows of tables of events are made. It belongs to one CPU stream or to all CPU
         /// streams.
         #[derive(Default)]
-        pub(crate) struct RawRows {
-            $(pub(crate) $module: <$table as EventTable>::Raw,)+
+        pub struct RawRows {
+            $(#[doc = concat!("Data of `", stringify!($module), "`.")]
+            pub $module: <$table as EventTable>::Raw,)+
         }
 
         /// State that tables keep between consecutive slices.
@@ -32,31 +33,23 @@ macro_rules! declare {
 
         /// Rows of one slice of time, sorted.
         #[derive(Debug, Default)]
-        pub(crate) struct Slice {
-            $(pub(crate) $module: $table,)+
-            pub(crate) cpu_runs: CpuRuns,
+        pub struct Slice {
+            $(#[doc = concat!("`", stringify!($module), "`.")]
+            pub $module: $table,)+
+            /// `cpu_runs`.
+            pub cpu_runs: CpuRuns,
         }
 
         impl Table {
             /// Returns true if the rows of the table are made from the events of time slices.
-            pub(crate) fn is_of_events(self) -> bool {
+            pub fn is_of_events(self) -> bool {
                 matches!(self, Table::CpuRuns $(| Table::$table)+)
             }
         }
 
         impl RawRows {
-            /// Adds an event to the data of a table. Returns `None` if the payload of the event is
-            /// unreadable.
-            #[inline]
-            pub(crate) fn push(&mut self, table: Table, event: &Incoming<'_, '_>) -> Option<()> {
-                match table {
-                    $(Table::$table => <$table as EventTable>::push(&mut self.$module, event),)+
-                    _ => Some(()),
-                }
-            }
-
             /// Removes the data before the time `end_ns` from the streams. Returns this data, merged.
-            pub(crate) fn take(mut streams: Vec<&mut RawRows>, end_ns: i64) -> RawRows {
+            pub fn take(mut streams: Vec<&mut RawRows>, end_ns: i64) -> RawRows {
                 $(let $module: Vec<<$table as EventTable>::Raw> = streams
                     .iter_mut()
                     .map(|stream| take_before(&mut stream.$module, end_ns))
@@ -105,7 +98,7 @@ macro_rules! declare {
 
         impl Slice {
             /// Passes the rows to `give` as record batches.
-            pub(crate) fn give(self, give: &mut GiveRows<'_>) -> Result<(), StoreError> {
+            pub fn give(self, give: &mut GiveRows<'_>) -> Result<(), StoreError> {
                 $(if !self.$module.is_empty() {
                     give(Table::$table, self.$module.into_batch())?;
                 })+
@@ -118,7 +111,7 @@ macro_rules! declare {
 
         impl Tables {
             /// Adds the rows of a slice.
-            pub(crate) fn append(&mut self, slice: Slice) {
+            pub fn append(&mut self, slice: Slice) {
                 $(if !slice.$module.is_empty() {
                     let rows = [slice.$module];
                     let mut cpus: BTreeMap<u16, Vec<Place>> = BTreeMap::new();

@@ -7,9 +7,6 @@
 
 use std::hash::BuildHasher;
 
-use etl::Event;
-use events::ids::hook;
-use events::kernel::{Stack, StackDefinition, StackReference};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -63,8 +60,10 @@ impl Interner {
 
 /// Half of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
+pub enum Half {
+    /// Addresses of the kernel. They come first.
     Kernel,
+    /// Addresses of the program.
     User,
 }
 
@@ -115,7 +114,7 @@ struct Reference {
 
 /// The stack events of one CPU stream.
 #[derive(Debug, Default)]
-pub(crate) struct StackEvents {
+pub struct StackEvents {
     interner: Interner,
     parts: Vec<Part>,
     references: Vec<Reference>,
@@ -140,7 +139,7 @@ struct Switch {
 
 impl StackEvents {
     /// Adds the stack of an event of Linux.
-    pub(crate) fn push_chain(
+    pub fn push_chain(
         &mut self,
         (event_ns, cpu): (i64, u16),
         thread_id: u32,
@@ -159,7 +158,7 @@ impl StackEvents {
     }
 
     /// Adds a switch of Linux from an old to a new thread. The stack belongs to the old thread.
-    pub(crate) fn push_switch(
+    pub fn push_switch(
         &mut self,
         (time_ns, cpu): (i64, u16),
         (old_thread_id, new_thread_id): (u32, u32),
@@ -182,78 +181,74 @@ impl StackEvents {
         (!is_empty).then(|| self.interner.number(&self.scratch))
     }
 
-    /// Adds a stack event. Returns `None` if the payload of the event is unreadable.
-    pub(crate) fn push(&mut self, hook: u16, event: &Event<'_>) -> Option<()> {
-        let (payload, version) = (event.payload(), event.version()?);
-        let width = event.pointer_size();
-        let time = |raw: u64| Some(event.clock().to_ns(i64::try_from(raw).ok()?));
-        if hook == hook::STACK {
-            let stack = Stack::read(payload, version, width)?;
-            let event_ns = time(stack.event_time)?;
-            self.scratch.clear();
-            self.scratch.extend(stack.addresses);
-            let half = half_of(&self.scratch, width);
-            let addresses = self.interner.number(&self.scratch);
-            self.parts.push(Part {
-                event_ns,
-                owner: Owner::new(stack.thread_id, event.cpu()),
-                half,
-                addresses,
-            });
-        } else if matches!(hook, hook::STACK_KEY_CREATE..=hook::STACK_KEY_RUNDOWN) {
-            let definition = StackDefinition::read(payload, version, width)?;
-            self.scratch.clear();
-            self.scratch.extend(definition.addresses);
-            let addresses = self.interner.number(&self.scratch);
-            self.definitions
-                .push((definition.key, event.time_ns(), addresses));
-        } else {
-            let reference = StackReference::read(payload, version, width)?;
-            self.references.push(Reference {
-                event_ns: time(reference.event_time)?,
-                logged_ns: event.time_ns(),
-                owner: Owner::new(reference.thread_id, event.cpu()),
-                half: if hook == hook::STACK_KEY_KERNEL {
-                    Half::Kernel
-                } else {
-                    Half::User
-                },
-                key: reference.key,
-            });
-        }
-        Some(())
+    /// Adds a half of the stack of an event.
+    pub fn push_half(
+        &mut self,
+        (event_ns, cpu): (i64, u16),
+        thread_id: u32,
+        half: Half,
+        addresses: impl Iterator<Item = u64>,
+    ) {
+        let addresses = self.number(addresses);
+        self.parts.push(Part {
+            event_ns,
+            owner: Owner::new(thread_id, cpu),
+            half,
+            addresses,
+        });
     }
-}
 
-/// Returns the half to which logged addresses belong. If the addresses contain both halves, returns the
-/// kernel half, because such a stack begins in the kernel.
-fn half_of(addresses: &[u64], pointer_size: usize) -> Half {
-    let kernel_begins: u64 = if pointer_size == 4 {
-        0x8000_0000
-    } else {
-        0xFFFF_0000_0000_0000
-    };
-    match addresses.first() {
-        Some(first) if *first >= kernel_begins => Half::Kernel,
-        _ => Half::User,
+    /// Adds the addresses of a key. The key is used earlier.
+    pub fn push_definition(
+        &mut self,
+        time_ns: i64,
+        key: u64,
+        addresses: impl Iterator<Item = u64>,
+    ) {
+        let addresses = self.number(addresses);
+        self.definitions.push((key, time_ns, addresses));
+    }
+
+    /// Adds a half of the stack of an event that was logged as a key at the time `logged_ns`.
+    pub fn push_reference(
+        &mut self,
+        (event_ns, cpu): (i64, u16),
+        logged_ns: i64,
+        thread_id: u32,
+        half: Half,
+        key: u64,
+    ) {
+        self.references.push(Reference {
+            event_ns,
+            logged_ns,
+            owner: Owner::new(thread_id, cpu),
+            half,
+            key,
+        });
+    }
+
+    fn number(&mut self, addresses: impl Iterator<Item = u64>) -> u32 {
+        self.scratch.clear();
+        self.scratch.extend(addresses);
+        self.interner.number(&self.scratch)
     }
 }
 
 /// Stacks of the events of a trace, by time and thread.
 #[derive(Debug, Default)]
-pub(crate) struct StackIndex {
+pub struct StackIndex {
     /// Uses of stacks. Each has the time of the event, the owner and the stack id. The list is sorted.
     uses: Vec<(i64, Owner, u32)>,
 }
 
 /// Position in [`StackIndex`]. It makes look-ups in time order fast.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StackCursor(usize);
+pub struct StackCursor(usize);
 
 impl StackIndex {
     /// Joins the stack events of all CPU streams. Joins the two halves of each stack, and keys with their
     /// definitions. Also returns the distinct stacks.
-    pub(crate) fn build(streams: Vec<StackEvents>) -> (StackIndex, Stacks) {
+    pub fn build(streams: Vec<StackEvents>) -> (StackIndex, Stacks) {
         let mut interner = Interner::default();
         let mut parts: Vec<Part> = Vec::new();
         let mut references: Vec<Reference> = Vec::new();
@@ -302,7 +297,7 @@ impl StackIndex {
 
     /// Returns the stack id of an event. If events are looked up in time order, the look-up is fast.
     #[inline]
-    pub(crate) fn at(
+    pub fn at(
         &self,
         cursor: &mut StackCursor,
         time_ns: i64,
@@ -326,7 +321,7 @@ impl StackIndex {
     }
 
     /// Returns the stack id of an event.
-    pub(crate) fn find(&self, time_ns: i64, thread_id: u32, cpu: u16) -> Option<u32> {
+    pub fn find(&self, time_ns: i64, thread_id: u32, cpu: u16) -> Option<u32> {
         let key = (time_ns, Owner::new(thread_id, cpu));
         let at = self
             .uses

@@ -6,40 +6,9 @@ use crate::Table;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The trace cannot be opened.
+    /// A file of the recording cannot be opened or read.
     #[error(transparent)]
-    Open(#[from] etl::OpenError),
-    /// Two files record the same CPUs at the same time.
-    #[error(
-        "{name} and {other} record the same CPUs at the same time; they are from two machines, or \
-         one is a copy of the other; open them one by one"
-    )]
-    RecordedTwice {
-        /// Name of a file.
-        name: String,
-        /// Name of another file. The user gave this file before the file `name`.
-        other: String,
-    },
-    /// A packet capture cannot be read.
-    #[error(transparent)]
-    Capture(#[from] crate::CaptureError),
-    /// Samples of a live probe cannot be read.
-    #[error(transparent)]
-    Samples(#[from] crate::SamplesError),
-    /// A recording of Linux cannot be opened.
-    #[error("cannot open {}: {source}", file.display())]
-    Recording {
-        /// Path of the file.
-        file: std::path::PathBuf,
-        /// Reason why the recording cannot be opened.
-        source: linux::OpenError,
-    },
-    /// A recording of Linux was given together with other files.
-    #[error("{}: a recording of Linux cannot be opened together with other files; give only this file", file.display())]
-    RecordingNotAlone {
-        /// Path of the file.
-        file: std::path::PathBuf,
-    },
+    Recording(Box<dyn std::error::Error + Send + Sync>),
     /// The progress callback asked to stop.
     #[error(transparent)]
     Cancelled(#[from] crate::Cancelled),
@@ -61,6 +30,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Creates the error of a format.
+    pub fn of_format(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+        StoreError::Recording(Box::new(error))
+    }
+
     /// Returns true if a file of the trace changed after it was opened.
     pub fn is_changed(&self) -> bool {
         matches!(self, StoreError::Files(store::Error::Changed { .. }))

@@ -4,7 +4,7 @@ use crate::schema::Rows;
 
 /// Values with their times, in nanoseconds since the trace's start.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed<T>(pub(crate) Vec<(i64, T)>);
+pub struct Timed<T>(pub Vec<(i64, T)>);
 
 impl<T> Default for Timed<T> {
     fn default() -> Self {

@@ -1,19 +1,18 @@
 //! The tables of one trace. A table is made on first use. After that, it is read from its table file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 use std::{fmt, io, thread};
 
-use etl::Place;
 use serde::{Deserialize, Serialize};
 use store::{
     CacheFolder, Corrupt, InputFiles, NewTableFile, TableDir, TableFileHandle, TableWriter,
 };
 
 use crate::recording::{Recording, RecordingInfo};
-use crate::{Options, StoreError, StoredTable, Table, Unreadable, imports};
+use crate::unreadable::EventPlace;
+use crate::{Options, StoreError, StoredTable, Table, Unreadable};
 
 /// Location of the table files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +39,8 @@ type OpenTables = BTreeMap<Table, Arc<TableFileHandle>>;
 /// State that a store shares with its tables.
 pub(crate) struct Shared {
     recording: Box<dyn Recording>,
+    /// Text that identifies the code that makes tables.
+    code: &'static str,
     inputs: InputFiles,
     cache: Cache,
     /// Directory of the tables. `None` until the directory is known. The lock is held while tables are made.
@@ -64,26 +65,25 @@ struct UnreadableNote {
 }
 
 impl Store {
-    /// Opens the files as one recording: a trace of Windows with or without packet captures (pcapng, pcap), packet
-    /// captures alone, a recording of Linux, or samples of a live probe (Parquet).
-    ///
-    /// # Errors
-    /// Returns an error if a file cannot be read or is not a trace.
-    pub fn open(files: &[PathBuf], cache: Cache) -> Result<Store, StoreError> {
-        let inputs = InputFiles::inspect(&imports::inputs(files));
-        // If a file is missing or has another format, the errors of `open_recording` are more precise. So these
-        // errors are returned first.
-        let recording = imports::open_recording(files)?;
-        Ok(Store(Arc::new(Shared {
+    /// Creates the store of a recording. `inputs` are the files from which its tables are made, and `code` identifies the
+    /// code that makes them.
+    pub fn new(
+        recording: Box<dyn Recording>,
+        inputs: InputFiles,
+        code: &'static str,
+        cache: Cache,
+    ) -> Store {
+        Store(Arc::new(Shared {
             recording,
-            inputs: inputs?,
+            code,
+            inputs,
             cache,
             dir: Mutex::default(),
             open: Mutex::default(),
             changed: Condvar::new(),
             warning: OnceLock::new(),
             before_making: OnceLock::new(),
-        })))
+        }))
     }
 
     /// Returns the facts about the recording that are known before its events are read.
@@ -154,7 +154,7 @@ impl Store {
             Some(Unreadable {
                 table: *table,
                 count: note.count,
-                place: Place {
+                place: EventPlace {
                     segment: note.segment,
                     buffer_offset: note.buffer_offset,
                     offset: note.offset,
@@ -175,7 +175,7 @@ impl Shared {
     /// Returns a text that identifies the code that makes tables, and the names of the files. Some tables contain these
     /// names. The tables depend only on this text and on the content of the files.
     fn code(&self) -> String {
-        let mut code = env!("TABLES_CODE").to_owned();
+        let mut code = self.code.to_owned();
         for file in &self.recording.info().files {
             code = code + "\n" + crate::file_name(file);
         }
@@ -350,11 +350,11 @@ impl Shared {
             }
             Ok(())
         };
-        let summary = self.recording.rows(tables, options, give)?;
+        let unreadable = self.recording.rows(tables, options, give)?;
         self.inputs.check_unchanged()?;
         for (table, writer) in writers {
-            let unreadable = summary.unreadable.iter().find(|one| one.table == table);
-            let note = unreadable.map(|one| UnreadableNote {
+            let missing = unreadable.iter().find(|one| one.table == table);
+            let note = missing.map(|one| UnreadableNote {
                 count: one.count,
                 segment: one.place.segment,
                 buffer_offset: one.place.buffer_offset,

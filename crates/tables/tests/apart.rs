@@ -23,7 +23,7 @@ fn a_table_is_the_same_whatever_it_is_asked_for_with() {
         "etl/filtrace__etw.etl",
         "etl/perfview__diaghub__diaghub.kernel.1.etl",
     ] {
-        let recording = tables::open_recording(&[testdata::path(name)]).unwrap();
+        let recording = imports::open(&[testdata::path(name)]).unwrap();
         let mut rows = 0;
         for table in Table::ALL {
             let alone = batches(&*recording, &[*table], *table);

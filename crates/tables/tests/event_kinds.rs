@@ -11,7 +11,7 @@ use tables::{EventFormat, EventKinds, Options, Table, Tables};
 fn read(relative: &str, wanted: &[Table]) -> (Trace, Tables) {
     let bytes = testdata::bytes(relative);
     let trace = Trace::from_sources(vec![(relative.into(), Box::new(bytes))]).unwrap();
-    let tables = tables::build(&trace, wanted, Options::default()).unwrap();
+    let tables = import_windows::build(&trace, wanted, Options::default()).unwrap();
     (trace, tables)
 }
 

@@ -10,7 +10,7 @@ use tables::{Events, Options, Table};
 fn events_of(relative: &str) -> Vec<Events> {
     let bytes = testdata::bytes(relative);
     let trace = Trace::from_sources(vec![(relative.into(), Box::new(bytes))]).unwrap();
-    let tables = tables::build(&trace, &[Table::Events], Options::default()).unwrap();
+    let tables = import_windows::build(&trace, &[Table::Events], Options::default()).unwrap();
     tables.events
 }
 

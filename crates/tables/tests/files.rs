@@ -62,7 +62,7 @@ impl Log {
     fn tables(self) -> Tables {
         let bytes = self.0.finish().unwrap().into_inner();
         let trace = Trace::from_sources(vec![("written".into(), Box::new(bytes))]).unwrap();
-        let tables = tables::build(&trace, &WANTED, Options::default()).unwrap();
+        let tables = import_windows::build(&trace, &WANTED, Options::default()).unwrap();
         assert_eq!(tables.unreadable, []);
         tables
     }
@@ -233,7 +233,7 @@ fn lines(dump: &str, kind: &str) -> Vec<(f64, BTreeMap<String, String>)> {
 fn read(relative: &str) -> Tables {
     let bytes = testdata::bytes(relative);
     let trace = Trace::from_sources(vec![(relative.into(), Box::new(bytes))]).unwrap();
-    tables::build(&trace, &WANTED, Options::default()).unwrap()
+    import_windows::build(&trace, &WANTED, Options::default()).unwrap()
 }
 
 fn is_at(ms: f64, ns: i64) -> bool {

@@ -25,7 +25,7 @@ fn damaged_traces_give_whole_tables() {
             let Ok(trace) = Trace::from_sources(vec![(name.into(), Box::new(bytes))]) else {
                 continue;
             };
-            let mut tables = tables::build(&trace, Table::ALL, Options::default()).unwrap();
+            let mut tables = import_windows::build(&trace, Table::ALL, Options::default()).unwrap();
             let processes = ProcessTracker::new(&tables.processes);
             let threads = ThreadTracker::new(&tables.threads);
             let images = ImageTracker::new(&tables.images);

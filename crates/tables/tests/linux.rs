@@ -16,7 +16,7 @@ const WORK: &str = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (sleep 0.02; seq 200
 
 fn record(folder: &Path) -> Option<Store> {
     let file = perf::record(folder, EVENTS, &[], WORK)?;
-    Some(Store::open(&[file], Cache::Off).unwrap())
+    Some(imports::open_store(&[file], Cache::Off).unwrap())
 }
 
 fn table(store: &Store, table: Table) -> StoredTable {
@@ -136,7 +136,7 @@ fn each_wake_is_one_row_if_wakings_and_wakeups_are_recorded() {
         printed.lines().filter(is_it).count()
     };
     assert!(count("sched:sched_wakeup") > 100);
-    let store = Store::open(&[file], Cache::Off).unwrap();
+    let store = imports::open_store(&[file], Cache::Off).unwrap();
     let expected = count("sched:sched_waking") + count("sched:sched_wakeup_new");
     assert_eq!(table(&store, Table::ReadyThreads).rows(), expected);
 }

@@ -13,7 +13,7 @@ use crate::forged::{self, Parts, attribute, record};
 /// Reads a table of a recording in `../shared/data/linux`, or in another folder if the path is absolute.
 fn table(file: &str, table: Table) -> (Store, StoredTable) {
     let path = testdata::path("linux").join(file);
-    let store = Store::open(&[path], Cache::Off).unwrap();
+    let store = imports::open_store(&[path], Cache::Off).unwrap();
     let read = store.table(table, Options::default()).unwrap();
     (store, read)
 }

@@ -16,7 +16,7 @@ fn read(relative: &str) -> (Trace, Tables) {
         Table::SystemConfig,
         Table::Damages,
     ];
-    let tables = tables::build(&trace, &wanted, Options::default()).unwrap();
+    let tables = import_windows::build(&trace, &wanted, Options::default()).unwrap();
     assert_eq!(tables.unreadable, [], "{relative}");
     (trace, tables)
 }
@@ -213,7 +213,7 @@ fn losses_are_told_with_their_place() {
     let at = 2 * size + 72 + 3;
     bytes[at] = 0x11;
     let trace = Trace::from_sources(vec![(name.into(), Box::new(bytes))]).unwrap();
-    let tables = tables::build(&trace, &[Table::Damages], Options::default()).unwrap();
+    let tables = import_windows::build(&trace, &[Table::Damages], Options::default()).unwrap();
     let damages = &tables.damages;
     let row = (0..damages.len())
         .find(|row| damages.kind.get(*row) == Some("unknown_record"))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use etl::write::{KernelEvent, ProviderEvent, Session, Writer};
 use etl::{Descriptor, Guid};
-use tables::{Cache, Options, Store, StoreError, Table};
+use tables::{Cache, Options, StoreError, Table};
 use testdata::memory::{Bound, Forged, check};
 
 /// Makes tables of a file.
@@ -14,7 +14,7 @@ use testdata::memory::{Bound, Forged, check};
 /// # Errors
 /// Returns an error if the file cannot be opened.
 pub(crate) fn make(path: &Path, tables: &[Table]) -> Result<(), StoreError> {
-    let store = Store::open(&[path.to_owned()], Cache::Off)?;
+    let store = imports::open_store(&[path.to_owned()], Cache::Off)?;
     store.make(tables, Options::default()).unwrap();
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use etl::write::{ProviderEvent, Session, Writer};
 use etl::{Descriptor, Guid, Trace};
-use tables::{Cache, Named, Options, Packets, PacketsView, Store, Table};
+use tables::{Cache, Named, Options, Packets, PacketsView, Table};
 use testdata::Rng;
 #[cfg(target_os = "linux")]
 use testdata::memory::{Bound, Forged, check};
@@ -59,7 +59,7 @@ fn packets_of(events: &[Provided<'_>]) -> Packets {
     }
     let bytes = log.finish().unwrap().into_inner();
     let trace = Trace::from_sources(vec![("written".into(), Box::new(bytes))]).unwrap();
-    let mut tables = tables::build(&trace, &[Table::Packets], Options::default()).unwrap();
+    let mut tables = import_windows::build(&trace, &[Table::Packets], Options::default()).unwrap();
     assert_eq!(tables.unreadable, []);
     tables.packets.remove(0)
 }
@@ -317,7 +317,7 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
 
 /// Calls `check` with the packets of all files.
 fn with_packets(files: &[PathBuf], check: impl Fn(&PacketsView<'_>)) {
-    let store = Store::open(files, Cache::Off).unwrap();
+    let store = imports::open_store(files, Cache::Off).unwrap();
     let table = store.table(Table::Packets, Options::default()).unwrap();
     assert_eq!(table.chunks().len(), 1);
     let batch = table.read_all(0).unwrap();
@@ -428,7 +428,7 @@ fn a_capture_beside_a_trace_shares_its_time() {
 #[test]
 fn a_capture_alone_reaches_beyond_its_last_packet() {
     let capture = file("alone.pcapng", &Order { is_big: false }.capture());
-    let store = Store::open(&[capture], Cache::Off).unwrap();
+    let store = imports::open_store(&[capture], Cache::Off).unwrap();
     assert_eq!(store.info().only_table, Some(Table::Packets));
     let table = store.table(Table::Packets, Options::default()).unwrap();
     assert_eq!(table.chunks()[0].last, 1_500_000_000);
@@ -451,7 +451,7 @@ fn damaged_captures_are_survived() {
         }
         bytes.truncate(4 + random.below(bytes.len() - 3));
         let path = file("damaged.pcapng", &bytes);
-        if let Ok(store) = Store::open(&[path], Cache::Off) {
+        if let Ok(store) = imports::open_store(&[path], Cache::Off) {
             let table = store.table(Table::Packets, Options::default()).unwrap();
             assert!(table.rows() <= 6);
         }

@@ -49,7 +49,7 @@ impl Log {
     fn tables(self, wanted: &[Table]) -> Tables {
         let bytes = self.0.finish().unwrap().into_inner();
         let trace = Trace::from_sources(vec![("written".into(), Box::new(bytes))]).unwrap();
-        let tables = tables::build(&trace, wanted, Options::default()).unwrap();
+        let tables = import_windows::build(&trace, wanted, Options::default()).unwrap();
         assert_eq!(tables.unreadable, []);
         tables
     }
@@ -284,7 +284,7 @@ fn short_payloads_are_told_of() {
     }
     let bytes = log.0.finish().unwrap().into_inner();
     let trace = Trace::from_sources(vec![("written".into(), Box::new(bytes))]).unwrap();
-    let tables = tables::build(&trace, Table::ALL, Options::default()).unwrap();
+    let tables = import_windows::build(&trace, Table::ALL, Options::default()).unwrap();
     let told: u64 = tables.unreadable.iter().map(|of| of.count).sum();
     assert_eq!(told, 4);
     assert!(tables.focus.is_empty() && tables.input.is_empty());

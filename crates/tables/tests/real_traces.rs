@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
-use etl::{FileSource, Source, Trace};
+use etl::Trace;
+use files::{FileSource, Source};
 use serde_json::Value;
 use tables::{DiskIoKind, ImageTracker, Options, ProcessTracker, Table, Tables, ThreadTracker};
 
@@ -13,7 +14,7 @@ fn read(relative: &str) -> Tables {
     let source = FileSource::new(File::open(testdata::path(relative)).unwrap()).unwrap();
     let source: Box<dyn Source> = Box::new(source);
     let trace = Trace::from_sources(vec![(relative.into(), source)]).unwrap();
-    let tables = tables::build(&trace, Table::ALL, Options::default()).unwrap();
+    let tables = import_windows::build(&trace, Table::ALL, Options::default()).unwrap();
     assert_eq!(tables.unreadable, [], "{relative}");
     tables
 }
@@ -512,7 +513,7 @@ fn identities_are_joined_across_files() {
         (name, source)
     });
     let trace = Trace::from_sources(sources.into()).unwrap();
-    let tables = tables::build(&trace, &[Table::Images], Options::default()).unwrap();
+    let tables = import_windows::build(&trace, &[Table::Images], Options::default()).unwrap();
     // The ground truth counts 15,423 image ids: 15,076 with a PDB and 347 without.
     let with_pdb = tables.images.pdb_guid.iter().flatten().count();
     let named = tables.images.original_file_name.iter().flatten().count();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use etl::Trace;
 use etl::write::{KernelEvent, Session, Writer};
-use events::kernel::InterruptKind;
+use tables::InterruptKind;
 use tables::{ImageTracker, Options, ProcessTracker, StoreError, Table, Tables, ThreadTracker};
 
 /// Writer of a trace with a 10 MHz clock that starts at 0. One tick is 100 ns.
@@ -50,7 +50,7 @@ impl Log {
     }
 
     fn tables(self) -> Tables {
-        tables::build(&self.trace(), Table::ALL, Options::default()).unwrap()
+        import_windows::build(&self.trace(), Table::ALL, Options::default()).unwrap()
     }
 }
 
@@ -445,7 +445,7 @@ fn only_what_is_asked_for_is_built() {
     log.event(0, 1, 0x0524, 5, &[&switch(1, 2, 0, 0)]);
     log.event(0, 2, 0x0532, 2, &[&[7, 0, 0, 0, 1, 2, 0b1001, 0]]);
     let trace = log.trace();
-    let tables = tables::build(&trace, &[Table::ReadyThreads], Options::default()).unwrap();
+    let tables = import_windows::build(&trace, &[Table::ReadyThreads], Options::default()).unwrap();
     assert!(tables.context_switches.is_empty());
     let ready = &tables.ready_threads[0];
     assert_eq!(
@@ -481,11 +481,11 @@ fn progress_reaches_the_end_and_can_stop() {
     let options = Options {
         progress: &progress,
     };
-    assert!(tables::build(&trace, Table::ALL, options).is_ok());
+    assert!(import_windows::build(&trace, Table::ALL, options).is_ok());
     assert_eq!(most.into_inner(), all);
     let options = Options {
         progress: &|done| done < all / 2,
     };
-    let error = tables::build(&trace, Table::ALL, options).unwrap_err();
+    let error = import_windows::build(&trace, Table::ALL, options).unwrap_err();
     assert!(matches!(error, StoreError::Cancelled(_)), "{error}");
 }

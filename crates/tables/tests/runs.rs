@@ -92,7 +92,7 @@ impl Log {
     fn runs(self) -> CpuRuns {
         let bytes = self.0.finish().unwrap().into_inner();
         let trace = Trace::from_sources(vec![("written".into(), Box::new(bytes))]).unwrap();
-        let tables: Tables = tables::build(&trace, Table::ALL, Options::default()).unwrap();
+        let tables: Tables = import_windows::build(&trace, Table::ALL, Options::default()).unwrap();
         assert_eq!(tables.unreadable, []);
         tables.cpu_runs
     }

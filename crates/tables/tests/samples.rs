@@ -8,9 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
-use tables::{
-    Cache, LatencySamples, LatencySamplesView, Options, Probe, SampleOutcome, Store, Table,
-};
+use tables::{Cache, LatencySamples, LatencySamplesView, Options, Probe, SampleOutcome, Table};
 use testdata::Rng;
 
 /// Returns the path of a file that a test writes.
@@ -58,7 +56,9 @@ fn samples(starts: &[i64]) -> RecordBatch {
 
 /// Returns the error message that occurs when these files are opened.
 fn refusal(files: &[PathBuf]) -> String {
-    Store::open(files, Cache::Off).unwrap_err().to_string()
+    imports::open_store(files, Cache::Off)
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn samples_are_a_table_of_their_own() {
         "samples.parquet",
         &[samples(&[5, 10, 10]), samples(&[10, 2_000_050])],
     );
-    let store = Store::open(&[file], Cache::Off).unwrap();
+    let store = imports::open_store(&[file], Cache::Off).unwrap();
     assert_eq!(store.info().only_table, Some(Table::LatencySamples));
     // The time range includes the last sample. It ends at a multiple of 100 ns, because this is the
     // resolution of headers.
@@ -98,7 +98,7 @@ fn samples_are_a_table_of_their_own() {
 #[test]
 fn no_trace_has_samples() {
     let file = testdata::path("etl/filtrace__etw.etl");
-    let store = Store::open(&[file], Cache::Off).unwrap();
+    let store = imports::open_store(&[file], Cache::Off).unwrap();
     assert_eq!(store.info().only_table, None);
     let table = store.table(Table::LatencySamples, Options::default());
     assert_eq!(table.unwrap().rows(), 0);
@@ -128,7 +128,7 @@ fn names_may_be_plain_text() {
     }
     let schema = Arc::new(Schema::new(fields));
     let batch = RecordBatch::try_new(schema, columns).unwrap();
-    let store = Store::open(&[write("plain.parquet", &[batch])], Cache::Off).unwrap();
+    let store = imports::open_store(&[write("plain.parquet", &[batch])], Cache::Off).unwrap();
     let table = store.table(Table::LatencySamples, Options::default());
     let batch = table.unwrap().read(0, &["probe", "outcome"]).unwrap();
     let view = LatencySamplesView::new(&batch).unwrap();
@@ -184,7 +184,7 @@ fn names_that_are_not_known_are_refused() {
     let mut columns = whole.columns().to_vec();
     columns[place] = Arc::new(StringArray::from(vec!["eaten by a bear"]));
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
-    let store = Store::open(&[write("bear.parquet", &[batch])], Cache::Off).unwrap();
+    let store = imports::open_store(&[write("bear.parquet", &[batch])], Cache::Off).unwrap();
     let said = store.table(Table::LatencySamples, Options::default());
     let said = said.unwrap_err().to_string();
     assert!(
@@ -207,7 +207,7 @@ fn damaged_files_are_survived() {
             bytes[at] = [0, 0xFF, 0x80, random.bits() as u8][random.below(4)];
         }
         fs::write(&path, &bytes).unwrap();
-        let table = Store::open(std::slice::from_ref(&path), Cache::Off)
+        let table = imports::open_store(std::slice::from_ref(&path), Cache::Off)
             .and_then(|store| store.table(Table::LatencySamples, Options::default()));
         match table {
             Ok(table) => {

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Cursor;
 
+use etl::Trace;
 use etl::write::{KernelEvent, Session, Writer};
-use etl::{FileSource, Source, Trace};
 use events::kernel::{Stack, StackDefinition, StackReference};
+use files::{FileSource, Source};
 use tables::{Options, Table, Tables};
 
 const KERNEL: u64 = 0xFFFF_F800_0000_0000;
 
 fn tables(trace: &Trace) -> Tables {
-    let tables = tables::build(trace, Table::ALL, Options::default()).unwrap();
+    let tables = import_windows::build(trace, Table::ALL, Options::default()).unwrap();
     assert_eq!(tables.unreadable, []);
     tables
 }

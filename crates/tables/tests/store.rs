@@ -37,7 +37,7 @@ impl Case {
     }
 
     fn open_in(&self, cache: Cache) -> Store {
-        Store::open(std::slice::from_ref(&self.trace), cache).unwrap()
+        imports::open_store(std::slice::from_ref(&self.trace), cache).unwrap()
     }
 
     /// Returns the expected table. It is made by a store without a cache.
@@ -254,7 +254,7 @@ fn pipes_in_the_cache_are_replaced_and_not_waited_for() {
     let (trace, cache) = (case.trace.clone(), case.cache());
     let (send, received) = mpsc::channel();
     std::thread::spawn(move || {
-        let store = Store::open(&[trace], Cache::Folder(cache)).unwrap();
+        let store = imports::open_store(&[trace], Cache::Folder(cache)).unwrap();
         let _ = send.send(rows(&store, Table::Samples));
     });
     let read = received.recv_timeout(Duration::from_secs(60));

@@ -53,7 +53,7 @@ fn threads(store: &Store) -> Vec<(u32, Option<u32>)> {
 
 #[test]
 fn processes_come_from_their_tracepoints() {
-    let store = Store::open(&[recording()], Cache::Off).unwrap();
+    let store = imports::open_store(&[recording()], Cache::Off).unwrap();
     // The times are differences to the first event, at 1795711260.620861200.
     let name = str::to_owned;
     let expected = [
@@ -82,13 +82,13 @@ fn the_file_next_to_the_recording_has_the_processes_of_threads() {
     std::fs::copy(recording(), &copy).unwrap();
     let facts = "/proc/28300/task/28302/status:Cpus_allowed_list:\t0-1\n";
     std::fs::write(folder.path().join("x.dat.proc"), facts).unwrap();
-    let store = Store::open(&[copy], Cache::Off).unwrap();
+    let store = imports::open_store(&[copy], Cache::Off).unwrap();
     assert!(threads(&store).contains(&(28302, Some(28300))));
 }
 
 #[test]
 fn runs_and_headers_are_those_of_the_recording() {
-    let store = Store::open(&[recording()], Cache::Off).unwrap();
+    let store = imports::open_store(&[recording()], Cache::Off).unwrap();
     let runs = table(&store, Table::CpuRuns);
     let batch = runs.read_all(0).unwrap();
     let view = tables::CpuRunsView::new(&batch).unwrap();

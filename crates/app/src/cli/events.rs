@@ -8,8 +8,8 @@ use std::sync::Arc;
 use etl::Trace;
 use events::Decoder;
 use facts::{Filter, KindNames, LinuxSieve, Processes, Sieve};
+use import_linux::{LinuxDecoder, LinuxRecording};
 use session::{MissingSymbols, StackModules, TraceTables, watched};
-use tables::{LinuxDecoder, LinuxRecording};
 use wording::csv_cell;
 
 use super::Failure;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         None => {
             let mut decoder = args.metadata.decoder()?;
             let trace = args.trace.open()?;
-            let filter = args.filter.filter(&tables::info_of(&trace))?;
+            let filter = args.filter.filter(&import_windows::info_of(&trace))?;
             let mut out = Lines::new(format, choice)?;
             let missing = of_windows(args, &mut decoder, &trace, &filter, &mut out)?;
             out.finish(&missing)
@@ -229,7 +229,7 @@ fn of_windows(
     }
     drop(watch);
     note_none(args, written, sieve.names(), || {
-        (args.filter).absent(&tables::info_of(trace), || args.trace.tables())
+        (args.filter).absent(&import_windows::info_of(trace), || args.trace.tables())
     })?;
     super::warn_of_skipped_places(trace, events.damage());
     Ok(modules.missing())

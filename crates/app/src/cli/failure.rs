@@ -38,7 +38,7 @@ impl Failure {
 
     /// Reads a regular file of at most `most` bytes, or returns the error.
     pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
-        etl::read_file(path, most).map_err(|error| Failure::reading(path, &error))
+        files::read_file(path, most).map_err(|error| Failure::reading(path, &error))
     }
 
     /// Creates an error about a file or folder that could not be written. If the error comes from the

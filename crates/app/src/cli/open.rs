@@ -32,34 +32,37 @@ impl TraceFiles {
     pub(crate) fn open(&self) -> Result<Trace, Failure> {
         self.are_no_scenarios()?;
         let trace = etl::open(&self.paths).map_err(|error| {
-            let first = |is: fn(&Path) -> bool| self.paths.iter().find(|path| is(path));
-            let without_events = first(tables::is_capture).map(|capture| {
-                let message = "this is a packet capture and contains no events; read it with `laglab \
-                               explain` or `laglab sql`";
-                (capture, message)
-            });
-            let without_events =
-                without_events.or_else(|| Some((first(tables::is_linux_recording)?, LINUX)));
-            let without_events = without_events.or_else(|| {
-                let message = "this is a Parquet file and contains no events; read samples of `laglab \
-                               measure` with `laglab open` or `laglab sql`";
-                Some((first(tables::is_parquet)?, message))
-            });
-            match (&error, without_events) {
-                (OpenError::NotATrace { .. }, Some((file, message))) => {
-                    Failure::input(file, message)
-                }
-                _ => Failure::Input(error.to_string()),
-            }
+            let other = matches!(error, OpenError::NotATrace { .. }).then(|| self.other_format());
+            (other.flatten()).unwrap_or_else(|| Failure::Input(error.to_string()))
         })?;
-        tables::check_one_recording(&trace)?;
+        import_windows::check_one_recording(&trace)
+            .map_err(|error| Failure::Input(error.to_string()))?;
         Ok(trace)
     }
 
-    /// Opens all files as one recording of any format.
+    /// Opens all files as one recording with events.
     pub(crate) fn recording(&self) -> Result<Box<dyn Recording>, Failure> {
         self.are_no_scenarios()?;
-        Ok(tables::open_recording(&self.paths)?)
+        let has_samples = self.paths.iter().any(|path| imports::is_parquet(path));
+        let mut paths = self.paths.iter();
+        if has_samples || paths.all(|path| import_windows::is_capture(path)) {
+            self.other_format().map_or(Ok(()), Err)?;
+        }
+        Ok(imports::open(&self.paths)?)
+    }
+
+    /// Returns the error for a command that reads events of Windows, if one of the files has another format.
+    fn other_format(&self) -> Option<Failure> {
+        let first = |is: fn(&Path) -> bool| self.paths.iter().find(|path| is(path));
+        let message = "this is a packet capture and contains no events; read it with `laglab explain` or \
+                       `laglab sql`";
+        let capture = first(import_windows::is_capture).map(|file| (file, message));
+        let linux = || Some((first(import_linux::is_recording)?, LINUX));
+        let message = "this is a Parquet file and contains no events; read samples of `laglab measure` with \
+                       `laglab open` or `laglab sql`";
+        let samples = || Some((first(imports::is_parquet)?, message));
+        let (file, message) = capture.or_else(linux).or_else(samples)?;
+        Some(Failure::input(file, message))
     }
 
     /// Returns the trace if one of its files is a recording of Linux. Its tables are not cached.
@@ -76,7 +79,7 @@ impl TraceFiles {
     /// Returns the first file that is a recording of Linux.
     pub(crate) fn linux_file(&self) -> Option<&PathBuf> {
         let mut paths = self.paths.iter();
-        paths.find(|path| tables::is_linux_recording(path))
+        paths.find(|path| import_linux::is_recording(path))
     }
 
     /// Returns an error with advice if the user probably means a built-in scenario: a file does not exist,

@@ -227,7 +227,7 @@ const LONGEST_VIEW: u64 = 1 << 20;
 /// Reads the file of `--view`. The page checks the content of the view, like the content of a link.
 fn saved_view(path: &Path) -> Result<serde_json::Value, Failure> {
     let advice = "give a file that the page saved with `Save view`";
-    let text = etl::read_file(path, LONGEST_VIEW);
+    let text = files::read_file(path, LONGEST_VIEW);
     let text = text.map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => {
             Failure::input(path, format!("it is larger than 1 MiB; {advice}"))

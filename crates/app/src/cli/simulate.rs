@@ -222,7 +222,7 @@ fn text(name: &str) -> Result<String, Failure> {
 /// Reads a scenario file. Returns an error if the file is larger than any real scenario.
 fn read_text(path: &Path) -> io::Result<String> {
     const MAX_BYTES: u64 = 4 << 20;
-    let bytes = etl::read_file(path, MAX_BYTES).map_err(|error| match error.kind() {
+    let bytes = files::read_file(path, MAX_BYTES).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => {
             io::Error::other("this is not a scenario: the file is larger than 4 MiB")
         }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use etl::write::{WriteError, Writer};
 use facts::{Processes, Sieve};
+use import_linux::{LinuxDecoder, LinuxRecording};
 use serde::Serialize;
 use session::{NewFile, watched};
-use tables::{LinuxDecoder, LinuxRecording};
 use trim::{CopyError, Counts, Redactor, Selection};
 
 use super::Failure;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     let mut decoder = args.metadata.decoder()?;
     let trace = args.trace.open()?;
-    let info = tables::info_of(&trace);
+    let info = import_windows::info_of(&trace);
     let filter = args.filter.filter(&info)?;
     if args.trace.are_at(&args.output) {
         return Err(Failure::input(

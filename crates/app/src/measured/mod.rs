@@ -10,13 +10,14 @@ mod terminal_heat;
 mod text;
 mod throughput;
 
+use imports::SampleConditions;
 use measure::net::{Fates, PeerRun, RoundTripReport};
 use measure::{
     ClockFacts, Comparison, End, FilesPhase, Goal, Group, HeatAxes, HeatMap, HeatScale, Lateness,
     Machine, Measurement, Probe, SettingGrants, Summary, Unavailable, Verdict,
 };
 use serde::Serialize;
-use tables::{Named, SampleConditions, utc};
+use tables::{Named, utc};
 
 use crate::output::percent;
 

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use diff::{Asked, Change, Diff, Kind, Recording};
 use explain::Subject;
 use simulated::Simulated;
-use tables::{Cache, Options, Store};
+use tables::{Cache, Options};
 
 /// Simulates a scenario with settings and sums its trace.
 pub(crate) fn recording(scenario: &str, settings: &[&str]) -> Recording {
@@ -20,7 +20,7 @@ pub(crate) fn with_seed(scenario: &str, seed: u32) -> Recording {
 
 /// Sums a trace, or a part of it.
 pub(crate) fn read(simulated: &Simulated, asked: &Asked<'_>) -> Recording {
-    let store = Store::open(&[(&simulated.trace).into()], Cache::Off).unwrap();
+    let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
     Recording::read(&store, asked, Options::default()).unwrap()
 }
 

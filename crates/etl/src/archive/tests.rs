@@ -1,7 +1,7 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::free_space::RESERVE;
+use files::free_space::RESERVE;
 
 /// Returns a fixed sequence of bytes that cannot be compressed.
 fn noise(length: usize) -> Vec<u8> {

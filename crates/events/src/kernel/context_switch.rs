@@ -19,12 +19,12 @@ pub struct ContextSwitch {
     pub new_priority: i8,
     /// Priority of the old thread, 0 to 31.
     pub old_priority: i8,
-    /// Reason why the old thread waits or stopped; see [`super::wait_reason`]. The reason is a real wait
+    /// Reason why the old thread waits or stopped; see [`rules::names::wait_reason`]. The reason is a real wait
     /// reason only if the old thread's state is 5 (waiting).
     pub old_wait_reason: u8,
     /// Processor mode in which the old thread waits: 0 is kernel mode, 1 is user mode.
     pub old_wait_mode: u8,
-    /// New state of the old thread; see [`super::thread_state`].
+    /// New state of the old thread; see [`rules::names::thread_state`].
     pub old_state: u8,
     /// Low eight bits of the old thread's ideal processor.
     pub old_ideal_processor: u8,

@@ -17,7 +17,7 @@ macro_rules! names {
         pub(super) fn value_map(name: &str) -> Option<ValueMap> {
             let (is_bitmap, entries): (bool, &[(u64, &str)]) = match name {
                 $(stringify!($name) => (stringify!($kind) == "bits", &[$(($value, $text),)*]),)*
-                _ => return None,
+                _ => return shared(name),
             };
             let entries = entries.iter().map(|(value, text)| (*value, Arc::from(*text))).collect();
             Some(ValueMap { name: name.into(), is_bitmap, entries })
@@ -45,27 +45,6 @@ macro_rules! names {
 }
 
 names! {
-    /// State of a thread (`KTHREAD_STATE`).
-    thread_state(u8) values {
-        0 "Initialized", 1 "Ready", 2 "Running", 3 "Standby", 4 "Terminated", 5 "Waiting",
-        6 "Transition", 7 "DeferredReady", 8 "GateWait", 9 "WaitingForProcessInSwap",
-    }
-
-    /// Reason why a thread waits or stopped running (`KWAIT_REASON`). The reasons 30 to 33 do not mean a
-    /// wait. They mean that the thread stopped running because of a preemption or a similar cause.
-    wait_reason(u8) values {
-        0 "Executive", 1 "FreePage", 2 "PageIn", 3 "PoolAllocation", 4 "DelayExecution",
-        5 "Suspended", 6 "UserRequest", 7 "WrExecutive", 8 "WrFreePage", 9 "WrPageIn",
-        10 "WrPoolAllocation", 11 "WrDelayExecution", 12 "WrSuspended", 13 "WrUserRequest",
-        14 "WrEventPair", 15 "WrQueue", 16 "WrLpcReceive", 17 "WrLpcReply", 18 "WrVirtualMemory",
-        19 "WrPageOut", 20 "WrRendezvous", 21 "WrKeyedEvent", 22 "WrTerminated",
-        23 "WrProcessInSwap", 24 "WrCpuRateControl", 25 "WrCalloutStack", 26 "WrKernel",
-        27 "WrResource", 28 "WrPushLock", 29 "WrMutex", 30 "WrQuantumEnd", 31 "WrDispatchInt",
-        32 "WrPreempted", 33 "WrYieldExecution", 34 "WrFastMutex", 35 "WrGuardedMutex",
-        36 "WrRundown", 37 "WrAlertByThreadId", 38 "WrDeferredPreempt", 39 "WrPhysicalFault",
-        40 "WrIoRing", 41 "WrMdlCache", 42 "WrRcu",
-    }
-
     /// Mode in which a thread waits (`KPROCESSOR_MODE`).
     wait_mode(u8) values { 0 "KernelMode", 1 "UserMode", }
 
@@ -134,21 +113,37 @@ names! {
     }
 }
 
+/// Returns an enumeration whose names other rooms also use.
+fn shared(name: &str) -> Option<ValueMap> {
+    let entries = match name {
+        "thread_state" => rules::names::THREAD_STATES,
+        "wait_reason" => rules::names::WAIT_REASONS,
+        _ => return None,
+    };
+    let entries = entries.iter();
+    Some(ValueMap {
+        name: name.into(),
+        is_bitmap: false,
+        entries: (entries.map(|(value, text)| (u64::from(*value), Arc::from(*text)))).collect(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_have_their_names() {
-        assert_eq!(wait_reason(37), Some("WrAlertByThreadId"));
-        assert_eq!(wait_reason(43), None);
-        assert_eq!(thread_state(5), Some("Waiting"));
+        assert_eq!(qos_level(5), Some("Dynamic"));
+        assert_eq!(qos_level(6), None);
         assert_eq!(
             irp_flags(0x43).collect::<Vec<_>>(),
             ["NoCache", "PagingIo", "SynchronousPagingIo"]
         );
         let map = value_map("irp_flags").unwrap();
         assert!(map.is_bitmap && map.entries.len() == 14);
+        let map = value_map("wait_reason").unwrap();
+        assert!(!map.is_bitmap && map.entries.contains(&(15, "WrQueue".into())));
         assert_eq!(value_map("nothing"), None);
     }
 }

@@ -1,7 +1,8 @@
 //! Opens a trace and prepares its decoder for the comparison.
 
-use etl::{Event, FileSource, Source, Trace};
+use etl::{Event, Trace};
 use events::{Decoded, Decoder};
+use files::{FileSource, Source};
 
 /// A trace and a decoder that has already learned the metadata of the trace.
 pub(crate) struct Decodable {

@@ -91,7 +91,7 @@ pub(crate) fn recorded_with(
         program(folder, name, "#!/bin/sh\nwhile :; do :; done\n");
     }
     let file = perf::record(folder, events, options, &format!("{script}; {FACTS}"))?;
-    Some(Store::open(&[file], Cache::Off).unwrap())
+    Some(imports::open_store(&[file], Cache::Off).unwrap())
 }
 
 /// Writes a program into the folder of a script.

@@ -31,7 +31,7 @@ impl Explained {
 
     /// Explains a damaged trace without symbols. Returns `None` if laglab refuses to open the trace.
     pub(crate) fn of_damaged(trace: &str) -> Option<Explained> {
-        let store = Store::open(&[PathBuf::from(trace)], Cache::Off).ok()?;
+        let store = imports::open_store(&[PathBuf::from(trace)], Cache::Off).ok()?;
         let scope = Scope::default();
         let explanation = explain::explain(&store, scope, None, Options::default()).ok()?;
         Some(Explained {
@@ -92,7 +92,7 @@ pub(crate) fn during(from_ms: i64, to_ms: i64) -> Scope {
 
 /// Opens a trace, with all tables that an explanation reads.
 pub(crate) fn open(trace: &str) -> Store {
-    let store = Store::open(&[PathBuf::from(trace)], Cache::Off).unwrap();
+    let store = imports::open_store(&[PathBuf::from(trace)], Cache::Off).unwrap();
     // One call makes all tables, because each call reads the whole trace.
     store.make(&explain::tables(), Options::default()).unwrap();
     store

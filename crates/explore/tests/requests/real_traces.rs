@@ -88,7 +88,7 @@ fn groups_of_real_traces_contain_every_row_once() {
     for (file, _) in testdata::traces() {
         let path = testdata::path(&file);
         if path.metadata().expect("a file").len() < LARGEST {
-            let store = Store::open(&[path], Cache::Off);
+            let store = imports::open_store(&[path], Cache::Off);
             rows += store.map_or(0, |store| explore_everything(&explore(store)));
         }
     }
@@ -109,7 +109,7 @@ fn damaged_traces_are_explored_without_panics() {
         }
         bytes.truncate(sound.len() - rng.below(sound.len() / 2));
         std::fs::write(&path, &bytes).expect("a file");
-        if let Ok(store) = Store::open(std::slice::from_ref(&path), Cache::Off) {
+        if let Ok(store) = imports::open_store(std::slice::from_ref(&path), Cache::Off) {
             explore_everything(&explore(store));
         }
     }
@@ -118,7 +118,7 @@ fn damaged_traces_are_explored_without_panics() {
 #[test]
 fn concurrent_requests_have_equal_answers() {
     let path = testdata::path("etl/filtrace__etw.etl");
-    let explorer = explore(Store::open(&[path], Cache::Off).expect("a trace"));
+    let explorer = explore(imports::open_store(&[path], Cache::Off).expect("a trace"));
     let ask = || pivot(&explorer, "samples", &["process", "module"], &[]);
     let answers: Vec<PivotAnswer> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();

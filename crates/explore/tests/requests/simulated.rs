@@ -53,7 +53,7 @@ impl Explored {
         let path = folder.path().join("simulated.etl");
         let file = File::create(&path).expect("a file");
         sim::simulate(&scenario, Some(7), file, |_| true).expect("it runs");
-        let store = Arc::new(Store::open(&[path], Cache::Off).expect("a trace"));
+        let store = Arc::new(imports::open_store(&[path], Cache::Off).expect("a trace"));
         let names = Identities::read(&store, Options::default()).expect("names");
         Explored {
             explorer: Explorer::new(store.clone(), Some(Arc::new(Pages)), memory_bytes),

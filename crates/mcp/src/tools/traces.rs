@@ -113,14 +113,14 @@ fn listed(session: &Session<'_>, file: &TraceFile) -> Listed {
             false => listed,
         };
     }
-    if tables::is_linux_recording(&file.path) {
+    if import_linux::is_recording(&file.path) {
         listed.system = Some("Linux".to_owned());
         return listed;
     }
-    if tables::is_capture(&file.path) || tables::is_parquet(&file.path) {
+    if import_windows::is_capture(&file.path) || imports::is_parquet(&file.path) {
         return listed;
     }
-    match tables::open_recording(&[file.path.clone()]) {
+    match imports::open(std::slice::from_ref(&file.path)) {
         Ok(recording) => listed.with(&Info::from_headers(recording.info())),
         Err(_) => Listed {
             problem: Some("this file cannot be read as a trace"),

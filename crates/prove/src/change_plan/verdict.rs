@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use imports::SampleConditions;
 use serde::Serialize;
 use statistics::multiple;
-use tables::SampleConditions;
 use wording::counted;
 
 use super::{MeasurePlan, measurements, recordings};

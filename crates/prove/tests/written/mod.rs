@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
+use imports::SampleConditions;
 use parquet::arrow::ArrowWriter;
-use tables::{LatencySamples, SampleConditions, SampleOutcome};
+use tables::{LatencySamples, SampleOutcome};
 
 /// Run of a sleep.
 pub(crate) struct WrittenRun<'v> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use replay::{Bar, Change, Metric, Prediction, Recorded, Refusal, Scope, extract, predict};
 use simulated::Simulated;
-use tables::{Cache, Options, Store};
+use tables::{Cache, Options};
 
 /// Machine on which programs compete.
 pub(crate) const OFFICE: &str = include_str!("office.toml");
@@ -91,7 +91,8 @@ pub(crate) fn distance(a: f64, b: f64, floor_ns: f64) -> f64 {
 
 /// Extracts the workload of a simulation.
 pub(crate) fn workload(simulated: &Simulated) -> Result<Recorded, Refusal> {
-    let store = Store::open(&[PathBuf::from(&simulated.trace)], Cache::Off).expect("a trace");
+    let store =
+        imports::open_store(&[PathBuf::from(&simulated.trace)], Cache::Off).expect("a trace");
     extract(&store, None, Options::default()).expect("tables")
 }
 

@@ -141,7 +141,8 @@ impl<'m> Run<'m> {
         let truth = serde_json::to_value(truth).expect("the truth is JSON");
         let trace = Trace::from_sources(vec![("made".into(), Box::new(out.into_inner()))])
             .expect("a trace");
-        let tables = tables::build(&trace, Table::ALL, Options::default()).expect("not cancelled");
+        let tables =
+            import_windows::build(&trace, Table::ALL, Options::default()).expect("not cancelled");
         let end = truth["duration_ns"].as_i64().expect("a number");
         let mut run = Run {
             made,

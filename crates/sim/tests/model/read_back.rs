@@ -51,7 +51,8 @@ pub(crate) fn run_text(name: &str, text: &str, seed: Option<u64>, settings: &[&s
     let bytes = out.into_inner();
     let source = Box::new(bytes.clone());
     let trace = Trace::from_sources(vec![(name.into(), source)]).expect("a trace");
-    let tables = tables::build(&trace, Table::ALL, Options::default()).expect("not cancelled");
+    let tables =
+        import_windows::build(&trace, Table::ALL, Options::default()).expect("not cancelled");
     assert!(tables.unreadable.is_empty(), "{:?}", tables.unreadable);
     Run {
         truth: serde_json::to_value(truth).expect("truth is JSON"),

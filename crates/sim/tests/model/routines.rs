@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use events::kernel::InterruptKind;
 use serde_json::Value;
 use tables::ImageTracker;
+use tables::InterruptKind;
 
 use crate::read_back::Run;
 

@@ -57,7 +57,7 @@ pub(crate) fn real(file: &str) -> Given {
 
 fn open(path: &Path) -> Arc<Store> {
     let files: &[PathBuf] = &[path.to_owned()];
-    Arc::new(Store::open(files, Cache::Off).expect("a trace"))
+    Arc::new(imports::open_store(files, Cache::Off).expect("a trace"))
 }
 
 /// Creates a session with traces that are named `a`, `b`, ….

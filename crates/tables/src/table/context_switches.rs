@@ -1,17 +1,12 @@
 //! `context_switches`: switches of CPUs from one thread to another.
 
-use std::num::NonZeroU64;
-
-use etl::Place;
-use events::ids::hook;
-use events::kernel::ContextSwitch;
-
 use crate::column::Nullable;
-use crate::linux_recording::states;
-use crate::register::{EventTable, Incoming, Reads, Register};
+use crate::register::{EventTable, Register};
 use crate::schema::{Rows, table};
 use crate::timed::Timed;
 use crate::trackers::Trackers;
+use crate::unreadable::EventPlace;
+use std::num::NonZeroU64;
 
 table! {
     /// One row per context switch: a CPU stopped running the old thread and started the new thread.
@@ -86,69 +81,61 @@ table! {
     }
 }
 
-/// A context switch before it becomes a row.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Switch {
-    pub(crate) cpu: u16,
-    pub(crate) place: Place,
-    /// Version of the event; `None` for a switch of Linux.
-    pub(crate) version: Option<u8>,
-    pub(crate) payload: ContextSwitch,
+/// A context switch before it becomes a row. The columns of the row have the same names and meanings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Switch {
+    /// CPU that switched threads.
+    pub cpu: u16,
+    /// Position of the event in the recording.
+    pub place: EventPlace,
     /// Time in nanoseconds from the first event that shows the old thread on the CPU to this switch. Known only if the
     /// switch to the old thread is missing.
-    pub(crate) seen_for_ns: Option<NonZeroU64>,
+    pub seen_for_ns: Option<NonZeroU64>,
+    /// Thread that the scheduler chose.
+    pub new_thread_id: u32,
+    /// Thread that ran until the switch.
+    pub old_thread_id: u32,
+    /// Priority of the new thread.
+    pub new_priority: i8,
+    /// Priority of the old thread.
+    pub old_priority: i8,
+    /// State of the old thread.
+    pub old_state: u8,
+    /// Wait reason of the old thread.
+    pub old_wait_reason: Option<u8>,
+    /// Mode in which the old thread waits.
+    pub old_wait_mode: Option<u8>,
+    /// Low bits of the number of the old thread's ideal processor.
+    pub old_ideal_processor: Option<u8>,
+    /// Rank of the old thread.
+    pub old_rank: Option<u8>,
+    /// C-state of the CPU while it was idle.
+    pub previous_c_state: Option<u8>,
+    /// Boost that is part of the new thread's priority.
+    pub new_priority_decrement: Option<u8>,
+    /// Clock ticks since the start of the new thread's last wait.
+    pub new_wait_time: Option<u32>,
+    /// Remaining quantum of the old thread, in 1024 CPU cycles.
+    pub old_remaining_quantum: Option<i32>,
+    /// Quantum of the new thread, in quantum units.
+    pub new_quantum: Option<i8>,
+    /// Remaining quantum of the old thread, in quantum units.
+    pub old_quantum: Option<i8>,
+    /// Quality of service of the old thread.
+    pub old_qos: Option<u8>,
+    /// Quality of service of the new thread.
+    pub new_qos: Option<u8>,
+    /// True if the background activity moderator rates the old and the new thread as important.
+    pub bam_important: Option<(bool, bool)>,
+    /// Four bits of unknown meaning.
+    pub unknown_flags: Option<u32>,
 }
 
-impl Switch {
-    /// Returns the rank of the old thread. According to the documentation, versions 2 and 3 of the event also
-    /// have a rank. But in known traces, the events of these versions have no rank.
-    pub(crate) fn old_rank(&self) -> Option<u8> {
-        let has_ranks = self.version.is_some_and(|version| version >= 4);
-        self.payload.old_rank().filter(|_| has_ranks)
-    }
-
-    /// Returns the wait reason of the old thread. Returns `None` for a thread of Linux that does not wait.
-    pub(crate) fn old_wait_reason(&self) -> Option<u8> {
-        let reason = self.payload.old_wait_reason;
-        (self.version.is_some() || states::is_wait_reason(reason)).then_some(reason)
-    }
-
-    /// Returns the wait mode of the old thread. Returns `None` for a thread of Linux.
-    pub(crate) fn old_wait_mode(&self) -> Option<u8> {
-        self.version.map(|_| self.payload.old_wait_mode)
-    }
-
-    /// Returns the low bits of the number of the old thread's ideal processor. Returns `None` for a thread of Linux.
-    pub(crate) fn old_ideal_processor(&self) -> Option<u8> {
-        self.version.map(|_| self.payload.old_ideal_processor)
-    }
-}
-
-impl Register for ContextSwitches {
-    const READS: Reads = Reads {
-        hooks: &[hook::CONTEXT_SWITCH..=hook::CONTEXT_SWITCH],
-        ..Reads::NOTHING
-    };
-}
+impl Register for ContextSwitches {}
 
 impl EventTable for ContextSwitches {
     type Raw = Timed<Switch>;
     type State = ();
-
-    #[inline]
-    fn push(raw: &mut Timed<Switch>, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        let version = event.version()?;
-        let switch = Switch {
-            cpu: event.cpu(),
-            place: event.place(),
-            version: Some(version),
-            payload: ContextSwitch::read(event.payload(), version, event.pointer_size())?,
-            seen_for_ns: None,
-        };
-        raw.0.push((event.time_ns(), switch));
-        Some(())
-    }
 
     fn join(raw: &mut Timed<Switch>, (): &mut (), _: &Trackers<'_>) -> ContextSwitches {
         let mut rows = ContextSwitches::default();
@@ -162,31 +149,30 @@ impl EventTable for ContextSwitches {
 
 impl ContextSwitches {
     fn push(&mut self, time_ns: i64, switch: &Switch) {
-        let payload = &switch.payload;
         self.time_ns.push(time_ns);
         self.cpu.push(switch.cpu);
-        self.new_thread_id.push(payload.new_thread_id);
-        self.old_thread_id.push(payload.old_thread_id);
-        self.new_priority.push(payload.new_priority);
-        self.old_priority.push(payload.old_priority);
-        self.old_state.push(payload.old_state);
-        self.old_wait_reason.push(switch.old_wait_reason());
-        self.old_wait_mode.push(switch.old_wait_mode());
-        self.old_ideal_processor.push(switch.old_ideal_processor());
-        self.old_rank.push(switch.old_rank());
-        self.previous_c_state.push(payload.previous_c_state());
+        self.new_thread_id.push(switch.new_thread_id);
+        self.old_thread_id.push(switch.old_thread_id);
+        self.new_priority.push(switch.new_priority);
+        self.old_priority.push(switch.old_priority);
+        self.old_state.push(switch.old_state);
+        self.old_wait_reason.push(switch.old_wait_reason);
+        self.old_wait_mode.push(switch.old_wait_mode);
+        self.old_ideal_processor.push(switch.old_ideal_processor);
+        self.old_rank.push(switch.old_rank);
+        self.previous_c_state.push(switch.previous_c_state);
         self.new_priority_decrement
-            .push(payload.new_priority_decrement);
-        self.new_wait_time.push(payload.new_wait_time);
+            .push(switch.new_priority_decrement);
+        self.new_wait_time.push(switch.new_wait_time);
         self.old_remaining_quantum
-            .push(payload.old_remaining_quantum);
-        self.new_quantum.push(payload.new_quantum);
-        self.old_quantum.push(payload.old_quantum);
-        self.old_qos.push(payload.old_qos);
-        self.new_qos.push(payload.new_qos);
-        let (old_bam, new_bam) = payload.bam_important.unzip();
+            .push(switch.old_remaining_quantum);
+        self.new_quantum.push(switch.new_quantum);
+        self.old_quantum.push(switch.old_quantum);
+        self.old_qos.push(switch.old_qos);
+        self.new_qos.push(switch.new_qos);
+        let (old_bam, new_bam) = switch.bam_important.unzip();
         self.old_bam_important.push(old_bam);
         self.new_bam_important.push(new_bam);
-        self.unknown_flags.push(payload.unknown_flags);
+        self.unknown_flags.push(switch.unknown_flags);
     }
 }

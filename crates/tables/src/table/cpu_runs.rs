@@ -181,7 +181,7 @@ table! {
     }
 }
 
-/// The scheduler ([`Scheduler`](crate::scheduling::Scheduler)) makes the rows.
+/// The module `scheduling` makes the rows.
 impl Register for CpuRuns {
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),

@@ -2,18 +2,14 @@
 
 pub(crate) mod block;
 
-use etl::{ClockKind, Event};
-use events::ids::hook;
-use events::kernel::{DiskFlush, DiskStart, DiskTransfer};
-use rustc_hash::FxHashMap;
-
 use self::block::{BlockEvent, Requests};
 use crate::column::{Named, Names, Nullable, Text};
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
+use rustc_hash::FxHashMap;
 
 table! {
     /// One row per completed request to a disk.
@@ -103,23 +99,29 @@ impl Named for DiskIoKind {
 
 /// Completions of requests, and starts of requests.
 #[derive(Debug, Default)]
-pub(crate) struct DiskEvents {
-    completions: DiskIo,
-    starts: Timed<Start>,
+pub struct DiskEvents {
+    /// Completed requests.
+    pub completions: DiskIo,
+    /// Starts of requests.
+    pub starts: Timed<RequestStart>,
     /// Events of Linux.
-    pub(crate) block: Timed<BlockEvent>,
+    pub block: Timed<BlockEvent>,
 }
 
 /// Start of a request.
 #[derive(Clone, Copy, Debug)]
-struct Start {
-    cpu: u16,
-    kind: DiskIoKind,
-    irp: u64,
-    thread_id: Option<u32>,
+pub struct RequestStart {
+    /// CPU that logged the event.
+    pub cpu: u16,
+    /// Kind of the event.
+    pub kind: DiskIoKind,
+    /// Request packet.
+    pub irp: u64,
+    /// Id of the thread.
+    pub thread_id: Option<u32>,
 }
 
-impl Start {
+impl RequestStart {
     fn key(&self) -> (DiskIoKind, u64) {
         (self.kind, self.irp)
     }
@@ -173,10 +175,10 @@ impl Rows for DiskEvents {
 
 /// State that is kept from one slice to the next while rows are made.
 #[derive(Debug, Default)]
-pub(crate) struct DiskState {
+pub struct DiskState {
     threads: ThreadFinder,
     /// Time and start of each request that has not completed yet, by kind and request packet.
-    open: FxHashMap<(DiskIoKind, u64), (i64, Start)>,
+    open: FxHashMap<(DiskIoKind, u64), (i64, RequestStart)>,
     /// Time of each disk's last completion.
     completed_ns: FxHashMap<u32, i64>,
     /// Requests of Linux.
@@ -184,13 +186,6 @@ pub(crate) struct DiskState {
 }
 
 impl Register for DiskIo {
-    const READS: Reads = Reads {
-        hooks: &[
-            hook::DISK_READ..=hook::DISK_FLUSH_INIT,
-            hook::OPTICAL_READ..=hook::OPTICAL_FLUSH_INIT,
-        ],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
         Reader::Table(Table::Threads),
@@ -202,19 +197,6 @@ impl Register for DiskIo {
 impl EventTable for DiskIo {
     type Raw = DiskEvents;
     type State = DiskState;
-
-    fn push(raw: &mut DiskEvents, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        match incoming.hook? {
-            hook::DISK_READ_INIT
-            | hook::DISK_WRITE_INIT
-            | hook::DISK_FLUSH_INIT
-            | hook::OPTICAL_READ_INIT..=hook::OPTICAL_FLUSH_INIT => {
-                raw.starts.push(event, incoming.hook?)
-            }
-            _ => raw.completions.push(event),
-        }
-    }
 
     /// Makes the rows of the requests that complete in the slice. Request packets are reused. So a completion
     /// belongs to the latest start that has the same kind and packet and no completion yet.
@@ -308,71 +290,5 @@ impl DiskIo {
             self.duration_ns.set(row, None);
             self.response_ns.set(row, None);
         }
-    }
-
-    fn push(&mut self, event: &Event<'_>) -> Option<()> {
-        let (payload, version) = (event.payload(), event.version()?);
-        let kind = match event.opcode()? {
-            10 | 55 => DiskIoKind::Read,
-            11 | 56 => DiskIoKind::Write,
-            _ => DiskIoKind::Flush,
-        };
-        let (flags, response) = if kind == DiskIoKind::Flush {
-            let flush = DiskFlush::read(payload, version, event.pointer_size())?;
-            self.disk.push(flush.disk);
-            self.offset_bytes.push(None);
-            self.size_bytes.push(None);
-            self.irp.push(Some(flush.irp));
-            self.file_object.push(None);
-            self.thread_id.push(flush.issuing_thread_id);
-            (flush.irp_flags, Some(flush.response_time))
-        } else {
-            let transfer = DiskTransfer::read(payload, version, event.pointer_size())?;
-            self.disk.push(transfer.disk);
-            self.offset_bytes.push(Some(transfer.offset));
-            self.size_bytes.push(Some(transfer.size));
-            self.irp.push(transfer.irp);
-            self.file_object.push(Some(transfer.file_object));
-            self.thread_id.push(transfer.issuing_thread_id);
-            (transfer.irp_flags, transfer.response_time)
-        };
-        // The response time is in ticks of the performance counter. If this counter is not the session's
-        // clock, its frequency is unknown.
-        let clock = event.clock();
-        let response = response
-            .filter(|_| clock.kind() == ClockKind::Qpc)
-            .and_then(|ticks| i64::try_from(ticks).ok())
-            .map(|ticks| clock.ticks_to_ns(ticks));
-        let time = event.time_ns();
-        self.time_ns.push(time);
-        self.init_ns
-            .push(response.map(|response| time.saturating_sub(response)));
-        self.duration_ns.push(response);
-        self.response_ns.push(response);
-        self.cpu.push(event.cpu());
-        self.kind.0.push(kind);
-        self.priority.push(Some((flags >> 17 & 7) as u8));
-        self.irp_flags.push(Some(flags));
-        Some(())
-    }
-}
-
-impl Timed<Start> {
-    fn push(&mut self, event: &Event<'_>, hook: u16) -> Option<()> {
-        let kind = match hook {
-            hook::DISK_READ_INIT | hook::OPTICAL_READ_INIT => DiskIoKind::Read,
-            hook::DISK_FLUSH_INIT | hook::OPTICAL_FLUSH_INIT => DiskIoKind::Flush,
-            _ => DiskIoKind::Write,
-        };
-        let start = DiskStart::read(event.payload(), event.version()?, event.pointer_size())?;
-        let logging = event.thread_id().filter(|id| *id != u32::MAX);
-        let start = Start {
-            cpu: event.cpu(),
-            kind,
-            irp: start.irp,
-            thread_id: start.issuing_thread_id.or(logging),
-        };
-        self.0.push((event.time_ns(), start));
-        Some(())
     }
 }

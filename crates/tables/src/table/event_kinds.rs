@@ -1,15 +1,8 @@
 //! `event_kinds`: number and size of the events of each kind.
 
-use etl::HeaderKind;
-use events::Decoder;
-use events::kernel::Class;
-use rustc_hash::FxHashMap;
-
 use crate::column::{Named, Names, Nullable, Text};
-use crate::kind_survey::{EventKind, KindCount, learn};
-use crate::register::{Reader, Register, TraceFacts, WholeTable};
+use crate::register::{Reader, Register};
 use crate::schema::table;
-use crate::unreadable::UnreadableEvents;
 
 table! {
     /// One row per kind of event. Events of one kind have the same header, provider, id, version and layout.
@@ -108,99 +101,4 @@ impl Named for EventFormat {
 /// The survey of kinds counts every event. So this table registers no events here.
 impl Register for EventKinds {
     const NEEDS: &'static [Reader] = &[Reader::Metadata];
-}
-
-impl WholeTable for EventKinds {
-    fn build(facts: &TraceFacts<'_>, _: &mut UnreadableEvents) -> EventKinds {
-        let survey = facts.kinds;
-        let mut decoder = Decoder::new();
-        learn(&mut decoder, facts.trace, facts.metadata());
-        let mut identities = FxHashMap::default();
-        survey.visit_examples(
-            facts.trace,
-            |_| true,
-            |header, kind, event| {
-                identities.insert((header, kind), decoder.identify(event));
-            },
-        );
-        let mut kinds: Vec<_> = survey.kinds.iter().collect();
-        kinds.sort_by_key(|(key, count)| (count.first_ns, **key));
-        let files: Vec<&str> = facts.trace.files().map(crate::file_name).collect();
-        let mut rows = EventKinds::default();
-        for (key, count) in kinds {
-            let identity = identities.get(key);
-            rows.provider
-                .push(identity.and_then(|i| i.provider.as_deref()));
-            rows.event.push(identity.and_then(|i| i.name.as_deref()));
-            rows.push_kind(key.0, key.1);
-            rows.push_count(count);
-            let segment = &facts.trace.segments()[usize::from(count.example.segment)];
-            rows.file
-                .push(files.get(usize::from(segment.file)).copied());
-        }
-        rows
-    }
-}
-
-impl EventKinds {
-    fn push_kind(&mut self, header: HeaderKind, kind: EventKind) {
-        let (format, guid) = match kind {
-            EventKind::Kernel { .. } => (EventFormat::Kernel, None),
-            EventKind::Classic { guid, .. } => (EventFormat::Classic, Some(guid)),
-            EventKind::Provider {
-                guid, tracelogging, ..
-            } => match tracelogging {
-                Some(_) => (EventFormat::Tracelogging, Some(guid)),
-                None => (EventFormat::Manifest, Some(guid)),
-            },
-            EventKind::Message { guid, .. } => (EventFormat::Wpp, guid),
-            EventKind::Bare | EventKind::Further => (EventFormat::Other, None),
-        };
-        let class = match kind {
-            EventKind::Kernel { hook, .. } => Class::of_group(hook.to_be_bytes()[0]),
-            EventKind::Classic { guid, .. } => Class::of_guid(guid),
-            _ => None,
-        };
-        let (hook, id, version, opcode) = match kind {
-            EventKind::Kernel { hook, version } => {
-                (Some(hook), None, Some(version), Some(hook as u8))
-            }
-            EventKind::Classic {
-                opcode, version, ..
-            } => {
-                let group = class.and_then(|class| class.group);
-                let hook = group.map(|group| u16::from_be_bytes([group, opcode]));
-                (hook, None, Some(version), Some(opcode))
-            }
-            EventKind::Provider {
-                id,
-                version,
-                opcode,
-                ..
-            } => (None, Some(id), Some(version), Some(opcode)),
-            EventKind::Message { number, .. } => (None, Some(number), None, None),
-            EventKind::Bare | EventKind::Further => (None, None, None, None),
-        };
-        self.format.0.push(format);
-        self.class.push(class.map(|class| class.name));
-        self.header.push(Some(header.name()));
-        let guid = guid.map(|guid| guid.to_string());
-        self.provider_guid.push(guid.as_deref());
-        self.hook.push(hook);
-        self.id.push(id);
-        self.version.push(version);
-        self.opcode.push(opcode);
-    }
-
-    fn push_count(&mut self, count: &KindCount) {
-        self.first_ns.push(count.first_ns);
-        self.last_ns.push(count.last_ns);
-        self.count.push(count.events);
-        self.size_bytes.push(count.bytes);
-        self.least_payload_bytes.push(count.payload_min);
-        self.greatest_payload_bytes.push(count.payload_max);
-        self.stacks.push(count.stacks);
-        self.buffer_offset_bytes.push(count.example.buffer_offset);
-        self.record_offset_bytes.push(count.example.offset);
-    }
 }

@@ -1,10 +1,7 @@
 //! `events`: decoded events of any provider.
 
-use events::Decoded;
-
 use crate::column::{Nullable, Text};
-use crate::providers::logged_by;
-use crate::register::{EventTable, Incoming, Reader, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
@@ -61,7 +58,7 @@ table! {
     }
 }
 
-/// The rows come from the events for which [`Incoming::is_generic`] returns true.
+/// The rows come from events of providers, and from events that no other table has.
 impl Register for Events {
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
@@ -71,74 +68,9 @@ impl Register for Events {
     ];
 }
 
-impl Events {
-    /// Adds an event of Linux, except for the columns that refer to other tables.
-    pub(crate) fn push_of_linux(
-        &mut self,
-        (time_ns, cpu): (i64, u16),
-        decoded: &Decoded<'_>,
-        id: Option<u16>,
-        (thread_id, process_id): (Option<u32>, Option<u32>),
-    ) {
-        self.time_ns.push(time_ns);
-        self.cpu.push(cpu);
-        self.provider.push(decoded.identity.provider.as_deref());
-        self.provider_guid.push(None);
-        self.event.push(decoded.identity.name.as_deref());
-        self.id.push(id);
-        self.version.push(None);
-        self.opcode.push(None);
-        self.level.push(None);
-        self.task.push(None);
-        self.keyword.push(None);
-        self.thread_id.push(thread_id);
-        self.process_id.push(process_id);
-        self.activity_id.push(None);
-        self.message.push(None);
-        self.push_fields(decoded);
-    }
-
-    fn push_fields(&mut self, decoded: &Decoded<'_>) {
-        let has_fields = !decoded.fields.values.is_empty();
-        let fields = has_fields.then(|| serde_json::to_string(&decoded.fields));
-        let fields = fields.and_then(Result::ok);
-        self.fields.push(fields.as_deref());
-        // The cast is safe, because records are shorter than 64 KiB.
-        self.undescribed_bytes
-            .push(decoded.fields.tail.len() as u32);
-    }
-}
-
 impl EventTable for Events {
     type Raw = Events;
     type State = ThreadFinder;
-
-    fn push(raw: &mut Events, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        let decoded = incoming.decoder?.decode(event);
-        let (descriptor, identity) = (event.descriptor(), &decoded.identity);
-        let (thread_id, process_id) = logged_by(event);
-        raw.time_ns.push(event.time_ns());
-        raw.cpu.push(event.cpu());
-        raw.provider.push(identity.provider.as_deref());
-        let guid = identity.guid.map(|guid| guid.to_string());
-        raw.provider_guid.push(guid.as_deref());
-        raw.event.push(identity.name.as_deref());
-        let id = descriptor.map(|d| d.id);
-        raw.id.push(id.or_else(|| event.message_number()));
-        raw.version.push(event.version());
-        raw.opcode.push(event.opcode());
-        raw.level.push(event.level());
-        raw.task.push(descriptor.map(|d| d.task));
-        raw.keyword.push(descriptor.map(|d| d.keyword));
-        raw.thread_id.push(thread_id);
-        raw.process_id.push(process_id);
-        let activity = event.activity_id().map(|guid| guid.to_string());
-        raw.activity_id.push(activity.as_deref());
-        raw.message.push(decoded.message.as_deref());
-        raw.push_fields(&decoded);
-        Some(())
-    }
 
     fn join(raw: &mut Events, threads: &mut ThreadFinder, trackers: &Trackers<'_>) -> Events {
         let mut rows = std::mem::take(raw);

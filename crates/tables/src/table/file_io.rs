@@ -1,15 +1,12 @@
 //! `file_io`: operations on files.
 
-use events::ids::hook;
-use events::kernel::{FileCreate, FileEnd, FileInfo, FileOperation, FileTransfer};
-use rustc_hash::FxHashMap;
-
 use crate::column::{Named, Names, Nullable, Text};
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
+use rustc_hash::FxHashMap;
 
 table! {
     /// One row per operation on a file at the level of the file system. The table `disk_io` has the disk
@@ -135,71 +132,60 @@ impl Named for FileOperationKind {
     }
 }
 
-impl FileOperationKind {
-    fn from_opcode(opcode: u8) -> Option<FileOperationKind> {
-        Some(match opcode {
-            64 | 78 => FileOperationKind::Create,
-            65 => FileOperationKind::Cleanup,
-            66 => FileOperationKind::Close,
-            67 => FileOperationKind::Read,
-            68 => FileOperationKind::Write,
-            69 => FileOperationKind::SetInfo,
-            70 => FileOperationKind::Delete,
-            71 => FileOperationKind::Rename,
-            72 => FileOperationKind::DirEnum,
-            73 => FileOperationKind::Flush,
-            74 => FileOperationKind::QueryInfo,
-            75 => FileOperationKind::FsControl,
-            77 => FileOperationKind::DirNotify,
-            79 => FileOperationKind::DeletePath,
-            80 => FileOperationKind::RenamePath,
-            81 => FileOperationKind::SetLinkPath,
-            _ => return None,
-        })
-    }
-}
-
-/// Opcode of the event that ends an operation.
-const OPERATION_END: u8 = 76;
-
 /// Start or end of an operation.
 #[derive(Debug)]
-pub(crate) enum FileEvent {
-    Start(Start),
-    End(FileEnd),
+pub enum FileEvent {
+    /// Start of an operation.
+    Start(OperationStart),
+    /// End of an operation.
+    End(OperationEnd),
+}
+
+/// End of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct OperationEnd {
+    /// Request packet of the operation.
+    pub irp: u64,
+    /// Result whose meaning depends on the operation.
+    pub extra_info: u64,
+    /// Status of the operation (`NTSTATUS`).
+    pub status: u32,
 }
 
 /// Start of an operation.
 #[derive(Debug)]
-pub(crate) struct Start {
-    start_ns: i64,
-    cpu: u16,
-    kind: FileOperationKind,
-    irp: u64,
-    thread_id: u32,
-    file_object: u64,
-    file_key: Option<u64>,
+pub struct OperationStart {
+    /// Start in nanoseconds since the start of the recording.
+    pub start_ns: i64,
+    /// CPU that logged the event.
+    pub cpu: u16,
+    /// Kind of the event.
+    pub kind: FileOperationKind,
+    /// Request packet.
+    pub irp: u64,
+    /// Id of the thread.
+    pub thread_id: u32,
+    /// Key of the file object.
+    pub file_object: u64,
+    /// Key of the file.
+    pub file_key: Option<u64>,
     /// Offset and size in bytes of a read or write.
-    transfer: Option<(u64, u32)>,
+    pub transfer: Option<(u64, u32)>,
     /// Additional argument and information class of the operation.
-    info: Option<(u64, u32)>,
+    pub info: Option<(u64, u32)>,
     /// Options and NT path of `create`.
-    create: Option<(u32, Box<str>)>,
+    pub create: Option<(u32, Box<str>)>,
 }
 
 /// State that is kept from one slice to the next while rows are made.
 #[derive(Debug, Default)]
-pub(crate) struct FileState {
+pub struct FileState {
     threads: ThreadFinder,
     /// Operations that have not ended yet, by request packet.
-    open: FxHashMap<u64, Start>,
+    open: FxHashMap<u64, OperationStart>,
 }
 
 impl Register for FileIo {
-    const READS: Reads = Reads {
-        hooks: &[hook::FILE_CREATE..=hook::FILE_SET_LINK_PATH],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
         Reader::Table(Table::Threads),
@@ -211,67 +197,6 @@ impl Register for FileIo {
 impl EventTable for FileIo {
     type Raw = Timed<FileEvent>;
     type State = FileState;
-
-    /// Adds an event. Events older than version 2 are refused.
-    fn push(raw: &mut Timed<FileEvent>, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        let (payload, version) = (event.payload(), event.version()?);
-        let (opcode, width) = (event.opcode()?, event.pointer_size());
-        let time_ns = event.time_ns();
-        if opcode == OPERATION_END {
-            let end = FileEnd::read(payload, version, width)?;
-            raw.0.push((time_ns, FileEvent::End(end)));
-            return Some(());
-        }
-        let kind = FileOperationKind::from_opcode(opcode)?;
-        let start = |operation: FileOperation| Start {
-            start_ns: time_ns,
-            cpu: event.cpu(),
-            kind,
-            irp: operation.irp,
-            thread_id: operation.thread_id,
-            file_object: operation.file_object,
-            file_key: Some(operation.file_key),
-            transfer: None,
-            info: None,
-            create: None,
-        };
-        let started = match opcode {
-            64 | 78 => {
-                let create = FileCreate::read(payload, version, width)?;
-                let path = create.path.to_string().into_boxed_str();
-                Start {
-                    start_ns: time_ns,
-                    cpu: event.cpu(),
-                    kind,
-                    irp: create.irp,
-                    thread_id: create.thread_id,
-                    file_object: create.file_object,
-                    file_key: None,
-                    transfer: None,
-                    info: None,
-                    create: Some((create.create_options, path)),
-                }
-            }
-            67 | 68 => {
-                let transfer = FileTransfer::read(payload, version, width)?;
-                Start {
-                    transfer: Some((transfer.offset, transfer.size)),
-                    ..start(transfer.operation)
-                }
-            }
-            65 | 66 | 72 | 73 | 77 => start(FileOperation::read(payload, version, width)?),
-            _ => {
-                let info = FileInfo::read(payload, version, width)?;
-                Start {
-                    info: Some((info.extra_info, info.info_class)),
-                    ..start(info.operation)
-                }
-            }
-        };
-        raw.0.push((time_ns, FileEvent::Start(started)));
-        Some(())
-    }
 
     /// Makes the rows of the operations that end in the slice.
     fn join(raw: &mut Timed<FileEvent>, state: &mut FileState, trackers: &Trackers<'_>) -> FileIo {
@@ -298,7 +223,7 @@ impl EventTable for FileIo {
     /// Makes the rows of the operations that have not ended when the trace ends.
     fn finish(state: &mut FileState, last_ns: i64, trackers: &Trackers<'_>) -> FileIo {
         let mut rows = FileIo::default();
-        let mut open: Vec<Start> = std::mem::take(&mut state.open).into_values().collect();
+        let mut open: Vec<OperationStart> = std::mem::take(&mut state.open).into_values().collect();
         open.sort_by_key(|start| (start.start_ns, start.irp));
         for start in open {
             let end_ns = last_ns.max(start.start_ns);
@@ -313,9 +238,9 @@ impl FileState {
     fn push(
         &mut self,
         rows: &mut FileIo,
-        start: &Start,
+        start: &OperationStart,
         time_ns: i64,
-        end: Option<FileEnd>,
+        end: Option<OperationEnd>,
         trackers: &Trackers<'_>,
     ) {
         let (start_ns, thread_id) = (start.start_ns, start.thread_id);

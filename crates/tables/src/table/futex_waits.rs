@@ -1,7 +1,7 @@
 //! `futex_waits`: calls with which threads of Linux wait for a lock of their program.
 
 use crate::column::{Named, Names, Nullable};
-use crate::register::{EventTable, Incoming, Reader, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
@@ -80,11 +80,6 @@ impl EventTable for FutexWaits {
     type Raw = FutexWaits;
     type State = ThreadFinder;
 
-    /// Adds nothing, because Windows has no such events.
-    fn push(_: &mut FutexWaits, _: &Incoming<'_, '_>) -> Option<()> {
-        Some(())
-    }
-
     fn join(
         raw: &mut FutexWaits,
         threads: &mut ThreadFinder,
@@ -99,7 +94,7 @@ impl EventTable for FutexWaits {
 
 impl FutexWaits {
     /// Adds a row, except for the columns that refer to other tables. Adds no row if the operation does not wait.
-    pub(crate) fn push(
+    pub fn push(
         &mut self,
         (time_ns, cpu): (i64, u16),
         thread_id: u32,

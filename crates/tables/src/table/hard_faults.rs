@@ -1,15 +1,12 @@
 //! `hard_faults`: accesses to memory pages that had to be read from a disk.
 
-use events::ids::hook;
-use events::kernel::HardFault;
-use rustc_hash::FxHashMap;
-
 use crate::column::{Nullable, Text};
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
+use rustc_hash::FxHashMap;
 
 table! {
     /// One row per hard page fault. A thread accessed memory that had to be read from a file, and the thread
@@ -51,20 +48,21 @@ table! {
 
 /// Hard faults, and page faults of Linux that may be the starts of hard faults.
 #[derive(Debug, Default)]
-pub(crate) struct FaultEvents {
-    rows: HardFaults,
+pub struct FaultEvents {
+    /// Hard faults.
+    pub rows: HardFaults,
     /// Thread and address of each page fault.
-    faults: Timed<(u32, u64)>,
+    pub faults: Timed<(u32, u64)>,
 }
 
 impl FaultEvents {
     /// Adds a page fault of Linux, which may be hard.
-    pub(crate) fn begin(&mut self, time_ns: i64, thread_id: u32, address: u64) {
+    pub fn begin(&mut self, time_ns: i64, thread_id: u32, address: u64) {
         self.faults.0.push((time_ns, (thread_id, address)));
     }
 
     /// Adds a hard fault of Linux, whose page was read at `time_ns`.
-    pub(crate) fn end(&mut self, time_ns: i64, cpu: u16, thread_id: u32, address: u64) {
+    pub fn end(&mut self, time_ns: i64, cpu: u16, thread_id: u32, address: u64) {
         let rows = &mut self.rows;
         rows.time_ns.push(time_ns);
         rows.start_ns.push(None);
@@ -111,7 +109,7 @@ impl Rows for FaultEvents {
 
 /// State that is kept from one slice to the next while rows are made.
 #[derive(Debug, Default)]
-pub(crate) struct FaultState {
+pub struct FaultState {
     threads: ThreadFinder,
     /// Time and address of each thread's last page fault.
     last: FxHashMap<u32, (i64, u64)>,
@@ -121,10 +119,6 @@ pub(crate) struct FaultState {
 const PAGE: u64 = 4096;
 
 impl Register for HardFaults {
-    const READS: Reads = Reads {
-        hooks: &[hook::HARD_FAULT..=hook::HARD_FAULT],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
         Reader::Table(Table::Threads),
@@ -135,24 +129,6 @@ impl Register for HardFaults {
 impl EventTable for HardFaults {
     type Raw = FaultEvents;
     type State = FaultState;
-
-    fn push(raw: &mut FaultEvents, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let (raw, event) = (&mut raw.rows, incoming.event);
-        let fault = HardFault::read(event.payload(), event.version()?, event.pointer_size())?;
-        let time = event.time_ns();
-        let start = crate::time::earlier_ns(event, fault.initial_time);
-        raw.time_ns.push(time);
-        raw.start_ns.push(start);
-        raw.duration_ns
-            .push(start.map(|start| time.saturating_sub(start)));
-        raw.cpu.push(event.cpu());
-        raw.thread_id.push(fault.thread_id);
-        raw.address.push(fault.virtual_address);
-        raw.file_object.push(Some(fault.file_object));
-        raw.offset_bytes.push(Some(fault.read_offset));
-        raw.size_bytes.push(Some(fault.size));
-        Some(())
-    }
 
     fn join(raw: &mut FaultEvents, state: &mut FaultState, trackers: &Trackers<'_>) -> HardFaults {
         let FaultEvents { mut rows, faults } = std::mem::take(raw);

@@ -1,12 +1,7 @@
 //! `input`: keys, mouse and window messages.
 
-use etl::{Event, le};
-
 use crate::column::{Named, Names, Nullable, Text};
-use crate::providers::{
-    LAGLAB_INPUT, MULTI_INPUT, WIN32K, fields, logged_by, number, signed, text,
-};
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
@@ -116,38 +111,7 @@ impl Named for InputKind {
     }
 }
 
-impl InputKind {
-    fn from_id(id: u16) -> Option<InputKind> {
-        Some(match id {
-            63 => InputKind::MessageRetrieved,
-            72 => InputKind::DeviceReadStart,
-            73 => InputKind::DeviceReadStop,
-            79 => InputKind::PointerMotionStart,
-            80 => InputKind::PointerMotionStop,
-            81 => InputKind::InjectMouseStart,
-            82 => InputKind::InjectMouseStop,
-            88 => InputKind::MessageQueued,
-            92 => InputKind::DispatchStart,
-            93 => InputKind::DispatchStop,
-            400 => InputKind::MouseDown,
-            401 => InputKind::MouseUp,
-            402 => InputKind::MouseMove,
-            403 => InputKind::MouseWheel,
-            404 => InputKind::KeyDown,
-            _ => return None,
-        })
-    }
-}
-
 impl Register for Input {
-    const READS: Reads = Reads {
-        providers: &[
-            (WIN32K, &[63..=63, 72..=73, 79..=82, 88..=88, 92..=93]),
-            (MULTI_INPUT, &[400..=404]),
-            (LAGLAB_INPUT, &[1..=1]),
-        ],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
         Reader::Table(Table::Threads),
@@ -158,64 +122,11 @@ impl EventTable for Input {
     type Raw = Input;
     type State = ThreadFinder;
 
-    fn push(raw: &mut Input, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        if event.guid() == Some(LAGLAB_INPUT) {
-            return raw.push_key(event);
-        }
-        let id = event.descriptor()?.id;
-        let kind = InputKind::from_id(id)?;
-        let provider = if id >= 400 { MULTI_INPUT } else { WIN32K };
-        let fields = fields(provider, event)?;
-        let (thread_id, process_id) = logged_by(event);
-        raw.time_ns.push(event.time_ns());
-        raw.cpu.push(event.cpu());
-        raw.kind.0.push(kind);
-        raw.key_code.push(number(&fields, "Virtual key code"));
-        raw.key.push(text(&fields, "Key name"));
-        raw.repeats.push(number(&fields, "Repeat count"));
-        raw.button.push(signed(&fields, "Button Type"));
-        raw.wheel_delta.push(signed(&fields, "zDelta"));
-        raw.x
-            .push(signed(&fields, "x").or_else(|| signed(&fields, "X")));
-        raw.y
-            .push(signed(&fields, "y").or_else(|| signed(&fields, "Y")));
-        raw.device_type.push(signed(&fields, "DeviceType"));
-        raw.message.push(number(&fields, "message"));
-        raw.thread_id.push(thread_id);
-        raw.process_id.push(process_id);
-        Some(())
-    }
-
     fn join(raw: &mut Input, threads: &mut ThreadFinder, trackers: &Trackers<'_>) -> Input {
         let mut rows = std::mem::take(raw);
         let (ids, processes) = (&rows.thread_id, &rows.process_id);
         (rows.thread_row, rows.process_row) =
             threads.find_rows(trackers, ids, processes, &rows.time_ns);
         rows
-    }
-}
-
-impl Input {
-    /// Adds a key event that `laglab record input` logged. The payload is the code of the key. The code is 0
-    /// if key codes were not requested.
-    fn push_key(&mut self, event: &Event<'_>) -> Option<()> {
-        let code = le::u32(event.payload(), 0)?;
-        let (thread_id, process_id) = logged_by(event);
-        self.time_ns.push(event.time_ns());
-        self.cpu.push(event.cpu());
-        self.kind.0.push(InputKind::KeyDown);
-        self.key_code.push(Some(code).filter(|code| *code != 0));
-        self.key.push(None);
-        self.repeats.push(None);
-        self.button.push(None);
-        self.wheel_delta.push(None);
-        self.x.push(None);
-        self.y.push(None);
-        self.device_type.push(None);
-        self.message.push(None);
-        self.thread_id.push(thread_id);
-        self.process_id.push(process_id);
-        Some(())
     }
 }

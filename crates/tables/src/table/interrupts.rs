@@ -1,14 +1,11 @@
 //! `interrupts`: interrupt service routines and deferred procedure calls.
 
-use events::ids::hook;
-use events::kernel::{Interrupt, InterruptKind};
-use rustc_hash::FxHashMap;
-
 use crate::column::{Named, Names, Nullable, Text};
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ImageFinder, Trackers};
+use rustc_hash::FxHashMap;
 
 table! {
     /// One row per run of an interrupt service routine (ISR) or a deferred procedure call (DPC). On Linux, a row is
@@ -66,6 +63,25 @@ table! {
     }
 }
 
+/// Kind of an interrupt routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InterruptKind {
+    /// Deferred procedure call.
+    Dpc,
+    /// Deferred procedure call that runs in a thread.
+    ThreadedDpc,
+    /// Deferred procedure call of a timer.
+    TimerDpc,
+    /// I/O timer.
+    IoTimer,
+    /// Interrupt service routine.
+    Isr,
+    /// Interrupt service routine of a message-signalled interrupt.
+    MessageIsr,
+    /// Interrupt service routine that runs in a thread.
+    PassiveIsr,
+}
+
 impl Named for InterruptKind {
     const NAMES: &'static [&'static str] = &[
         "dpc",
@@ -78,21 +94,13 @@ impl Named for InterruptKind {
     ];
 
     fn code(self) -> i8 {
-        match self {
-            InterruptKind::Dpc => 0,
-            InterruptKind::ThreadedDpc => 1,
-            InterruptKind::TimerDpc => 2,
-            InterruptKind::IoTimer => 3,
-            InterruptKind::Isr => 4,
-            InterruptKind::MessageIsr => 5,
-            InterruptKind::PassiveIsr => 6,
-        }
+        self as i8
     }
 }
 
 /// State that is kept from one slice to the next while rows are made.
 #[derive(Debug, Default)]
-pub(crate) struct InterruptState {
+pub struct InterruptState {
     images: ImageFinder,
     /// Ended routines of each CPU. If a routine is nested in another routine that was already read, the
     /// nested routine is left out.
@@ -125,45 +133,12 @@ impl Ended {
 }
 
 impl Register for Interrupts {
-    const READS: Reads = Reads {
-        hooks: &[
-            hook::MESSAGE_ISR..=hook::MESSAGE_ISR,
-            hook::THREADED_DPC..=hook::IO_TIMER,
-            hook::PASSIVE_ISR..=hook::PASSIVE_ISR,
-        ],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[Reader::Table(Table::Images)];
 }
 
 impl EventTable for Interrupts {
     type Raw = Interrupts;
     type State = InterruptState;
-
-    #[inline]
-    fn push(raw: &mut Interrupts, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        let interrupt = Interrupt::read(
-            event.opcode()?,
-            event.payload(),
-            event.version()?,
-            event.pointer_size(),
-        )?;
-        let end = event.time_ns();
-        let start = crate::time::earlier_ns(event, interrupt.initial_time);
-        raw.start_ns.push(start);
-        raw.end_ns.push(end);
-        raw.cpu.push(event.cpu());
-        raw.kind.0.push(interrupt.kind);
-        raw.routine.push(interrupt.routine);
-        raw.duration_ns
-            .push(start.map(|start| end.saturating_sub(start)));
-        raw.vector.push(interrupt.vector);
-        raw.return_value.push(interrupt.return_value);
-        raw.message_number.push(interrupt.message_number);
-        raw.name.push(None);
-        Some(())
-    }
 
     fn join(
         raw: &mut Interrupts,

@@ -3,9 +3,8 @@
 //! No trace has this table. `laglab measure` writes the table to a file. The table is read from this file.
 
 use crate::column::{Named, Names, Nullable, Text};
-use crate::register::{Register, TraceFacts, WholeTable};
+use crate::register::Register;
 use crate::schema::table;
-use crate::unreadable::UnreadableEvents;
 
 table! {
     /// One row per sample of a live probe (`laglab measure`). The rows of a run are in order. Runs of
@@ -49,15 +48,9 @@ table! {
     }
 }
 
-/// The rows are read from files; see [`sample_files`](crate::sample_files).
+/// The rows are read from files of `laglab measure`.
 impl Register for LatencySamples {
     const IS_IN_HEADERS: bool = true;
-}
-
-impl WholeTable for LatencySamples {
-    fn build(_: &TraceFacts<'_>, _: &mut UnreadableEvents) -> LatencySamples {
-        LatencySamples::default()
-    }
 }
 
 /// Kind of a live probe.

@@ -1,7 +1,7 @@
 //! `limit_periods`: ends of periods of limits on CPU time.
 
 use crate::column::{Named, Names};
-use crate::register::{EventTable, Incoming, Register};
+use crate::register::{EventTable, Register};
 use crate::schema::table;
 use crate::trackers::Trackers;
 
@@ -46,7 +46,7 @@ impl Named for LimitKind {
 impl LimitKind {
     /// Returns the kind of limit for the name of a kernel function. The function is called by a timer when a period of
     /// the limit ends. Returns `None` for other functions.
-    pub(crate) fn of_function(name: &str) -> Option<LimitKind> {
+    pub fn of_function(name: &str) -> Option<LimitKind> {
         Some(match name {
             "sched_cfs_period_timer" => LimitKind::CpuMax,
             "sched_rt_period_timer" => LimitKind::RealTime,
@@ -61,11 +61,6 @@ impl Register for LimitPeriods {}
 impl EventTable for LimitPeriods {
     type Raw = LimitPeriods;
     type State = ();
-
-    /// Adds nothing, because Windows has no such events.
-    fn push(_: &mut LimitPeriods, _: &Incoming<'_, '_>) -> Option<()> {
-        Some(())
-    }
 
     fn join(raw: &mut LimitPeriods, (): &mut (), _: &Trackers<'_>) -> LimitPeriods {
         std::mem::take(raw)

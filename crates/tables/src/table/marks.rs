@@ -1,12 +1,7 @@
 //! `marks`: text that programs and people wrote into the trace.
 
-use etl::{Event, Guid};
-use events::Ansi;
-use events::ids::hook;
-
 use crate::column::{Named, Names, Nullable, Text};
-use crate::providers::{MULTI_MAIN, MULTI_WORKER, fields, logged_by, text};
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
@@ -56,14 +51,6 @@ impl Named for MarkSource {
 }
 
 impl Register for Marks {
-    const READS: Reads = Reads {
-        hooks: &[hook::MARK..=hook::MARK],
-        providers: &[
-            (MULTI_MAIN, &[102..=102, 104..=107, 114..=114, 116..=119]),
-            (MULTI_WORKER, &[102..=102]),
-        ],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
         Reader::Table(Table::Threads),
@@ -74,63 +61,11 @@ impl EventTable for Marks {
     type Raw = Marks;
     type State = ThreadFinder;
 
-    fn push(raw: &mut Marks, incoming: &Incoming<'_, '_>) -> Option<()> {
-        match incoming.hook {
-            Some(_) => raw.push_kernel(incoming.event),
-            None => raw.push_uiforetw(incoming.event)?,
-        }
-        Some(())
-    }
-
     fn join(raw: &mut Marks, threads: &mut ThreadFinder, trackers: &Trackers<'_>) -> Marks {
         let mut rows = std::mem::take(raw);
         let (ids, processes) = (&rows.thread_id, &rows.process_id);
         (rows.thread_row, rows.process_row) =
             threads.find_rows(trackers, ids, processes, &rows.time_ns);
         rows
-    }
-}
-
-impl Marks {
-    /// Adds a mark of the kernel. The whole payload is text, so the mark is always readable.
-    fn push_kernel(&mut self, event: &Event<'_>) {
-        let payload = event.payload();
-        let end = payload.iter().position(|byte| *byte == 0);
-        let label = Ansi(&payload[..end.unwrap_or(payload.len())]).to_str();
-        self.push_row(event, MarkSource::Kernel, Some(&label), None);
-    }
-
-    /// Adds a mark of UIforETW. Returns `None` if the payload is unreadable.
-    fn push_uiforetw(&mut self, event: &Event<'_>) -> Option<()> {
-        let is_worker = event.guid() == Some(MULTI_WORKER);
-        let provider: Guid = if is_worker { MULTI_WORKER } else { MULTI_MAIN };
-        let fields = fields(provider, event)?;
-        let data: Vec<String> = fields
-            .values
-            .iter()
-            .filter(|(name, _)| name.starts_with("Data"))
-            .map(|(_, value)| value.to_string())
-            .collect();
-        let data = (!data.is_empty()).then(|| data.join(", "));
-        let label = text(&fields, "Description");
-        self.push_row(event, MarkSource::Uiforetw, label, data.as_deref());
-        Some(())
-    }
-
-    fn push_row(
-        &mut self,
-        event: &Event<'_>,
-        source: MarkSource,
-        text: Option<&str>,
-        data: Option<&str>,
-    ) {
-        let (thread_id, process_id) = logged_by(event);
-        self.time_ns.push(event.time_ns());
-        self.cpu.push(event.cpu());
-        self.source.0.push(source);
-        self.text.push(text);
-        self.data.push(data);
-        self.thread_id.push(thread_id);
-        self.process_id.push(process_id);
     }
 }

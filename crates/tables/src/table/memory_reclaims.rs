@@ -1,13 +1,12 @@
 //! `memory_reclaims`: time ranges in which threads of Linux had to free memory before they got memory.
 
-use rustc_hash::FxHashMap;
-
 use crate::column::{Named, Names, Nullable};
-use crate::register::{EventTable, Incoming, Reader, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
+use rustc_hash::FxHashMap;
 
 table! {
     /// One row per direct reclaim of Linux: a time range in which a thread needed memory and first had to free memory.
@@ -59,17 +58,20 @@ impl Named for Shortage {
 
 /// Start or end of a reclaim.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ReclaimEvent {
-    pub(crate) cpu: u16,
-    pub(crate) thread_id: u32,
-    pub(crate) kind: Shortage,
+pub struct ReclaimEvent {
+    /// CPU that logged the event.
+    pub cpu: u16,
+    /// Id of the thread.
+    pub thread_id: u32,
+    /// Kind of the event.
+    pub kind: Shortage,
     /// Number of freed pages; `None` at the start of a reclaim.
-    pub(crate) pages: Option<u64>,
+    pub pages: Option<u64>,
 }
 
 /// State that is kept from one slice to the next while rows are made.
 #[derive(Debug, Default)]
-pub(crate) struct ReclaimState {
+pub struct ReclaimState {
     threads: ThreadFinder,
     /// Start times in nanoseconds of reclaims that have not ended, by thread id and kind of shortage.
     open: FxHashMap<(u32, Shortage), i64>,
@@ -85,11 +87,6 @@ impl Register for MemoryReclaims {
 impl EventTable for MemoryReclaims {
     type Raw = Timed<ReclaimEvent>;
     type State = ReclaimState;
-
-    /// Adds nothing, because Windows has no such events.
-    fn push(_: &mut Timed<ReclaimEvent>, _: &Incoming<'_, '_>) -> Option<()> {
-        Some(())
-    }
 
     fn join(
         raw: &mut Timed<ReclaimEvent>,

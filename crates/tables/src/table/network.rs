@@ -1,14 +1,7 @@
 //! `network`: TCP and UDP traffic.
 
-use std::ops::RangeInclusive;
-
-use etl::Event;
-use events::ids::hook;
-use events::kernel::{NetworkAction, NetworkEvent};
-
 use crate::column::{Named, Names, Nullable, Text};
-use crate::providers::KERNEL_NETWORK;
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::Trackers;
@@ -54,6 +47,27 @@ table! {
         /// Identifier of the connection, if the system sets it.
         connection: Vec<u64> = "connid",
     }
+}
+
+/// Action that a network event reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NetworkAction {
+    /// Data was sent.
+    Send,
+    /// Data was received.
+    Receive,
+    /// A connection was made to another machine.
+    Connect,
+    /// A connection ended.
+    Disconnect,
+    /// Data was sent again.
+    Retransmit,
+    /// A connection from another machine was accepted.
+    Accept,
+    /// A connection was made again.
+    Reconnect,
+    /// Received data was copied for a program.
+    Copy,
 }
 
 impl Named for NetworkAction {
@@ -107,41 +121,7 @@ impl Named for NetworkSource {
     }
 }
 
-/// Hook group of the kernel's UDP events.
-const UDP_GROUP: u8 = 0x08;
-
-/// Difference between Kernel-Network's ids of UDP events and the kernel's opcodes.
-const UDP_IDS: u16 = 32;
-
-/// Ids of Kernel-Network events. The first ranges are TCP over IPv4 and IPv6. The next ranges are UDP over
-/// IPv4 and IPv6.
-const PROVIDER_IDS: &[RangeInclusive<u16>] = &[
-    10..=16,
-    18..=18,
-    26..=32,
-    34..=34,
-    42..=48,
-    50..=50,
-    58..=64,
-    66..=66,
-];
-
-/// Layout version of Kernel-Network's events. The version in the events is ignored.
-const PROVIDER_LAYOUT: u8 = 2;
-
 impl Register for Network {
-    const READS: Reads = Reads {
-        hooks: &[
-            hook::TCP_SEND_IPV4..=hook::TCP_RECONNECT_IPV4,
-            hook::TCP_COPY_IPV4..=hook::TCP_COPY_IPV4,
-            hook::TCP_SEND_IPV6..=hook::TCP_RECONNECT_IPV6,
-            hook::TCP_COPY_IPV6..=hook::TCP_COPY_IPV6,
-            hook::UDP_SEND_IPV4..=hook::UDP_RECEIVE_IPV4,
-            hook::UDP_SEND_IPV6..=hook::UDP_RECEIVE_IPV6,
-        ],
-        providers: &[(KERNEL_NETWORK, PROVIDER_IDS)],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[Reader::Table(Table::Processes)];
 }
 
@@ -149,69 +129,9 @@ impl EventTable for Network {
     type Raw = Network;
     type State = ();
 
-    /// Adds an event. Kernel events older than version 2 are refused.
-    fn push(raw: &mut Network, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        if let Some(hook) = incoming.hook {
-            let [group, opcode] = hook.to_be_bytes();
-            let transport = match group {
-                UDP_GROUP => Transport::Udp,
-                _ => Transport::Tcp,
-            };
-            let version = event.version()?;
-            return raw.push(transport, opcode, version, NetworkSource::Kernel, event);
-        }
-        let id = event.descriptor()?.id;
-        let (transport, opcode) = match id {
-            42.. => (Transport::Udp, id - UDP_IDS),
-            _ => (Transport::Tcp, id),
-        };
-        let opcode = u8::try_from(opcode).ok()?;
-        let source = NetworkSource::Provider;
-        raw.push(transport, opcode, PROVIDER_LAYOUT, source, event)
-    }
-
     fn join(raw: &mut Network, (): &mut (), trackers: &Trackers<'_>) -> Network {
         let mut rows = std::mem::take(raw);
         rows.process_row = trackers.process_rows(&rows.process_id, &rows.time_ns);
         rows
-    }
-}
-
-impl Network {
-    fn push(
-        &mut self,
-        transport: Transport,
-        opcode: u8,
-        version: u8,
-        source: NetworkSource,
-        event: &Event<'_>,
-    ) -> Option<()> {
-        let (payload, width) = (event.payload(), event.pointer_size());
-        let traffic = match transport {
-            Transport::Tcp => NetworkEvent::read_tcp(opcode, payload, version, width)?,
-            Transport::Udp => NetworkEvent::read_udp(opcode, payload, version, width)?,
-        };
-        // In TCP events, the destination is always the other machine. In UDP events, the
-        // destination is the receiver.
-        let is_received = traffic.action == NetworkAction::Receive;
-        let (local, remote) = match (transport, is_received) {
-            (Transport::Udp, true) => (traffic.destination, traffic.source),
-            _ => (traffic.source, traffic.destination),
-        };
-        self.time_ns.push(event.time_ns());
-        self.cpu.push(event.cpu());
-        self.action.0.push(traffic.action);
-        self.transport.0.push(transport);
-        self.source.0.push(source);
-        self.process_id.push(traffic.process_id);
-        self.size_bytes.push(traffic.size);
-        self.local_address.push(Some(&local.ip().to_string()));
-        self.local_port.push(local.port());
-        self.remote_address.push(Some(&remote.ip().to_string()));
-        self.remote_port.push(remote.port());
-        self.sequence.push(traffic.sequence);
-        self.connection.push(traffic.connection);
-        Some(())
     }
 }

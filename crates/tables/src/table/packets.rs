@@ -1,16 +1,11 @@
 //! `packets`: captured frames.
 
-use std::collections::HashMap;
-
-use etl::{Event, le};
-
 use crate::column::{Bytes, Named, Names, Nullable, Text};
-use crate::frame::{Frame, Link};
-use crate::providers::{NDIS_PACKET_CAPTURE, PKTMON, logged_by};
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::trackers::Trackers;
+use std::collections::HashMap;
 
 table! {
     /// One row per captured packet. Packets come from `netsh trace` and NetworkMonitor (NDIS-PacketCapture),
@@ -113,13 +108,16 @@ impl Named for PacketSource {
 
 /// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Direction {
+pub enum Direction {
+    /// Sent by the machine.
     Send,
+    /// Received by the machine.
     Receive,
 }
 
 impl Direction {
-    fn name(self) -> &'static str {
+    /// Returns the name in the table.
+    pub fn name(self) -> &'static str {
         match self {
             Direction::Send => "send",
             Direction::Receive => "receive",
@@ -127,188 +125,19 @@ impl Direction {
     }
 }
 
-/// A captured packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet<'p> {
-    pub(crate) time_ns: i64,
-    pub(crate) cpu: Option<u16>,
-    pub(crate) source: PacketSource,
-    pub(crate) interface: Option<u32>,
-    pub(crate) interface_name: Option<&'p str>,
-    pub(crate) direction: Option<Direction>,
-    pub(crate) link: Link,
-    /// Length of the packet on the wire. `None` if the capture does not contain this length.
-    pub(crate) length: Option<u32>,
-    pub(crate) bytes: &'p [u8],
-    pub(crate) packet_id: Option<u64>,
-    pub(crate) drop_reason: Option<u32>,
-    pub(crate) process_id: Option<u32>,
-}
-
-impl Packets {
-    /// Adds a row.
-    pub(crate) fn push(&mut self, packet: &Packet<'_>) {
-        let frame = Frame::read(packet.link, packet.bytes);
-        let captured = u32::try_from(packet.bytes.len()).unwrap_or(u32::MAX);
-        let stated = frame.stated_length.unwrap_or(0).max(captured);
-        self.time_ns.push(packet.time_ns);
-        self.cpu.push(packet.cpu);
-        self.source.0.push(packet.source);
-        self.interface.push(packet.interface);
-        self.interface_name.push(packet.interface_name);
-        self.direction.push(packet.direction.map(Direction::name));
-        self.link_type.push(packet.link.name().as_deref());
-        self.length_bytes.push(packet.length.unwrap_or(stated));
-        self.captured_bytes.push(captured);
-        self.frame.push(packet.bytes);
-        self.source_mac.push(frame.source_mac.map(mac).as_deref());
-        let destination_mac = frame.destination_mac.map(mac);
-        self.destination_mac.push(destination_mac.as_deref());
-        self.vlan.push(frame.vlan);
-        self.ethertype.push(frame.ethertype);
-        let source = frame.source.map(|address| address.to_string());
-        self.source_address.push(source.as_deref());
-        let destination = frame.destination.map(|address| address.to_string());
-        self.destination_address.push(destination.as_deref());
-        self.protocol.push(frame.protocol);
-        self.source_port.push(frame.source_port);
-        self.destination_port.push(frame.destination_port);
-        self.dscp.push(frame.dscp);
-        self.ecn.push(frame.ecn);
-        self.hop_limit.push(frame.hops);
-        self.tcp_flags.push(frame.tcp.map(|tcp| tcp.flags));
-        self.tcp_sequence.push(frame.tcp.map(|tcp| tcp.sequence));
-        self.tcp_acknowledgment
-            .push(frame.tcp.map(|tcp| tcp.acknowledgment));
-        self.tcp_window.push(frame.tcp.map(|tcp| tcp.window));
-        self.payload_bytes.push(frame.payload);
-        self.packet_id.push(packet.packet_id);
-        self.drop_reason.push(packet.drop_reason);
-        self.process_id.push(packet.process_id);
-    }
-}
-
-fn mac(bytes: [u8; 6]) -> String {
-    let digits = bytes.map(|byte| format!("{byte:02x}"));
-    digits.join(":")
-}
-
-/// Fragments of the incomplete packets of one CPU stream. The last fragment of such a packet was not read
-/// yet.
-#[derive(Debug, Default)]
-struct Fragments {
-    /// Bytes of each incomplete packet. The key consists of the two indices of the interface and the
-    /// direction.
-    open: HashMap<(u32, u32, Option<Direction>), Vec<u8>>,
-}
-
-/// Keywords of NDIS-PacketCapture events.
-mod keyword {
-    pub(super) const ETHERNET: u64 = 1;
-    pub(super) const WWAN: u64 = 0x200;
-    pub(super) const WIFI: u64 = 0x1_0000;
-    pub(super) const PACKET_START: u64 = 0x4000_0000;
-    pub(super) const PACKET_END: u64 = 0x8000_0000;
-    pub(super) const SEND: u64 = 0x1_0000_0000;
-    pub(super) const RECEIVE: u64 = 0x2_0000_0000;
-}
-
-impl Fragments {
-    /// Adds a packet of NDIS-PacketCapture. If the packet is incomplete, keeps the fragment until the last fragment is
-    /// read. Returns `None` if the payload is unreadable or the first fragment is missing.
-    fn take_ndis(&mut self, event: &Event<'_>, rows: &mut Packets) -> Option<()> {
-        let (payload, bits) = (event.payload(), event.descriptor()?.keyword);
-        let (miniport, lower) = (le::u32(payload, 0)?, le::u32(payload, 4)?);
-        let size = le::u32(payload, 8)? as usize;
-        let fragment = payload.get(12..)?.get(..size)?;
-        let has = |bit| bits & bit != 0;
-        let direction = match (has(keyword::SEND), has(keyword::RECEIVE)) {
-            (true, false) => Some(Direction::Send),
-            (false, true) => Some(Direction::Receive),
-            _ => None,
-        };
-        let key = (miniport, lower, direction);
-        let before = self
-            .open
-            .remove(&key)
-            .filter(|_| !has(keyword::PACKET_START));
-        let whole = match before {
-            Some(mut before) => {
-                before.extend_from_slice(fragment);
-                Some(before)
-            }
-            None if !has(keyword::PACKET_START) => return None,
-            None if has(keyword::PACKET_END) => None,
-            None => Some(fragment.to_vec()),
-        };
-        if !has(keyword::PACKET_END) {
-            self.open.extend(whole.map(|whole| (key, whole)));
-            return Some(());
-        }
-        let sender = logged_by(event)
-            .1
-            .filter(|_| direction == Some(Direction::Send));
-        let bytes = whole.as_deref().unwrap_or(fragment);
-        rows.push(&Packet {
-            time_ns: event.time_ns(),
-            cpu: Some(event.cpu()),
-            source: PacketSource::Ndis,
-            interface: Some(miniport),
-            interface_name: None,
-            direction,
-            link: match bits {
-                _ if has(keyword::WIFI) => Link::of_wifi(bytes),
-                _ if has(keyword::WWAN) => Link::Ip,
-                _ if has(keyword::ETHERNET) => Link::Ethernet,
-                _ => Link::Unknown,
-            },
-            length: None,
-            bytes,
-            packet_id: None,
-            drop_reason: None,
-            process_id: sender,
-        });
-        Some(())
-    }
-}
-
-/// Adds a packet of PktMon.
-fn take_pktmon(event: &Event<'_>, rows: &mut Packets) -> Option<()> {
-    let payload = event.payload();
-    let size = usize::from(le::u16(payload, 32)?);
-    let bytes = payload.get(34..)?.get(..size)?;
-    rows.push(&Packet {
-        time_ns: event.time_ns(),
-        cpu: Some(event.cpu()),
-        source: PacketSource::Pktmon,
-        interface: Some(le::u16(payload, 16)?.into()),
-        interface_name: None,
-        direction: None,
-        link: match le::u16(payload, 14)? {
-            1 => Link::Ethernet,
-            2 => Link::of_wifi(bytes),
-            3 => Link::Ip,
-            _ => Link::Unknown,
-        },
-        length: Some(le::u16(payload, 30)?.into()),
-        bytes,
-        packet_id: le::u64(payload, 0),
-        drop_reason: le::u32(payload, 22).filter(|reason| *reason != 0),
-        process_id: None,
-    });
-    Some(())
-}
-
 /// Packets of one CPU stream. Incomplete packets are included.
 #[derive(Debug, Default)]
-pub(crate) struct PacketRows {
-    rows: Packets,
-    fragments: Fragments,
+pub struct PacketRows {
+    /// Complete packets.
+    pub rows: Packets,
+    /// Bytes of each packet whose last fragment was not read yet. The key consists of the two indices of the interface
+    /// and the direction.
+    pub fragments: HashMap<(u32, u32, Option<Direction>), Vec<u8>>,
 }
 
 impl PacketRows {
     /// Adds `packets` to `rows`. Both are sorted. The result is also sorted.
-    pub(crate) fn add(&mut self, packets: Packets) {
+    pub fn add(&mut self, packets: Packets) {
         if !packets.is_empty() {
             let own = std::mem::take(&mut self.rows);
             self.rows = Rows::merge(vec![own, packets]);
@@ -324,7 +153,7 @@ impl Rows for PacketRows {
     fn merge(parts: Vec<Self>) -> Self {
         PacketRows {
             rows: Rows::merge(parts.into_iter().map(|part| part.rows).collect()),
-            fragments: Fragments::default(),
+            fragments: HashMap::new(),
         }
     }
 
@@ -346,27 +175,12 @@ impl Rows for PacketRows {
 }
 
 impl Register for Packets {
-    const READS: Reads = Reads {
-        providers: &[
-            (NDIS_PACKET_CAPTURE, &[1001..=1001]),
-            (PKTMON, &[160..=160, 170..=170]),
-        ],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[Reader::Table(Table::Processes)];
 }
 
 impl EventTable for Packets {
     type Raw = PacketRows;
     type State = ();
-
-    fn push(raw: &mut PacketRows, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        match event.guid()? == NDIS_PACKET_CAPTURE {
-            true => raw.fragments.take_ndis(event, &mut raw.rows),
-            false => take_pktmon(event, &mut raw.rows),
-        }
-    }
 
     fn join(raw: &mut PacketRows, (): &mut (), trackers: &Trackers<'_>) -> Packets {
         let mut rows = std::mem::take(&mut raw.rows);

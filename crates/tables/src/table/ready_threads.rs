@@ -1,15 +1,12 @@
 //! `ready_threads`: waiting threads that become ready to run.
 
-use etl::Place;
-use events::ids::hook;
-use events::kernel::ReadyThread;
-
 use crate::column::Nullable;
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::Trackers;
+use crate::unreadable::EventPlace;
 
 table! {
     /// One row for each time that a thread is made ready. Before this time, the thread waits for something.
@@ -65,23 +62,37 @@ table! {
 
 /// A ready event before it becomes a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Readied {
-    pub(crate) cpu: u16,
-    pub(crate) place: Place,
-    pub(crate) thread_id: u32,
+pub struct Readied {
+    /// CPU that logged the event.
+    pub cpu: u16,
+    /// Position of the event in the recording.
+    pub place: EventPlace,
+    /// Thread that became ready.
+    pub thread_id: u32,
     /// Thread that ran on the CPU according to the event itself. Only events of Linux have it.
-    pub(crate) recorded_by: Option<u32>,
+    pub recorded_by: Option<u32>,
     /// True if a DPC, or an interrupt or softirq of Linux, made the thread ready.
-    pub(crate) by_dpc: bool,
-    /// Payload of the event of Windows.
-    pub(crate) payload: Option<ReadyThread>,
+    pub by_dpc: bool,
+    /// Facts that only Windows logs.
+    pub of_windows: Option<ReadiedOnWindows>,
+}
+
+/// Facts about a thread that became ready that only Windows logs.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadiedOnWindows {
+    /// Reason for the adjustment of the thread's priority.
+    pub adjust_reason: u8,
+    /// Amount by which the priority of the thread is raised.
+    pub adjust_increment: i8,
+    /// True if the thread's kernel stack is paged out.
+    pub kernel_stack_not_resident: bool,
+    /// True if the thread's process is swapped out.
+    pub process_out_of_memory: bool,
+    /// True if the readying thread tried to pass its CPU directly to the readied thread.
+    pub direct_switch_attempt: bool,
 }
 
 impl Register for ReadyThreads {
-    const READS: Reads = Reads {
-        hooks: &[hook::READY_THREAD..=hook::READY_THREAD],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
         Reader::Table(Table::Threads),
@@ -93,29 +104,13 @@ impl EventTable for ReadyThreads {
     type Raw = Timed<Readied>;
     type State = ();
 
-    #[inline]
-    fn push(raw: &mut Timed<Readied>, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        let payload = ReadyThread::read(event.payload(), event.version()?, event.pointer_size())?;
-        let readied = Readied {
-            cpu: event.cpu(),
-            place: event.place(),
-            thread_id: payload.thread_id,
-            recorded_by: None,
-            by_dpc: payload.by_dpc(),
-            payload: Some(payload),
-        };
-        raw.0.push((event.time_ns(), readied));
-        Some(())
-    }
-
     /// Fills the columns whose values come from the payload. The scheduler fills the other columns
-    /// ([`Scheduler::join`](crate::scheduling::Scheduler::join)).
+    /// (`Scheduler::join`).
     fn join(raw: &mut Timed<Readied>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
         let mut rows = ReadyThreads::default();
         rows.reserve(raw.rows());
         for (time_ns, readied) in &raw.0 {
-            let payload = readied.payload.as_ref();
+            let payload = readied.of_windows.as_ref();
             rows.time_ns.push(*time_ns);
             rows.cpu.push(readied.cpu);
             rows.thread_id.push(readied.thread_id);
@@ -124,11 +119,11 @@ impl EventTable for ReadyThreads {
                 .push(payload.map(|it| it.adjust_increment));
             rows.by_dpc.push(readied.by_dpc);
             rows.kernel_stack_not_resident
-                .push(payload.map(ReadyThread::kernel_stack_not_resident));
+                .push(payload.map(|it| it.kernel_stack_not_resident));
             rows.process_out_of_memory
-                .push(payload.map(ReadyThread::process_out_of_memory));
+                .push(payload.map(|it| it.process_out_of_memory));
             rows.direct_switch_attempt
-                .push(payload.map(ReadyThread::direct_switch_attempt));
+                .push(payload.map(|it| it.direct_switch_attempt));
         }
         rows
     }

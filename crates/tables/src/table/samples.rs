@@ -1,18 +1,12 @@
 //! `samples`: code that CPUs were executing when the profile timer fired.
 
-use std::collections::HashMap;
-
-use etl::le;
-use events::ids::hook;
-use events::kernel::Sample;
-
 use crate::column::Nullable;
-use crate::event_buffer::BufferedEvent;
-use crate::register::{EventTable, Incoming, Reader, Reads, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::stack_index::StackCursor;
 use crate::table::Table;
 use crate::trackers::{ImageFinder, ThreadFinder, Trackers};
+use std::collections::HashMap;
 
 table! {
     /// One row per sample of the profile timer. A sample is the address of the code that a CPU was executing.
@@ -59,26 +53,9 @@ table! {
     }
 }
 
-/// Events that state the time between two samples. They are logged when this time is set, and at the start
-/// and the end of the session.
-pub(crate) const INTERVAL_EVENTS: Reads = Reads {
-    hooks: &[hook::SAMPLE_SET_INTERVAL..=hook::SAMPLE_DC_END],
-    ..Reads::NOTHING
-};
-
-/// Returns the first interval of the profile timer (source 0) in the events, in nanoseconds.
-pub(crate) fn interval_ns(events: &[BufferedEvent<'_>]) -> Option<i64> {
-    let interval = |event: &BufferedEvent<'_>| {
-        let is_timer = le::u32(event.payload, 0)? == 0;
-        let units_of_100_ns = le::u32(event.payload, 4)?;
-        is_timer.then_some(i64::from(units_of_100_ns) * 100)
-    };
-    events.iter().find_map(interval)
-}
-
 /// State that is kept from one slice to the next while rows are made.
 #[derive(Debug, Default)]
-pub(crate) struct SampleState {
+pub struct SampleState {
     threads: ThreadFinder,
     images: ImageFinder,
     stacks: StackCursor,
@@ -88,7 +65,7 @@ pub(crate) struct SampleState {
 
 impl Samples {
     /// Adds a sample of Linux, except for the columns that refer to other tables.
-    pub(crate) fn push_of_linux(
+    pub fn push_of_linux(
         &mut self,
         (time_ns, cpu): (i64, u16),
         thread_id: u32,
@@ -109,10 +86,6 @@ impl Samples {
 }
 
 impl Register for Samples {
-    const READS: Reads = Reads {
-        hooks: &[hook::SAMPLE..=hook::SAMPLE],
-        ..Reads::NOTHING
-    };
     const NEEDS: &'static [Reader] = &[
         Reader::Table(Table::Processes),
         Reader::Table(Table::Threads),
@@ -125,29 +98,6 @@ impl Register for Samples {
 impl EventTable for Samples {
     type Raw = Samples;
     type State = SampleState;
-
-    /// Adds a sample. The flags for DPCs and ISRs are used since Windows 7. The priority and the rank are
-    /// used since Windows 8. The reason is that a trace of Windows 7 SP1 has the flags, but every priority
-    /// and every rank is 0. According to the documentation, the byte with the flags and the byte with the
-    /// rank are 0 in older systems.
-    #[inline]
-    fn push(raw: &mut Samples, incoming: &Incoming<'_, '_>) -> Option<()> {
-        let event = incoming.event;
-        let sample = Sample::read(event.payload(), event.version()?, event.pointer_size())?;
-        let has_flags = incoming.os_version >= (6, 1) && sample.flags.is_some();
-        let has_priority = incoming.os_version >= (6, 2);
-        raw.time_ns.push(event.time_ns());
-        raw.cpu.push(event.cpu());
-        raw.address.push(sample.instruction_pointer);
-        raw.thread_id.push(sample.thread_id);
-        raw.count.push(sample.count);
-        raw.in_dpc.push(has_flags.then(|| sample.in_dpc()));
-        raw.in_isr.push(has_flags.then(|| sample.in_isr()));
-        raw.priority
-            .push(sample.priority().filter(|_| has_priority));
-        raw.rank.push(sample.rank.filter(|_| has_priority));
-        Some(())
-    }
 
     fn join(raw: &mut Samples, state: &mut SampleState, trackers: &Trackers<'_>) -> Samples {
         let mut rows = std::mem::take(raw);

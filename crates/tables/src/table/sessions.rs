@@ -2,11 +2,9 @@
 
 use crate::column::{Nullable, Text};
 use crate::recording::{OperatingSystem, RecordingInfo, SessionHeader};
-use crate::register::{Register, TraceFacts, WholeTable};
+use crate::register::Register;
 use crate::schema::table;
 use crate::time::utc;
-use crate::unreadable::UnreadableEvents;
-use crate::windows_recording::info_of;
 
 table! {
     /// One row per recording session. The row has the information that the log file states about the session
@@ -71,7 +69,7 @@ impl Register for Sessions {
 
 impl Sessions {
     /// Makes the rows from the facts about a recording.
-    pub(crate) fn of(info: &RecordingInfo) -> Sessions {
+    pub fn of(info: &RecordingInfo) -> Sessions {
         let mut rows = Sessions::default();
         let mut sessions: Vec<_> = info.sessions.iter().collect();
         sessions.sort_by_key(|session| session.header.as_ref().map(|header| header.start_ns));
@@ -115,11 +113,5 @@ impl Sessions {
             rows.controller_process_id.push(known.controller_process_id);
         }
         rows
-    }
-}
-
-impl WholeTable for Sessions {
-    fn build(facts: &TraceFacts<'_>, _: &mut UnreadableEvents) -> Sessions {
-        Sessions::of(&info_of(facts.trace))
     }
 }

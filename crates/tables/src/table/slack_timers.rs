@@ -1,13 +1,12 @@
 //! `slack_timers`: timers of threads of Linux that may expire late.
 
-use rustc_hash::FxHashMap;
-
 use crate::column::Nullable;
-use crate::register::{EventTable, Incoming, Reader, Register};
+use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
+use rustc_hash::FxHashMap;
 
 table! {
     /// One row per timer of a sleeping thread of Linux that may expire late (timer slack), so that it can share an
@@ -40,7 +39,7 @@ table! {
 
 /// Start or end of a timer, with its address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum TimerEvent {
+pub enum TimerEvent {
     /// A thread starts the timer.
     Starts(u64, Started),
     /// The timer expires, at this time of its clock in nanoseconds.
@@ -49,16 +48,20 @@ pub(crate) enum TimerEvent {
 
 /// Timer that a thread started.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Started {
-    pub(crate) due_ns: i64,
-    pub(crate) slack_ns: i64,
-    pub(crate) cpu: u16,
-    pub(crate) thread_id: u32,
+pub struct Started {
+    /// Time at which the timer is due.
+    pub due_ns: i64,
+    /// Maximum time by which the kernel may delay the timer.
+    pub slack_ns: i64,
+    /// CPU that logged the event.
+    pub cpu: u16,
+    /// Id of the thread.
+    pub thread_id: u32,
 }
 
 /// State that is kept from one slice to the next while rows are made.
 #[derive(Debug, Default)]
-pub(crate) struct SlackState {
+pub struct SlackState {
     threads: ThreadFinder,
     /// Timers with slack that have not expired, by their addresses, with the time of the start.
     open: FxHashMap<u64, (i64, Started)>,
@@ -74,11 +77,6 @@ impl Register for SlackTimers {
 impl EventTable for SlackTimers {
     type Raw = Timed<TimerEvent>;
     type State = SlackState;
-
-    /// Adds nothing, because Windows has no such events.
-    fn push(_: &mut Timed<TimerEvent>, _: &Incoming<'_, '_>) -> Option<()> {
-        Some(())
-    }
 
     fn join(
         raw: &mut Timed<TimerEvent>,

@@ -1,9 +1,7 @@
 //! `stacks`: the distinct call stacks of a trace.
 
-use events::ids::hook;
-
 use crate::column::Addresses;
-use crate::register::{Reads, Register};
+use crate::register::Register;
 use crate::schema::table;
 
 table! {
@@ -21,12 +19,4 @@ table! {
     }
 }
 
-impl Register for Stacks {
-    const READS: Reads = Reads {
-        hooks: &[
-            hook::STACK..=hook::STACK,
-            hook::STACK_KEY_CREATE..=hook::STACK_KEY_USER,
-        ],
-        ..Reads::NOTHING
-    };
-}
+impl Register for Stacks {}

@@ -9,7 +9,7 @@ use crate::stack_index::StackIndex;
 use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
 
 /// All trackers of a trace. Their results are joined with rows of events.
-pub(crate) struct Trackers<'t> {
+pub struct Trackers<'t> {
     processes: ProcessTracker<'t>,
     threads: ThreadTracker<'t>,
     images: ImageTracker,
@@ -34,7 +34,8 @@ pub(crate) struct ThreadIds {
 }
 
 impl<'t> Trackers<'t> {
-    pub(crate) fn new(pass: &'t FirstPass) -> Trackers<'t> {
+    /// Creates the trackers from the result of the first pass.
+    pub fn new(pass: &'t FirstPass) -> Trackers<'t> {
         Trackers {
             processes: ProcessTracker::new(&pass.tables.processes),
             threads: ThreadTracker::new(&pass.tables.threads),
@@ -121,7 +122,7 @@ type ThreadColumns = (Nullable<u32>, Nullable<u32>, Nullable<u32>);
 
 /// Look-up of threads by id. It stores the last identity of each id.
 #[derive(Debug, Default)]
-pub(crate) struct ThreadFinder {
+pub struct ThreadFinder {
     known: FxHashMap<u32, KnownThread>,
 }
 

@@ -8,8 +8,9 @@ mod lifetimes;
 mod processes;
 mod threads;
 
-pub(crate) use files::{FILE_NAME_EVENTS, FileTracker};
-pub(crate) use finders::{ImageFinder, KnownThread, ThreadFinder, ThreadIds, Trackers};
+pub use files::FileTracker;
+pub use finders::Trackers;
+pub(crate) use finders::{ImageFinder, KnownThread, ThreadFinder, ThreadIds};
 pub use images::ImageTracker;
 pub use lifetimes::{Life, Lifetimes};
 pub use processes::ProcessTracker;

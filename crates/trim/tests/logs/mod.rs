@@ -80,7 +80,7 @@ pub(crate) fn cut(
 
 /// Returns the number of damaged places that were found in a trace.
 pub(crate) fn faults(path: &Path) -> usize {
-    let trace = tables::open_recording(&[path.to_owned()]).unwrap();
+    let trace = imports::open(&[path.to_owned()]).unwrap();
     let info = Info::from_events(&*trace, Options::default()).unwrap();
     info.damage.faults.len()
 }

@@ -330,7 +330,7 @@ fn read_file(path: &Path) -> Result<Vec<Localized>, InputError> {
         source,
     };
     let name = path.display().to_string();
-    let bytes = etl::read_file(path, MAX_FILE).map_err(failed)?;
+    let bytes = files::read_file(path, MAX_FILE).map_err(failed)?;
     read_any(&name, bytes, &|| logs_next_to(path))
 }
 
@@ -349,7 +349,7 @@ fn logs_next_to(hive: &Path) -> Vec<HiveLog> {
     let logs = files.filter_map(|file| {
         let name = file.file_name().to_string_lossy().into_owned();
         let is_wanted = is_log_name_of(&name, &hive);
-        let bytes = is_wanted.then(|| etl::read_file(&file.path(), MAX_FILE).ok())??;
+        let bytes = is_wanted.then(|| files::read_file(&file.path(), MAX_FILE).ok())??;
         Some(HiveLog { name, bytes })
     });
     logs.collect()

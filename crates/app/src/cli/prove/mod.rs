@@ -63,10 +63,8 @@ pub(super) fn arguments(mut all: Vec<OsString>) -> Vec<OsString> {
         && words
             .next()
             .is_some_and(|word| word == "diff" || word == "compare");
-    if is_comparison {
-        if let Some(word) = all.iter_mut().find(|word| *word == "--") {
-            *word = SEPARATOR.into();
-        }
+    if is_comparison && let Some(word) = all.iter_mut().find(|word| *word == "--") {
+        *word = SEPARATOR.into();
     }
     all
 }

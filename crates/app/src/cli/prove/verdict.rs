@@ -108,7 +108,7 @@ fn side(
         if let Err(error) = fs::metadata(&file) {
             return Err(Failure::reading(&file, &error));
         }
-        if tables::is_parquet(&file) || has_extension(&["parquet"]) {
+        if imports::is_parquet(&file) || has_extension(&["parquet"]) {
             side.measured.push(MeasuredFile::read(&file)?);
         } else if has_extension(&["etl", "zip", "cab", "diagsession"]) {
             let tables = TabledTrace::new(std::slice::from_ref(&file), args.no_cache).open()?;

@@ -180,7 +180,7 @@ fn read(args: &Args) -> Result<Recorded, Failure> {
             let message = "cannot use --from and --to: the measured time of a workload is fixed; give the trace";
             return Err(Failure::Input(message.to_owned()));
         }
-        let file = etl::open_file(path).map_err(|error| Failure::reading(path, &error))?;
+        let file = files::open_file(path).map_err(|error| Failure::reading(path, &error))?;
         return replay::read(BufReader::new(file)).map_err(|error| Failure::input(path, error));
     }
     let tables = TabledTrace::new(&args.files, args.no_cache).open()?;
@@ -198,7 +198,7 @@ fn read(args: &Args) -> Result<Recorded, Failure> {
 
 fn starts_like_workload(path: &Path) -> bool {
     let mut first = Vec::new();
-    let read = etl::open_file(path).and_then(|file| file.take(64).read_to_end(&mut first));
+    let read = files::open_file(path).and_then(|file| file.take(64).read_to_end(&mut first));
     read.is_ok() && replay::is_workload(&first)
 }
 

@@ -153,7 +153,7 @@ const MOST_OF_KIT: u64 = 16 << 20;
 fn keep_others(path: &Path) -> Result<(), Failure> {
     /// Texts that occur only in files of kits.
     const MADE_BY: [&str; 3] = ["Made by laglab", "A kit of laglab", "Author=\"laglab\""];
-    let is_of_kit = match etl::read_file(path, MOST_OF_KIT) {
+    let is_of_kit = match files::read_file(path, MOST_OF_KIT) {
         Ok(there) => {
             let there = String::from_utf8_lossy(&there);
             MADE_BY.iter().any(|made_by| there.contains(made_by))

@@ -177,7 +177,7 @@ mod system {
         drop(out);
         // The facts are written first. The recording appears only when its facts exist, because explanations need the
         // CPUs and limits in them.
-        let facts = tables::facts_path(&path);
+        let facts = import_linux::facts_path(&path);
         std::fs::write(&facts, capture.facts())
             .map_err(|error| Failure::writing(&facts, &error))?;
         new.finish()?;
@@ -199,7 +199,7 @@ mod system {
         let numbered = |number: u32| wanted.with_file_name(format!("{stem}-{number}{extension}"));
         let mut names = std::iter::once(wanted.to_owned()).chain((2..).map(numbered));
         names
-            .find(|name| !name.exists() && !tables::facts_path(name).exists())
+            .find(|name| !name.exists() && !import_linux::facts_path(name).exists())
             .unwrap_or_else(|| wanted.to_owned())
     }
 

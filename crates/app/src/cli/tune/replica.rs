@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use import_windows::WindowsRecording;
 use replica::{
     Assessment, Link, Load, Percentiles, Reason, Verdict, Volume, Write as DiskWrite, assess,
     read_counters,
 };
 use serde::Serialize;
-use tables::{DiskIoView, Table, WindowsRecording};
+use tables::{DiskIoView, Table};
 use wording::{DefaultUnit, parse_duration};
 
 use super::{chain, failure};

@@ -145,7 +145,7 @@ enum SearchError {
 }
 
 fn search(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, SearchError> {
-    let bytes = etl::read_file(file, MAX_FILE)?;
+    let bytes = files::read_file(file, MAX_FILE)?;
     let image = Image::read(&bytes)?;
     let build = image.version.map(Version::build);
     let found = names
@@ -186,7 +186,7 @@ fn symbol(
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
     let read = |bytes: File| symbols_named(bytes, &id, &wanted);
     let path = file.with_file_name(id.name());
-    let next_to_file = etl::open_file(&path).ok().and_then(|bytes| {
+    let next_to_file = files::open_file(&path).ok().and_then(|bytes| {
         let unusable = |error| say(&format!("{}: {error}; skipped", path.display()));
         read(bytes).map_err(unusable).ok()
     });

@@ -26,22 +26,31 @@ pub fn disk_of_linux(number: u32) -> (u32, u32) {
 
 /// Event of the block layer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BlockEvent {
-    pub(crate) cpu: u16,
-    pub(crate) thread_id: Option<u32>,
-    pub(crate) stage: Stage,
+pub struct BlockEvent {
+    /// CPU that logged the event.
+    pub cpu: u16,
+    /// Id of the thread.
+    pub thread_id: Option<u32>,
+    /// Stage of the request.
+    pub stage: Stage,
     /// Number of the disk or partition, see [`disk_of_linux`].
-    pub(crate) device: u32,
-    pub(crate) sector: u64,
-    pub(crate) sectors: u32,
-    pub(crate) kind: DiskIoKind,
+    pub device: u32,
+    /// First sector.
+    pub sector: u64,
+    /// Number of sectors.
+    pub sectors: u32,
+    /// Kind of the event.
+    pub kind: DiskIoKind,
 }
 
 /// Stage of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
+    /// A part of a file was queued.
     Queued,
+    /// The request went to the driver.
     Issued,
+    /// The request was completed.
     Completed,
 }
 
@@ -236,7 +245,7 @@ impl DiskIo {
 
 /// Returns the kind of a request by its letters: R read, W write, F flush, D discard. A leading F means a flush before
 /// a write. Returns `None` for requests that neither read nor write, such as requests that manage zones.
-pub(crate) fn kind_of(letters: &[u8], sectors: u32) -> Option<DiskIoKind> {
+pub fn kind_of_request(letters: &[u8], sectors: u32) -> Option<DiskIoKind> {
     // A write that begins with a flush has both letters.
     let (has_flush, operation) = match letters {
         [b'F', operation @ (b'R' | b'W' | b'D' | b'F'), ..] => (true, *operation),
@@ -325,7 +334,11 @@ mod tests {
             ("N", 0, None),
             ("", 0, None),
         ] {
-            assert_eq!(kind_of(letters.as_bytes(), sectors), kind, "{letters}");
+            assert_eq!(
+                kind_of_request(letters.as_bytes(), sectors),
+                kind,
+                "{letters}"
+            );
         }
     }
 }

@@ -293,7 +293,10 @@ fn write(part: &Capture, cpus: &str, file: &Path) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
     part.write(&mut out)?;
     out.flush()?;
-    fs::write(tables::facts_path(file), [part.facts(), cpus].concat())
+    fs::write(
+        import_linux::facts_path(file),
+        [part.facts(), cpus].concat(),
+    )
 }
 
 /// Observer that never cancels the explanation. When the user ends the measurement by Ctrl-C, the explanation of its
@@ -357,7 +360,7 @@ fn explained(
 /// Returns the time of the recording's first event in nanoseconds of the recording's clock. The times in the tables
 /// count from this event.
 fn origin_ns(file: &Path) -> Result<u64, linux::OpenError> {
-    let recording = linux::Recording::open(Box::new(etl::FileSource::new(File::open(file)?)?))?;
+    let recording = linux::Recording::open(Box::new(files::FileSource::new(File::open(file)?)?))?;
     let first = recording.chunks().iter().filter_map(|chunk| chunk.first_ns);
     Ok(first.min().unwrap_or(0))
 }

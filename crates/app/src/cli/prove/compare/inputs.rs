@@ -187,11 +187,11 @@ pub(in crate::cli::prove) fn groups(
     columns: Option<&Columns>,
     advice: &str,
 ) -> Result<Vec<Group>, Failure> {
-    etl::open_file(file).map_err(|error| Failure::reading(file, &error))?;
+    files::open_file(file).map_err(|error| Failure::reading(file, &error))?;
     if let Some(columns) = columns {
         return Ok(columns::read(file, columns)?);
     }
-    match tables::is_parquet(file) {
+    match imports::is_parquet(file) {
         true => Ok(measured::read(file)?),
         false => Err(Failure::input(
             file,

@@ -192,7 +192,7 @@ fn list(path: &Path) -> Result<Vec<String>, Failure> {
 
 /// Resumes the search that a log describes. Without a log, starts a new search.
 fn resume(args: &Args, path: &Path, settings: Vec<String>) -> Result<Search, Failure> {
-    let log = match etl::read_file(path, MAX_LOG) {
+    let log = match files::read_file(path, MAX_LOG) {
         Ok(text) => Log::parse(&String::from_utf8_lossy(&text))
             .map_err(|error| Failure::input(path, chain(&error)))?,
         Err(error) if error.kind() == ErrorKind::NotFound => {
