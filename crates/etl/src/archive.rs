@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
-use cabinet::Cabinet;
+use files::free_space::{BETWEEN_CHECKS, NoSpace};
 use zip::result::ZipError;
 
-use files::free_space::{BETWEEN_CHECKS, NoSpace};
+use cabinet::Cabinet;
 
 /// Maximum ratio of the expanded size to the archive's size. Traces usually compress 10 to 30 times. Traces
 /// with many similar events compress about a hundred times.

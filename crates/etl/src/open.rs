@@ -5,11 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use files::{FileSource, Source};
+use files::{open_file, other_kind};
+
 use crate::archive::{MemberData, extract, is_archive};
 use crate::error::OpenError;
 use crate::trace::Trace;
-use files::{FileSource, Source};
-use files::{open_file, other_kind};
 
 /// Opens the files of one trace. Each file is an `.etl` file or an archive with `.etl` files (`.etl.zip`,
 /// `.diagsession`, netsh's `.cab`). The first bytes of a file decide its format. A member of an archive gets

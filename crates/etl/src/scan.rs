@@ -6,13 +6,14 @@
 
 use std::io;
 
+use files::Source;
+
 use crate::buffer::{self, BufferHeader, BufferRef, HEADER_SIZE, MAX_BUFFER, flag};
 use crate::clock::{Clock, ClockKind};
 use crate::compress::{Compression, decompress};
 use crate::damage::{Damage, Fault, FaultKind};
 use crate::event::Record;
 use crate::logfile::{LogFileHeader, mode};
-use files::Source;
 
 /// Number of bytes to read from a buffer's start to get its header and the time of its first event.
 const PEEK: usize = HEADER_SIZE + 56;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use files::Source;
+
 use crate::buffer::{BufferRef, HEADER_SIZE};
 use crate::clock::{Clock, ClockKind};
 use crate::damage::Damage;
@@ -11,7 +13,6 @@ use crate::logfile::LogFileHeader;
 use crate::reader::BufferReader;
 use crate::scan::{MAX_SEGMENTS, Segment, scan};
 use crate::time_order::TimeOrder;
-use files::Source;
 
 /// Maximum difference between the boot times that logs of the same boot can state, in units of 100 ns. Recent
 /// builds of Windows round boot times to half a second.

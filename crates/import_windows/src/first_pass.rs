@@ -36,7 +36,6 @@ pub(crate) struct CpuEvents {
 }
 
 /// Result of the first pass, and what only the second pass of a trace needs.
-#[derive(Default)]
 pub(crate) struct WindowsPass {
     pub(crate) first: FirstPass,
     /// Buffers that contain descriptions of events.
@@ -170,10 +169,10 @@ fn build(
 ) -> WindowsPass {
     let mut pass = FirstPass::default();
     let mut metadata = Vec::new();
-    let mut read_damage = Damage::default();
+    let mut damage = Damage::default();
     let mut kinds = KindSurvey::default();
     for cpu in &mut cpus {
-        read_damage.merge(std::mem::take(&mut cpu.damage));
+        damage.merge(std::mem::take(&mut cpu.damage));
         unreadable.merge(std::mem::take(&mut cpu.unreadable));
         metadata.extend(&cpu.metadata);
         kinds.merge(std::mem::take(&mut cpu.kinds));
@@ -196,7 +195,6 @@ fn build(
     pass.sampling_interval_ns = samples::interval_ns(&events(Reader::SamplingInterval));
 
     let processes = std::mem::take(&mut tables.processes);
-    let mut damage = read_damage;
     damage.merge(trace.damage().clone());
     let span_ns = span_of(trace);
     pass.length_ns = Some(span_ns.1).filter(|end_ns| *end_ns > 0);

@@ -11,10 +11,11 @@ use facts::Info;
 use report::Explained;
 use serde_json::{Value, json};
 use serve::Server;
-use served::Served;
 use session::{SymbolOptions, TraceTables, Unobserved};
 use simulated::Simulated;
 use tables::{Cache, Options};
+
+use served::Served;
 
 /// Headers that every response must have. For each header, a text that its value must contain.
 const HEADERS: [(&str, &str); 6] = [

@@ -55,6 +55,7 @@ pub use recording::{
     SessionHeader,
 };
 pub use reference::reference;
+pub use rules::kinds::{InterruptKind, NetworkAction};
 pub use schema::{ColumnSchema, RowInterval, TableSchema, WrongType};
 pub use store::{CacheFolder, CacheUsage, InputFiles, RowGroup, ScratchFolder};
 pub use store_error::StoreError;

@@ -1,8 +1,9 @@
 //! Comparison of two values of a setting by their effect.
 
+use rules::quantum::Win32PrioritySeparation;
+
 use crate::catalogue::{Datum, Setting};
 use crate::machine::Machine;
-use rules::quantum::Win32PrioritySeparation;
 
 /// Id of the setting `Win32PrioritySeparation`. Many of its values have the same effect, and clients and
 /// servers interpret it differently.

@@ -49,7 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "explain",
-        &["record", "rules", "selection", "tables", "views", "wording"],
+        &["record", "rules", "selection", "tables", "wording"],
     ),
     (
         "facts",

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use facts::Info;
 use session::{SEVERAL_SYSTEMS, watched};
+use wording::counted;
 
 use super::Failure;
 use super::open::TraceFiles;
 use crate::output::{self, Columns, Side, duration, grouped};
 use crate::watch::Terminal;
-use wording::counted;
 
 /// Shows what a trace contains and which questions it can answer.
 #[derive(clap::Args)]

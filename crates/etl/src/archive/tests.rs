@@ -1,7 +1,8 @@
 use std::io::Cursor;
 
-use super::*;
 use files::free_space::RESERVE;
+
+use super::*;
 
 /// Returns a fixed sequence of bytes that cannot be compressed.
 fn noise(length: usize) -> Vec<u8> {

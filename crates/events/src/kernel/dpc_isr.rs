@@ -1,49 +1,8 @@
 //! Interrupts and deferred procedure calls.
 
+use rules::kinds::InterruptKind;
+
 use super::cursor::Cursor;
-
-/// Kind of an interrupt or DPC routine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum InterruptKind {
-    /// Deferred procedure call, hook 0x0F44.
-    Dpc,
-    /// DPC that may run in a thread (threaded DPC), hook 0x0F42.
-    ThreadedDpc,
-    /// DPC of a timer, hook 0x0F45.
-    TimerDpc,
-    /// Timer of a device object, hook 0x0F46.
-    IoTimer,
-    /// Interrupt service routine, hook 0x0F43.
-    Isr,
-    /// Interrupt service routine of a message-signalled interrupt, hook 0x0F32.
-    MessageIsr,
-    /// Interrupt service routine that runs in a thread, hook 0x0F5F.
-    PassiveIsr,
-}
-
-impl InterruptKind {
-    /// Returns the kind for an opcode of the PerfInfo class.
-    pub fn of_opcode(opcode: u8) -> Option<InterruptKind> {
-        Some(match opcode {
-            0x32 => InterruptKind::MessageIsr,
-            0x42 => InterruptKind::ThreadedDpc,
-            0x43 => InterruptKind::Isr,
-            0x44 => InterruptKind::Dpc,
-            0x45 => InterruptKind::TimerDpc,
-            0x46 => InterruptKind::IoTimer,
-            0x5F => InterruptKind::PassiveIsr,
-            _ => return None,
-        })
-    }
-
-    /// Returns true for an interrupt service routine, false for a deferred procedure call (DPC).
-    pub fn is_isr(self) -> bool {
-        matches!(
-            self,
-            InterruptKind::Isr | InterruptKind::MessageIsr | InterruptKind::PassiveIsr
-        )
-    }
-}
 
 /// DPC, ISR and similar PerfInfo events. Each event means that a routine of an [`InterruptKind`] ran and
 /// ended. The event's time is the end of the routine. Routines can nest: another routine may have interrupted

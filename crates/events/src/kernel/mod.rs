@@ -28,18 +28,19 @@ mod thread;
 pub use compact_context_switch::{CompactContextSwitches, CompactSwitch, CompactThread};
 pub use context_switch::ContextSwitch;
 pub use disk::{DiskFlush, DiskStart, DiskTransfer};
-pub use dpc_isr::{Interrupt, InterruptKind};
+pub use dpc_isr::Interrupt;
 pub use file_io::{FileCreate, FileEnd, FileInfo, FileName, FileOperation, FileTransfer};
 pub use hard_fault::HardFault;
 pub use image::{Image, ImageId, PdbId};
 pub use names::*;
-pub use network::{NetworkAction, NetworkEvent};
+pub use network::NetworkEvent;
 pub use priority::{
     AntiStarvationBoost, AutoBoostClearFloor, AutoBoostSetFloor, SetAffinity, SetPriority,
     ThreadMigration,
 };
 pub use process::{Process, ProcessTerminate};
 pub use ready_thread::ReadyThread;
+pub use rules::kinds::{InterruptKind, NetworkAction};
 pub use sample::{CounterSample, Sample};
 pub use stack::{Addresses, Stack, StackDefinition, StackReference};
 pub use system_config::{

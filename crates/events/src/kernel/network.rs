@@ -2,48 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use rules::kinds::NetworkAction;
+
 use super::cursor::Cursor;
-
-/// Operation on a connection or datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NetworkAction {
-    /// Data was sent.
-    Send,
-    /// Data was received.
-    Receive,
-    /// A local process opened a connection.
-    Connect,
-    /// A connection was closed.
-    Disconnect,
-    /// Data was retransmitted.
-    Retransmit,
-    /// A remote host opened a connection.
-    Accept,
-    /// A connection attempt was repeated.
-    Reconnect,
-    /// Received data was passed to the application.
-    Copy,
-}
-
-impl NetworkAction {
-    /// Returns the action of an opcode, and true if the opcode is for IPv6. An IPv6 opcode is 16 higher than
-    /// the IPv4 opcode of the same action.
-    fn of_opcode(opcode: u8) -> Option<(NetworkAction, bool)> {
-        let is_v6 = opcode >= 26;
-        let action = match if is_v6 { opcode - 16 } else { opcode } {
-            10 => NetworkAction::Send,
-            11 => NetworkAction::Receive,
-            12 => NetworkAction::Connect,
-            13 => NetworkAction::Disconnect,
-            14 => NetworkAction::Retransmit,
-            15 => NetworkAction::Accept,
-            16 => NetworkAction::Reconnect,
-            18 => NetworkAction::Copy,
-            _ => return None,
-        };
-        Some((action, is_v6))
-    }
-}
 
 /// Traffic event of the TcpIp or UdpIp class, version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! `interrupts`: interrupt service routines and deferred procedure calls.
 
 use events::ids::hook;
-use events::kernel::{self, Interrupt};
-use tables::{InterruptKind, Interrupts};
+use events::kernel::Interrupt;
+use tables::Interrupts;
 
 use crate::register::{FromEvents, Incoming, Reads};
 
@@ -30,7 +30,7 @@ impl FromEvents for Interrupts {
         raw.start_ns.push(start);
         raw.end_ns.push(end);
         raw.cpu.push(event.cpu());
-        raw.kind.0.push(kind_of(interrupt.kind));
+        raw.kind.0.push(interrupt.kind);
         raw.routine.push(interrupt.routine);
         raw.duration_ns
             .push(start.map(|start| end.saturating_sub(start)));
@@ -39,17 +39,5 @@ impl FromEvents for Interrupts {
         raw.message_number.push(interrupt.message_number);
         raw.name.push(None);
         Some(())
-    }
-}
-
-fn kind_of(kind: kernel::InterruptKind) -> InterruptKind {
-    match kind {
-        kernel::InterruptKind::Dpc => InterruptKind::Dpc,
-        kernel::InterruptKind::ThreadedDpc => InterruptKind::ThreadedDpc,
-        kernel::InterruptKind::TimerDpc => InterruptKind::TimerDpc,
-        kernel::InterruptKind::IoTimer => InterruptKind::IoTimer,
-        kernel::InterruptKind::Isr => InterruptKind::Isr,
-        kernel::InterruptKind::MessageIsr => InterruptKind::MessageIsr,
-        kernel::InterruptKind::PassiveIsr => InterruptKind::PassiveIsr,
     }
 }

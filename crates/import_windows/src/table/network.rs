@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use etl::Event;
 use events::ids::hook;
-use events::kernel::{self, NetworkEvent};
+use events::kernel::NetworkEvent;
 use tables::{Network, NetworkAction, NetworkSource, Transport};
 
 use crate::providers::KERNEL_NETWORK;
@@ -91,14 +91,14 @@ fn push(
     };
     // In TCP events, the destination is always the other machine. In UDP events, the
     // destination is the receiver.
-    let is_received = traffic.action == kernel::NetworkAction::Receive;
+    let is_received = traffic.action == NetworkAction::Receive;
     let (local, remote) = match (transport, is_received) {
         (Transport::Udp, true) => (traffic.destination, traffic.source),
         _ => (traffic.source, traffic.destination),
     };
     rows.time_ns.push(event.time_ns());
     rows.cpu.push(event.cpu());
-    rows.action.0.push(action_of(traffic.action));
+    rows.action.0.push(traffic.action);
     rows.transport.0.push(transport);
     rows.source.0.push(source);
     rows.process_id.push(traffic.process_id);
@@ -110,17 +110,4 @@ fn push(
     rows.sequence.push(traffic.sequence);
     rows.connection.push(traffic.connection);
     Some(())
-}
-
-fn action_of(action: kernel::NetworkAction) -> NetworkAction {
-    match action {
-        kernel::NetworkAction::Send => NetworkAction::Send,
-        kernel::NetworkAction::Receive => NetworkAction::Receive,
-        kernel::NetworkAction::Connect => NetworkAction::Connect,
-        kernel::NetworkAction::Disconnect => NetworkAction::Disconnect,
-        kernel::NetworkAction::Retransmit => NetworkAction::Retransmit,
-        kernel::NetworkAction::Accept => NetworkAction::Accept,
-        kernel::NetworkAction::Reconnect => NetworkAction::Reconnect,
-        kernel::NetworkAction::Copy => NetworkAction::Copy,
-    }
 }

@@ -24,11 +24,11 @@ mod record;
 mod replay;
 mod thread;
 
-pub(crate) use build::{build, build_replay, check};
-
 use std::io::{Seek, Write};
 
 use etl::write::WriteError;
+use rules::quantum::Quantum;
+use rules::topology::Processor as Place;
 
 use crate::clock::ClockInterrupt;
 use crate::log::{Log, Modules, StackId, User};
@@ -39,6 +39,7 @@ use crate::time::{Time, TimeBase};
 use crate::truth::Truth;
 use action::Action;
 use agenda::{Agenda, Due};
+pub(crate) use build::{build, build_replay, check};
 use cpu_set::CpuSet;
 use device::Device;
 use disk::Disk;
@@ -48,8 +49,6 @@ use network::{Flow, Nic};
 use processor::Processor;
 use program::Object;
 use ready_queue::ReadyQueue;
-use rules::quantum::Quantum;
-use rules::topology::Processor as Place;
 use thread::{Process, Thread};
 
 /// Index of a thread. All processors share one idle thread.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
 
+use rules::flow::Flow as Tuple;
+
 use super::build::SYSTEM;
 use super::disk::{Purpose, Transfer};
 use super::interrupt::{Kind, Work};
@@ -18,7 +20,6 @@ use crate::log::{
 use crate::scenario::WaitReason;
 use crate::time::Time;
 use crate::truth::{HeldBy, ReadyWait, RoutineKey, Wait};
-use rules::flow::Flow as Tuple;
 
 /// Nominal clock tick in nanoseconds. A thread's wait time is logged in this unit.
 const TICK_NS: u64 = 15_625_000;

@@ -1,12 +1,12 @@
 //! Processes, devices, traffic and actions of a scenario.
 
+use rules::rss::Rss;
 use serde::{Deserialize, Deserializer};
 
 use super::Amount;
 use super::spelling::understood;
 use super::{Frames, Name, Step};
 use crate::quantity::{Bytes, Nanoseconds, Share};
-use rules::rss::Rss;
 
 /// A scheduling group. Its threads have a rank, which precedes priority.
 #[derive(Clone, Debug, Deserialize)]

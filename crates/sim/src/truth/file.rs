@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rules::quantum::Quantum;
 use serde::Serialize;
 
 use super::{FlowSums, HeldBy, Measure, RoutineSums, Truth, WindowSums};
 use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
-use rules::quantum::Quantum;
 
 /// Names, ids and other data that the truth file adds to the sums.
 pub(crate) struct Names<'a> {

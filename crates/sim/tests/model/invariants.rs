@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
-use crate::random_scenario::Made;
 use etl::Trace;
 use events::kernel::SetPriority;
 use serde_json::Value;
 use sim::scenario::Scenario;
 use tables::{Options, Table, Tables};
+
+use crate::random_scenario::Made;
 
 /// Number of random scenarios.
 const SCENARIOS: u64 = 150;

@@ -1,7 +1,8 @@
 //! Checks of processes that start and end, services, DPCs of timers, and disk flushes in the trace.
 
-use crate::read_back::{Run, run_text};
 use tables::InterruptKind;
+
+use crate::read_back::{Run, run_text};
 
 const MS: i64 = 1_000_000;
 

@@ -1,12 +1,13 @@
 //! `context_switches`: switches of CPUs from one thread to another.
 
+use std::num::NonZeroU64;
+
 use crate::column::Nullable;
 use crate::register::{EventTable, Register};
 use crate::schema::{Rows, table};
 use crate::timed::Timed;
 use crate::trackers::Trackers;
 use crate::unreadable::EventPlace;
-use std::num::NonZeroU64;
 
 table! {
     /// One row per context switch: a CPU stopped running the old thread and started the new thread.

@@ -2,6 +2,8 @@
 
 pub(crate) mod block;
 
+use rustc_hash::FxHashMap;
+
 use self::block::{BlockEvent, Requests};
 use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
@@ -9,7 +11,6 @@ use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
-use rustc_hash::FxHashMap;
 
 table! {
     /// One row per completed request to a disk.

@@ -1,12 +1,13 @@
 //! `file_io`: operations on files.
 
+use rustc_hash::FxHashMap;
+
 use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
-use rustc_hash::FxHashMap;
 
 table! {
     /// One row per operation on a file at the level of the file system. The table `disk_io` has the disk

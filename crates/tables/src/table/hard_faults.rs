@@ -1,12 +1,13 @@
 //! `hard_faults`: accesses to memory pages that had to be read from a disk.
 
+use rustc_hash::FxHashMap;
+
 use crate::column::{Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
-use rustc_hash::FxHashMap;
 
 table! {
     /// One row per hard page fault. A thread accessed memory that had to be read from a file, and the thread

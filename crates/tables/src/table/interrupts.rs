@@ -1,11 +1,13 @@
 //! `interrupts`: interrupt service routines and deferred procedure calls.
 
+use rules::kinds::InterruptKind;
+use rustc_hash::FxHashMap;
+
 use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ImageFinder, Trackers};
-use rustc_hash::FxHashMap;
 
 table! {
     /// One row per run of an interrupt service routine (ISR) or a deferred procedure call (DPC). On Linux, a row is
@@ -61,25 +63,6 @@ table! {
         /// Name of the interrupt or softirq, on Linux.
         name: Text = "Linux irq: irq_handler_entry name, softirq_entry vec; irq_vectors: name of the tracepoint",
     }
-}
-
-/// Kind of an interrupt routine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum InterruptKind {
-    /// Deferred procedure call.
-    Dpc,
-    /// Deferred procedure call that runs in a thread.
-    ThreadedDpc,
-    /// Deferred procedure call of a timer.
-    TimerDpc,
-    /// I/O timer.
-    IoTimer,
-    /// Interrupt service routine.
-    Isr,
-    /// Interrupt service routine of a message-signalled interrupt.
-    MessageIsr,
-    /// Interrupt service routine that runs in a thread.
-    PassiveIsr,
 }
 
 impl Named for InterruptKind {

@@ -1,12 +1,13 @@
 //! `memory_reclaims`: time ranges in which threads of Linux had to free memory before they got memory.
 
+use rustc_hash::FxHashMap;
+
 use crate::column::{Named, Names, Nullable};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
-use rustc_hash::FxHashMap;
 
 table! {
     /// One row per direct reclaim of Linux: a time range in which a thread needed memory and first had to free memory.

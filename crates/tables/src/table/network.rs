@@ -1,5 +1,7 @@
 //! `network`: TCP and UDP traffic.
 
+use rules::kinds::NetworkAction;
+
 use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
@@ -47,27 +49,6 @@ table! {
         /// Identifier of the connection, if the system sets it.
         connection: Vec<u64> = "connid",
     }
-}
-
-/// Action that a network event reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NetworkAction {
-    /// Data was sent.
-    Send,
-    /// Data was received.
-    Receive,
-    /// A connection was made to another machine.
-    Connect,
-    /// A connection ended.
-    Disconnect,
-    /// Data was sent again.
-    Retransmit,
-    /// A connection from another machine was accepted.
-    Accept,
-    /// A connection was made again.
-    Reconnect,
-    /// Received data was copied for a program.
-    Copy,
 }
 
 impl Named for NetworkAction {

@@ -1,11 +1,12 @@
 //! `packets`: captured frames.
 
+use std::collections::HashMap;
+
 use crate::column::{Bytes, Named, Names, Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
 use crate::trackers::Trackers;
-use std::collections::HashMap;
 
 table! {
     /// One row per captured packet. Packets come from `netsh trace` and NetworkMonitor (NDIS-PacketCapture),

@@ -1,12 +1,13 @@
 //! `samples`: code that CPUs were executing when the profile timer fired.
 
+use std::collections::HashMap;
+
 use crate::column::Nullable;
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::stack_index::StackCursor;
 use crate::table::Table;
 use crate::trackers::{ImageFinder, ThreadFinder, Trackers};
-use std::collections::HashMap;
 
 table! {
     /// One row per sample of the profile timer. A sample is the address of the code that a CPU was executing.

@@ -1,12 +1,13 @@
 //! `slack_timers`: timers of threads of Linux that may expire late.
 
+use rustc_hash::FxHashMap;
+
 use crate::column::Nullable;
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::timed::Timed;
 use crate::trackers::{ThreadFinder, Trackers};
-use rustc_hash::FxHashMap;
 
 table! {
     /// One row per timer of a sleeping thread of Linux that may expire late (timer slack), so that it can share an

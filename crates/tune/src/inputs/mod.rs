@@ -31,15 +31,15 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use admx::PolicyName;
-pub use identity::complete;
+use registry::{HiveError, HiveLog, Key, is_hive, is_hive_log, is_log_name_of, replay};
 
 use crate::found::{At, Found, Origin};
 use crate::machine::Machine;
 use crate::observed::Observed;
+pub use admx::PolicyName;
 use archive::Member;
+pub use identity::complete;
 use reading::Reading;
-use registry::{HiveError, HiveLog, Key, is_hive, is_hive_log, is_log_name_of, replay};
 
 /// Maximum size of a file, in bytes. A hive has at most 2 GiB.
 const MAX_FILE: u64 = 2 << 30;

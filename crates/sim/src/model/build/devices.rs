@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use rules::flow::Flow as Tuple;
+use rules::rss::four_tuple_hash;
+
 use super::{Builder, SYSTEM, frames, position, unknown};
 use crate::model::device::{Device, Pace};
 use crate::model::disk::Disk;
@@ -13,8 +16,6 @@ use crate::model::program::{Instruction, Op, Program};
 use crate::quantity::Nanoseconds;
 use crate::random::Random;
 use crate::scenario::{Amount, Fault, Frames, WaitReason};
-use rules::flow::Flow as Tuple;
-use rules::rss::four_tuple_hash;
 
 impl Builder<'_> {
     pub(super) fn processors(&mut self) -> Result<Vec<Processor>, Fault> {

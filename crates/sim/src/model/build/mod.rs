@@ -12,6 +12,9 @@ use std::io::{Cursor, Seek, Write};
 use std::num::NonZero;
 use std::sync::Arc;
 
+use rules::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
+use rules::topology::Topology;
+
 use super::action::{Action, What};
 use super::agenda::Agenda;
 use super::cpu_set::CpuSet;
@@ -29,8 +32,6 @@ use crate::scenario::{self, Amount, Document, Fault, Frames, Name};
 use crate::time::{NEVER, Time, TimeBase};
 use crate::truth::{DiskSums, FlowSums, Gap, Measure, ProcessorTime, Truth, Watched, WindowSums};
 use crate::windows::Windows;
-use rules::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
-use rules::topology::Topology;
 
 /// Index of the Idle process. It has only one thread, which is the idle thread of all processors.
 pub(crate) const IDLE_PROCESS: ProcessId = 0;
