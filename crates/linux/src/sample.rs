@@ -70,6 +70,13 @@ impl SampleLayout {
         has_trailers: false,
     };
 
+    /// Returns the layout of samples that are made from lines of a text.
+    pub(crate) fn of_text(has_period: bool) -> SampleLayout {
+        let period = if has_period { bit::PERIOD } else { 0 };
+        let common = Self::OF_PAGES.sample_type & !bit::RAW;
+        SampleLayout::new(common | bit::IP | period, 0, false)
+    }
+
     pub(crate) fn new(sample_type: u64, read_format: u64, has_trailers: bool) -> SampleLayout {
         SampleLayout {
             sample_type,

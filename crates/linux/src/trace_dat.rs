@@ -2,8 +2,6 @@
 //!
 //! Sources of the format: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
-mod facts;
-
 use std::collections::HashMap;
 use std::io;
 
@@ -15,18 +13,18 @@ use crate::chunk::{Chunk, Part};
 use crate::compression::Compression;
 use crate::damage::{Damage, Fault};
 use crate::error::OpenError;
+use crate::facts::Facts;
 use crate::features::{System, WallClock};
 use crate::format::Format;
 use crate::gaps::Gaps;
 use crate::header::{LARGEST_SECTION, Section};
 use crate::inflated::{Inflated, max_expanded};
 use crate::kallsyms::Kallsyms;
-use crate::recording::Recording;
+use crate::recording::{Recorder, Recording, Symbols};
 use crate::ring_buffer::Pages;
 use crate::sample::SampleLayout;
 use crate::tracepoints::Readers;
 use crate::tracing_data::{self, MAGIC};
-use facts::Facts;
 
 /// Number of bytes that are read to find the file's format: magic number, version and byte order.
 const START: usize = 4096;
@@ -502,18 +500,7 @@ impl Opening {
             }
             None => (None, buffer.cpus),
         };
-        let mut chunks = Vec::new();
-        if self.facts.count > 0 {
-            chunks.push(Chunk {
-                cpu: None,
-                offset: 0,
-                bytes: self.facts.bytes.len() as u32,
-                records: self.facts.count,
-                first_ns: None,
-                last_ns: None,
-                part: Part::Facts,
-            });
-        }
+        let mut chunks: Vec<Chunk> = self.facts.chunk().into_iter().collect();
         for (cpu, place) in cpus {
             let found = match &inflated {
                 Some(inflated) => self.find_pages(&pages, inflated, Part::Inflated, (cpu, place)),
@@ -544,7 +531,8 @@ impl Opening {
             damage: self.damage,
             pages: Some(pages),
             facts: self.facts.bytes,
-            kallsyms: self.kallsyms,
+            symbols: self.kallsyms.map_or(Symbols::Missing, Symbols::InFile),
+            recorder: Recorder::TraceCmd,
         })
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct TraceFiles {
     /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab. Commands that build tables
     /// (explain, report, sql) also read packets (.pcapng, .pcap) and samples of `laglab measure`
     /// (.parquet). Every command except prove, record and tune reads recordings of Linux (perf.data,
-    /// trace.dat)
+    /// trace.dat, the text of `perf script`, `trace-cmd report` or ftrace)
     #[arg(value_name = "TRACE", required = true)]
     paths: Vec<PathBuf>,
 }

@@ -36,7 +36,7 @@ const FOLDER: &str = "LAGLAB_CONFIG";
     List the scenarios: laglab simulate --list")]
 pub(super) struct Args {
     /// Traces to show side by side: .etl, .etl.zip, .diagsession, netsh's .cab, packets (.pcapng,
-    /// .pcap), samples of `laglab measure` (.parquet), recordings of Linux (perf.data, trace.dat), or the name of a
+    /// .pcap), samples of `laglab measure` (.parquet), recordings of Linux (perf.data, trace.dat, their text), or the name of a
     /// scenario to simulate
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
