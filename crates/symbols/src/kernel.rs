@@ -16,7 +16,7 @@ pub struct KernelSymbols {
 
 impl KernelSymbols {
     /// Reads lines such as `ffffffff81000000 T _stext` and `ffffffffc0001000 t xfs_open\t[xfs]`. Ignores other lines.
-    /// The name of a function of a program can contain spaces. Also ignores lines with the address 0: the system shows this address to users without the necessary rights.
+    /// The name of a function of a program can contain spaces. A line without a name ends the function before it. Also ignores lines with the address 0: the system shows this address to users without the necessary rights.
     pub fn parse(text: &[u8]) -> KernelSymbols {
         let mut symbols = KernelSymbols::default();
         for line in text.split(|byte| *byte == b'\n') {
@@ -58,7 +58,7 @@ impl KernelSymbols {
     /// Returns the function that contains an address, and the offset in the function.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let (name, start) = self.functions.find(address, self.end)?;
-        Some((name, address - start))
+        (!name.is_empty()).then_some((name, address - start))
     }
 }
 
@@ -74,6 +74,7 @@ mod tests {
             ffffffff81000200 D data\n\
             ffffffffc0001000 t xfs_open\t[xfs]\n\
             10000000000fb t operator new(unsigned long)\n\
+            1000000000110 t \n\
             /proc/1/task/1/status:Cpus_allowed_list:\t0-1\n\
             0000000000000000 T hidden\n\xFF\xFE\n";
         let symbols = KernelSymbols::parse(text);
@@ -88,6 +89,7 @@ mod tests {
             symbols.find(0x1_0000_0000_0100),
             Some(("operator new(unsigned long)", 5))
         );
+        assert_eq!(symbols.find(0x1_0000_0000_0118), None);
         assert_eq!(symbols.find(0x1000), None);
         assert!(!KernelSymbols::parse(b"").are_of(0));
     }

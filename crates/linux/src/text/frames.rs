@@ -108,9 +108,13 @@ impl Frames {
         } else {
             self.place_in_file(process_id, frame.file, address)?
         };
-        // Without a symbol at an unknown function, its addresses would belong to the function before it.
-        let start = address.saturating_sub(frame.offset);
-        self.add_symbol(start, frame.function);
+        // A symbol without a name ends the function before it.
+        let known = if frame.function == UNKNOWN {
+            ""
+        } else {
+            frame.function
+        };
+        self.add_symbol(address.saturating_sub(frame.offset), known);
         Some(address)
     }
 
