@@ -57,9 +57,10 @@ pub(crate) fn interrupted() -> &'static AtomicBool {
 /// # Errors
 /// Returns [`Interrupted`] if the user pressed Ctrl-C.
 pub(crate) fn check() -> Result<(), Interrupted> {
-    match INTERRUPTED.load(Ordering::Relaxed) {
-        true => Err(Interrupted),
-        false => Ok(()),
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        Err(Interrupted)
+    } else {
+        Ok(())
     }
 }
 
@@ -134,9 +135,10 @@ impl Watch {
             Some(self.total_bytes),
             ProgressDrawTarget::stderr_with_hz(10),
         );
-        let template = match self.in_percent {
-            false => "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left",
-            true => "{msg} {bar:30} {percent} %, {eta} left",
+        let template = if self.in_percent {
+            "{msg} {bar:30} {percent} %, {eta} left"
+        } else {
+            "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);

@@ -87,9 +87,10 @@ impl Blocks {
         let last = self.nearest(time.end);
         let mut from = time.start;
         for block in self.nearest(time.start)..=last {
-            let end = match block == last {
-                true => time.end,
-                false => self.start_ns + (block as i64 + 1) * self.length_ns,
+            let end = if block == last {
+                time.end
+            } else {
+                self.start_ns + (block as i64 + 1) * self.length_ns
             };
             each(block, end.saturating_sub(from).max(0));
             from = end;

@@ -217,9 +217,10 @@ impl Rates {
             whole: whole.per(work.iter().sum()),
             count: whole.count,
             units: linearised(blocks, work),
-            means: match whole.count > 0.0 {
-                true => linearised(blocks, &counts),
-                false => Vec::new(),
+            means: if whole.count > 0.0 {
+                linearised(blocks, &counts)
+            } else {
+                Vec::new()
             },
         }
     }

@@ -200,24 +200,26 @@ fn of_changes<'d>(
         }
         for Cause { of: cause, ns } in causes(change, changes, work, sides) {
             let share = ns / change.ns();
-            let why = match share <= ABOUT_ALL {
-                true => format!(
+            let why = if share <= ABOUT_ALL {
+                format!(
                     "{:.0} % of the change is {}{}.",
                     share.min(1.0) * 100.0,
                     code(cause),
                     ends(cause)
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "{} {} is {}{}; {}.",
                     time_text(ns.abs()),
                     more_or_less(ns),
                     code(cause),
                     ends(cause),
-                    match has_opposite(cause, changes) {
-                        true => "other parts changed in the opposite direction",
-                        false => "the parts are estimates, and their sum differs from the whole",
+                    if has_opposite(cause, changes) {
+                        "other parts changed in the opposite direction"
+                    } else {
+                        "the parts are estimates, and their sum differs from the whole"
                     }
-                ),
+                )
             };
             finding.because(why, subject(cause));
             finding.prove(sides, |of| Some(of.evidence(cause)));
@@ -405,10 +407,7 @@ impl Change {
 }
 
 pub(crate) fn more_or_less(ns: f64) -> &'static str {
-    match ns > 0.0 {
-        true => "more",
-        false => "less",
-    }
+    if ns > 0.0 { "more" } else { "less" }
 }
 
 /// Describes a change in one sentence. `work` is the unit of work; `None` for times per second.
@@ -423,13 +422,14 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
         } else {
             "more"
         };
-        let total = match change.is_within(SAME) {
-            true => "so the total time is about the same".to_owned(),
-            false => format!(
+        let total = if change.is_within(SAME) {
+            "so the total time is about the same".to_owned()
+        } else {
+            format!(
                 "and chance may explain the change of the total time, {} before and {} after",
                 time_text(before.ns),
                 time_text(after.ns)
-            ),
+            )
         };
         return format!(
             "{}: each {} takes {} instead of {}, on average. There are {counts} ({} instead of {} \
@@ -679,9 +679,10 @@ impl Diff {
             }
         };
         let facts: Vec<&str> = self.besides.facts.iter().map(|it| it.fact).collect();
-        match facts.is_empty() {
-            true => answer,
-            false => format!("{answer} Other differences: {}.", listed(&facts)),
+        if facts.is_empty() {
+            answer
+        } else {
+            format!("{answer} Other differences: {}.", listed(&facts))
         }
     }
 }

@@ -71,9 +71,10 @@ pub(crate) fn add(
                 continue;
             };
             let is_in_thread = IN_THREADS.contains(&kind);
-            let (kind, of_function) = match ISRS.contains(&kind) {
-                true => (Kind::Isr, Kind::IsrFunction),
-                false => (Kind::Dpc, Kind::DpcFunction),
+            let (kind, of_function) = if ISRS.contains(&kind) {
+                (Kind::Isr, Kind::IsrFunction)
+            } else {
+                (Kind::Dpc, Kind::DpcFunction)
             };
             found.recorded.extend([kind, of_function]);
             let block = blocks.at(routines.end_ns[row]);

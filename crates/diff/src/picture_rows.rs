@@ -168,9 +168,10 @@ pub(crate) fn tables(diff: &Diff) -> Vec<ComparedRows> {
         return per_second;
     };
     let per_work = of_unit(&work.changes, &format!("per {}", work.work));
-    match work.is_asked || work.differs() {
-        true => [per_work, per_second].concat(),
-        false => [per_second, per_work].concat(),
+    if work.is_asked || work.differs() {
+        [per_work, per_second].concat()
+    } else {
+        [per_second, per_work].concat()
     }
 }
 

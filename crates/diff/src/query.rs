@@ -283,12 +283,13 @@ impl Recording {
     /// Returns the condition on rows of `cpu_runs` that excludes idle threads and doubtful runs.
     fn is_believed(&self) -> Condition {
         let is_of_thread = Condition::is_not("thread_id", 0);
-        match self.doubtful.are_none() {
-            true => is_of_thread,
-            false => Condition::All(vec![
+        if self.doubtful.are_none() {
+            is_of_thread
+        } else {
+            Condition::All(vec![
                 is_of_thread,
                 Condition::IsDoubtful(self.doubtful.clone()).negated(),
-            ]),
+            ])
         }
     }
 
@@ -300,9 +301,10 @@ impl Recording {
             known.is_some_and(|known| known.to_lowercase() == name)
         });
         let rows: Vec<i64> = rows.map(|(row, _)| row).collect();
-        match rows.len() > LISTED {
-            false => Condition::IsOneOf("process_row", rows),
-            true => has_name(PROGRAM_SQL, name),
+        if rows.len() > LISTED {
+            has_name(PROGRAM_SQL, name)
+        } else {
+            Condition::IsOneOf("process_row", rows)
         }
     }
 
@@ -316,9 +318,10 @@ impl Recording {
             .collect();
         labels.sort_unstable();
         labels.dedup();
-        match labels.len() > LISTED {
-            false => Condition::HasLabel(Expression::Module("image_row"), labels),
-            true => has_name(MODULE_SQL, name),
+        if labels.len() > LISTED {
+            has_name(MODULE_SQL, name)
+        } else {
+            Condition::HasLabel(Expression::Module("image_row"), labels)
         }
     }
 }
@@ -357,15 +360,15 @@ fn samples(in_interrupts: bool) -> Selection {
         Condition::IsTrue("in_isr"),
     ]);
     let of = Selection::of(Table::Samples).filter(Condition::IsKnown("weight_ns"));
-    match in_interrupts {
-        true => of.filter(inside),
-        false => of
-            .filter(Condition::Any(vec![
-                Condition::IsKnown("in_dpc"),
-                Condition::IsKnown("in_isr"),
-            ]))
-            .filter(inside.negated())
-            .filter(Condition::is_not("thread_id", 0)),
+    if in_interrupts {
+        of.filter(inside)
+    } else {
+        of.filter(Condition::Any(vec![
+            Condition::IsKnown("in_dpc"),
+            Condition::IsKnown("in_isr"),
+        ]))
+        .filter(inside.negated())
+        .filter(Condition::is_not("thread_id", 0))
     }
 }
 

@@ -168,9 +168,10 @@ impl<'r> Traffic<'r> {
     /// the module's ISRs depend on the traffic.
     fn has_code(&self, code: &str) -> bool {
         let has_dpcs = |of: &Recording| of.dpc_code.keys().any(|(_, it)| **it == *code);
-        match self.all().any(has_dpcs) {
-            true => self.divides(|side| self.of_code(code, side)),
-            false => self.has_routines(Kind::Isr, code),
+        if self.all().any(has_dpcs) {
+            self.divides(|side| self.of_code(code, side))
+        } else {
+            self.has_routines(Kind::Isr, code)
         }
     }
 

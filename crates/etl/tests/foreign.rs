@@ -121,9 +121,10 @@ fn other_recordings_of_linux_are_named_with_what_can_be_read() {
 #[test]
 fn programs_are_refused() {
     let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-    let seems = match own.starts_with(b"MZ") {
-        true => "a program or library for Windows (PE); ",
-        false => "it seems to be a program",
+    let seems = if own.starts_with(b"MZ") {
+        "a program or library for Windows (PE); "
+    } else {
+        "it seems to be a program"
     };
     refused(own, seems);
 

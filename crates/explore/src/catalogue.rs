@@ -332,11 +332,10 @@ impl TableDef {
     /// Returns the column of numbers with this name. If there is no such column, returns an error.
     pub(crate) fn number(&'static self, name: &str) -> Result<&'static ColumnDef, ExploreError> {
         let column = self.column(name)?;
-        match column.is_number() {
-            true => Ok(column),
-            false => {
-                Err(self.wrong_kind(column, "has no numbers; choose a measure or a numeric key"))
-            }
+        if column.is_number() {
+            Ok(column)
+        } else {
+            Err(self.wrong_kind(column, "has no numbers; choose a measure or a numeric key"))
         }
     }
 

@@ -33,12 +33,13 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !is_large {
         file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     }
-    match is_large || bytes.len() as u64 > most {
-        true => Err(io::Error::new(
+    if is_large || bytes.len() as u64 > most {
+        Err(io::Error::new(
             ErrorKind::FileTooLarge,
             format!("it has more than {most} bytes; give a smaller file"),
-        )),
-        false => Ok(bytes),
+        ))
+    } else {
+        Ok(bytes)
     }
 }
 

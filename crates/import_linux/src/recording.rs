@@ -220,9 +220,10 @@ fn read_whole(
                 );
             });
             part.counts.end(chunk, read);
-            match progress(chunk.bytes.into()) {
-                true => Ok(part),
-                false => Err(Cancelled),
+            if progress(chunk.bytes.into()) {
+                Ok(part)
+            } else {
+                Err(Cancelled)
             }
         });
     let parts: Vec<Part> = parts.collect::<Result<_, Cancelled>>()?;

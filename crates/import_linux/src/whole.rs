@@ -276,9 +276,10 @@ fn event_kinds(file: &str, recording: &Recording, counts: &Counts) -> EventKinds
         let identity = decoder.identity(*index);
         rows.first_ns.push(kind.first_ns);
         rows.last_ns.push(kind.last_ns);
-        rows.format.0.push(match attribute.is_tracepoint() {
-            true => EventFormat::Tracepoint,
-            false => EventFormat::PerfEvent,
+        rows.format.0.push(if attribute.is_tracepoint() {
+            EventFormat::Tracepoint
+        } else {
+            EventFormat::PerfEvent
         });
         rows.header.push(Some(recording.recorder().event_form()));
         rows.provider.push(identity.provider.as_deref());

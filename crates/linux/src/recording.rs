@@ -357,12 +357,11 @@ impl Recording {
         let attribute = attribute.ok_or(Fault::UnknownEvent)?;
         let of = &self.attributes[attribute];
         let sample = of.layout.read(body, order).ok_or(Fault::ShortRecord)?;
-        let tracepoint = match of.is_tracepoint() {
-            true => {
-                let tracepoint = self.readers.read(of.config, sample.raw);
-                Some(tracepoint.ok_or(Fault::UnknownEvent)?)
-            }
-            false => None,
+        let tracepoint = if of.is_tracepoint() {
+            let tracepoint = self.readers.read(of.config, sample.raw);
+            Some(tracepoint.ok_or(Fault::UnknownEvent)?)
+        } else {
+            None
         };
         let place = (offset, header.size as u16);
         Ok(Some(Event::of_sample(

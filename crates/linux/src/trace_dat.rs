@@ -323,9 +323,10 @@ impl Opening {
                 }
             }
         }
-        match has_text && self.buffers.is_empty() {
-            true => Err(OpenError::OnlyText),
-            false => Ok(()),
+        if has_text && self.buffers.is_empty() {
+            Err(OpenError::OnlyText)
+        } else {
+            Ok(())
         }
     }
 
@@ -596,9 +597,10 @@ impl Opening {
         let end = place.offset.saturating_add(place.size).saturating_add(4);
         let mut at = place.offset;
         let numbers = |at: u64, size: u64| -> io::Result<Option<Vec<u8>>> {
-            match at.checked_add(size).is_some_and(|after| after <= end) {
-                true => Section { offset: at, size }.read(&*self.source),
-                false => Ok(None),
+            if at.checked_add(size).is_some_and(|after| after <= end) {
+                Section { offset: at, size }.read(&*self.source)
+            } else {
+                Ok(None)
             }
         };
         if place.size == 0 {

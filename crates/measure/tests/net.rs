@@ -466,9 +466,12 @@ fn grants_are_listed_per_carrier() {
             of.expect("a series").setting.clone()
         };
         assert_eq!([of("udp"), of("pgm")], [&*udp.setting, &*pgm.setting]);
-        let said = |wish: &str, is_refused| match is_refused {
-            true => format!("{wish} (refused)"),
-            false => wish.to_owned(),
+        let said = |wish: &str, is_refused| {
+            if is_refused {
+                format!("{wish} (refused)")
+            } else {
+                wish.to_owned()
+            }
         };
         let spun = |is_refused| format!(", {}", said(spinning, is_refused));
         assert!(udp.setting.ends_with(&spun(!cfg!(target_os = "linux"))));

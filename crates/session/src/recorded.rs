@@ -70,9 +70,10 @@ impl fmt::Display for NotRecorded {
 
 /// Explains why a table of a trace, or of a recording of Linux, has no rows, and how to record rows.
 pub fn missing_rows(table: Table, is_linux: bool) -> String {
-    let missing = match is_linux {
-        true => NotRecorded::of_linux_table(table),
-        false => NotRecorded::of_table(table),
+    let missing = if is_linux {
+        NotRecorded::of_linux_table(table)
+    } else {
+        NotRecorded::of_table(table)
     };
     match missing {
         Some(missing) => missing.to_string(),

@@ -60,9 +60,10 @@ impl SymbolOptions {
         let given = self.text();
         let folder = folder.display();
         let mut options = self.clone();
-        options.path = Some(match given.is_empty() {
-            true => folder.to_string(),
-            false => format!("{folder};{given}"),
+        options.path = Some(if given.is_empty() {
+            folder.to_string()
+        } else {
+            format!("{folder};{given}")
         });
         options
     }

@@ -29,9 +29,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let cache = match args.no_cache {
-        true => Cache::Off,
-        false => cache::chosen()?,
+    let cache = if args.no_cache {
+        Cache::Off
+    } else {
+        cache::chosen()?
     };
     let symbols = args.symbols.options();
     symbols.check()?;

@@ -198,9 +198,10 @@ fn warn_of_faults(broken: u64) {
 /// Prints on stderr the damage of a recording of Linux that was found when its tables were made. Prints nothing for a trace
 /// of Windows.
 fn warn_of_linux_damage(store: &Store) -> Result<(), Failure> {
-    let damage = match store.info().is_linux() {
-        true => DamageReport::made(store)?,
-        false => None,
+    let damage = if store.info().is_linux() {
+        DamageReport::made(store)?
+    } else {
+        None
     };
     if let Some(first) = damage.and_then(|damage| damage.sentences().into_iter().next()) {
         say(&first);

@@ -128,18 +128,20 @@ impl TabledTrace {
     /// Opens the tables of the trace of Windows.
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
         let tables = self.open_any()?;
-        match tables.store().info().is_linux() {
-            true => Err(Failure::input(&self.files.paths[0], LINUX)),
-            false => Ok(tables),
+        if tables.store().info().is_linux() {
+            Err(Failure::input(&self.files.paths[0], LINUX))
+        } else {
+            Ok(tables)
         }
     }
 
     /// Opens the tables of the trace of Windows, or of the recording of Linux.
     pub(crate) fn open_any(&self) -> Result<TraceTables, Failure> {
         self.files.are_no_scenarios()?;
-        let cache = match self.no_cache {
-            true => Cache::Off,
-            false => cache::chosen()?,
+        let cache = if self.no_cache {
+            Cache::Off
+        } else {
+            cache::chosen()?
         };
         Ok(TraceTables::open(
             &self.files.paths,

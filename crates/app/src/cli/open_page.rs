@@ -84,9 +84,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         .collect();
     let simulated = Simulated::make(&given)?;
     let files: Vec<PathBuf> = given.iter().map(|trace| simulated.file(trace)).collect();
-    let groups: Vec<&[PathBuf]> = match args.merge {
-        true => vec![&files],
-        false => files.chunks(1).collect(),
+    let groups: Vec<&[PathBuf]> = if args.merge {
+        vec![&files]
+    } else {
+        files.chunks(1).collect()
     };
     let names = distinct(names(&groups));
     let mut traces = Vec::new();

@@ -106,9 +106,10 @@ impl<R: ReportArgs> Reported<R> {
         out.warnings()
             .iter()
             .for_each(|warning| super::say(warning));
-        match trace.tables.store().info().is_linux() {
-            true => super::warn_of_linux_damage(trace.tables.store())?,
-            false => warn_of_missing_events(&trace),
+        if trace.tables.store().info().is_linux() {
+            super::warn_of_linux_damage(trace.tables.store())?
+        } else {
+            warn_of_missing_events(&trace)
         }
         done?;
         if report.tables().contains(&tables::Table::CpuRuns) {

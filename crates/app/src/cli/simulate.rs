@@ -146,12 +146,13 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 
 /// Returns an error if the file that would be written is the scenario file.
 fn is_not_the_scenario(written: &Path, name: &str) -> Result<(), Failure> {
-    match is_same_file(written, Path::new(name)) {
-        true => Err(Failure::input(
+    if is_same_file(written, Path::new(name)) {
+        Err(Failure::input(
             written,
             "this is the scenario file; give another file to write",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -209,10 +209,7 @@ impl RoundTripPlan {
         // Grants per setting and carrier.
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; of_a_pace];
         let ours = self.paces.len() * of_a_pace;
-        let mut peers = match self.with_peer {
-            true => self.paces.len(),
-            false => 0,
-        };
+        let mut peers = if self.with_peer { self.paces.len() } else { 0 };
         if peers > 0
             && let Some(why) = self.peer_unavailable()
         {

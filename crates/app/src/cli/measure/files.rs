@@ -167,11 +167,12 @@ fn left_out(args: &Args) -> Option<Unavailable> {
 }
 
 fn methods(args: &Args) -> Vec<FilesMethod> {
-    match args.method.is_empty() {
-        true => FilesMethod::all()
+    if args.method.is_empty() {
+        FilesMethod::all()
             .filter(|method| is_default(args, *method))
-            .collect(),
-        false => args.method.clone(),
+            .collect()
+    } else {
+        args.method.clone()
     }
 }
 

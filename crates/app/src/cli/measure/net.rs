@@ -302,13 +302,14 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     differ(&settings, "--vs")?;
     let goal = args.sure.goal(settings.len() * carriers(args).len())?;
     let carriers = carriers(args);
-    let paces = match args.rate.is_empty() {
-        true => [10_000, 20_000, 30_000, 40_000]
+    let paces = if args.rate.is_empty() {
+        [10_000, 20_000, 30_000, 40_000]
             .into_iter()
             .filter_map(NonZeroU32::new)
             .map(Pace::PerSecond)
-            .collect(),
-        false => args.rate.clone(),
+            .collect()
+    } else {
+        args.rate.clone()
     };
     let mut plan = RoundTripPlan {
         route: route(args)?,
@@ -330,25 +331,23 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     plan.late = why.as_ref().map(Why::late);
     let report = plan.measure(&clock, &has_stopped, &announce())?;
     let causes = why.map(|why| why.finish(&report.measurement)).transpose()?;
-    let show = match json {
-        true => Show::Json,
-        false => Show::Text,
-    };
+    let show = if json { Show::Json } else { Show::Text };
     let shown = Report::of_round_trips(&report).with_causes(causes.as_ref());
     destination.deliver(&shown, show)?;
     report.failed.map_or(Ok(()), |why| Err(Failure::Input(why)))
 }
 
 fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
-    let methods = match args.method.is_empty() {
-        true => Method::ALL
+    let methods = if args.method.is_empty() {
+        Method::ALL
             .iter()
             .copied()
             .filter(|method| carriers(args).contains(&method.carrier()))
-            .collect(),
-        false => deduplicate(args.method.iter().copied(), |known, method| {
+            .collect()
+    } else {
+        deduplicate(args.method.iter().copied(), |known, method| {
             known.name == method.name
-        }),
+        })
     };
     let plan = ThroughputPlan {
         route: route(args)?,
@@ -428,19 +427,17 @@ fn carriers(args: &Args) -> Vec<Carrier> {
 /// Returns the multicast group, or `None` if no group is used. If PGM is measured, all transports use its
 /// group.
 fn group(args: &Args) -> Option<IpAddr> {
-    let default = match args.ipv6 {
-        true => GROUP_V6,
-        false => GROUP_V4,
-    };
+    let default = if args.ipv6 { GROUP_V6 } else { GROUP_V4 };
     let mut carriers = carriers(args).into_iter();
     let needs_one = carriers.any(Carrier::needs_group);
     args.group.or_else(|| needs_one.then_some(default))
 }
 
 fn family(args: &Args) -> Family {
-    match group(args).map_or(args.ipv6, |group| group.is_ipv6()) {
-        true => Family::V6,
-        false => Family::V4,
+    if group(args).map_or(args.ipv6, |group| group.is_ipv6()) {
+        Family::V6
+    } else {
+        Family::V4
     }
 }
 
@@ -561,11 +558,12 @@ fn method(name: &str) -> Result<Method, String> {
 
 fn spin(text: &str) -> Result<Duration, String> {
     let asked = time(text)?;
-    match asked <= MAX_SPIN {
-        true => Ok(asked),
-        false => Err(format!(
+    if asked <= MAX_SPIN {
+        Ok(asked)
+    } else {
+        Err(format!(
             "expected at most {MAX_SPIN:?}: a thread that spins longer blocks its CPU for other threads"
-        )),
+        ))
     }
 }
 

@@ -65,11 +65,14 @@ pub(super) const SCHEDULING_WORDS: &str =
 /// Returns an error if the value is invalid, or an earlier word set the same option.
 pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, String> {
     let before = *into;
-    let once = |is_set: bool| match is_set {
-        true => Err(format!(
-            "`{word}` conflicts with an earlier word that sets the same option; remove one"
-        )),
-        false => Ok(()),
+    let once = |is_set: bool| {
+        if is_set {
+            Err(format!(
+                "`{word}` conflicts with an earlier word that sets the same option; remove one"
+            ))
+        } else {
+            Ok(())
+        }
     };
     let number = |text: &str| {
         text.parse()

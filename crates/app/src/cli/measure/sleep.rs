@@ -173,9 +173,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 }
 
 fn plan(args: &Args) -> Result<SleepPlan, Failure> {
-    let methods = match args.method.is_empty() {
-        true => SleepMethod::HERE.to_vec(),
-        false => args.method.clone(),
+    let methods = if args.method.is_empty() {
+        SleepMethod::HERE.to_vec()
+    } else {
+        args.method.clone()
     };
     let settings = settings(args)?;
     // Minimum time from the start of a sleep to the start of the next one. On Linux, a sleep of 0 takes about
@@ -258,9 +259,10 @@ fn settings(args: &Args) -> Result<Vec<SleepSetting>, Failure> {
         resolution,
         without_throttling: args.no_throttling,
     };
-    let mut settings: Vec<SleepSetting> = match args.resolution.is_empty() {
-        true => vec![with(None)],
-        false => args.resolution.iter().map(|r| with(Some(*r))).collect(),
+    let mut settings: Vec<SleepSetting> = if args.resolution.is_empty() {
+        vec![with(None)]
+    } else {
+        args.resolution.iter().map(|r| with(Some(*r))).collect()
     };
     settings.extend(args.vs);
     differ(&settings, "--vs (or --resolution)")?;

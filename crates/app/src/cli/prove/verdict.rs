@@ -45,12 +45,11 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_FILES: usize = 1_000;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let (folder, file) = match args.plan.is_dir() {
-        true => (args.plan.as_path(), args.plan.join(change_plan::FILE)),
-        false => {
-            let folder = args.plan.parent().unwrap_or(Path::new("."));
-            (folder, args.plan.clone())
-        }
+    let (folder, file) = if args.plan.is_dir() {
+        (args.plan.as_path(), args.plan.join(change_plan::FILE))
+    } else {
+        let folder = args.plan.parent().unwrap_or(Path::new("."));
+        (folder, args.plan.clone())
     };
     let asked = read_plan(&file)?;
     let evidence = Evidence {
@@ -94,9 +93,10 @@ fn side(
     name: &str,
     planned: &str,
 ) -> Result<Side, Failure> {
-    let files = match given.is_empty() {
-        true => files_in(&folder.join(name))?,
-        false => given.to_vec(),
+    let files = if given.is_empty() {
+        files_in(&folder.join(name))?
+    } else {
+        given.to_vec()
     };
     let mut side = Side::default();
     let mut exports = Vec::new();

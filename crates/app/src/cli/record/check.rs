@@ -42,9 +42,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             Err(other) => return Err(other),
         }
     }
-    match json {
-        true => output::json(&all)?,
-        false => write(&all)?,
+    if json {
+        output::json(&all)?
+    } else {
+        write(&all)?
     }
     // If a file is unreadable, the others are checked nevertheless.
     if let Some(last) = unreadable.pop() {

@@ -25,9 +25,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         RecorderError::NotWindows => Failure::Input(error.to_string()),
         RecorderError::Refused { .. } => Failure::Negative(error.to_string()),
     })?;
-    let what = match args.keys {
-        true => "logging key presses with their keys, and foreground windows",
-        false => "logging times of key presses, without their keys",
+    let what = if args.keys {
+        "logging key presses with their keys, and foreground windows"
+    } else {
+        "logging times of key presses, without their keys"
     };
     let for_how_long = args
         .seconds

@@ -155,9 +155,10 @@ mod system {
             cost: capture.cost(),
             left_out: capture.left_out().to_vec(),
         };
-        match json {
-            true => output::json(&report)?,
-            false => write(&report)?,
+        if json {
+            output::json(&report)?
+        } else {
+            write(&report)?
         }
         Ok(())
     }

@@ -119,9 +119,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         sampled,
         assessment: &assessment,
     };
-    match json {
-        true => output::json(&report)?,
-        false => write(&report)?,
+    if json {
+        output::json(&report)?
+    } else {
+        write(&report)?
     }
     match assessment.verdict {
         Verdict::Synchronous => Ok(()),
@@ -489,9 +490,10 @@ fn rate(text: &str) -> Result<f64, String> {
         }
         None => size(plain).map_err(|_| what())? as f64,
     };
-    match rate.is_finite() && rate > 0.0 {
-        true => Ok(rate),
-        false => Err(what()),
+    if rate.is_finite() && rate > 0.0 {
+        Ok(rate)
+    } else {
+        Err(what())
     }
 }
 

@@ -153,14 +153,15 @@ pub fn measure(
     let packets = traffic.packets()?;
     let run = RunId::random()
         .map_err(|error| NetError::context("getting a random number")(io::Error::other(error)))?;
-    let (books, grants) = match introduce(&mut *transport, to, run, traffic, around)? {
-        false => (Ok(Books::new(0, Ended::Stopped)), Vec::new()),
-        true => (around.scheduling)
+    let (books, grants) = if introduce(&mut *transport, to, run, traffic, around)? {
+        (around.scheduling)
             .run(|_| match traffic.pace {
                 Pace::PerSecond(_) => paced(&mut *transport, run, traffic, packets, around),
                 Pace::PingPong => ping_pong(&mut *transport, run, traffic, around),
             })
-            .map_err(NetError::context("starting a thread"))?,
+            .map_err(NetError::context("starting a thread"))?
+    } else {
+        (Ok(Books::new(0, Ended::Stopped)), Vec::new())
     };
     Ok(RoundTrips {
         grants,
@@ -252,13 +253,14 @@ impl Heard {
         if header.kind != Kind::Echo {
             return None;
         }
-        match (self.arrivals.len() as u64) < 2 * MAX_PACKETS {
-            true => self.arrivals.push(Arrival {
+        if (self.arrivals.len() as u64) < 2 * MAX_PACKETS {
+            self.arrivals.push(Arrival {
                 sequence: header.sequence,
                 at_ns,
                 seen_class: header.seen_class,
-            }),
-            false => self.beyond += 1,
+            })
+        } else {
+            self.beyond += 1
         }
         Some(header.sequence)
     }

@@ -384,13 +384,14 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
 
 /// Checks the packet size.
 fn check(size: usize) -> Result<(), NetError> {
-    match (HEADER_LEN..=LARGEST).contains(&size) {
-        true => Ok(()),
-        false => Err(NetError::Size {
+    if (HEADER_LEN..=LARGEST).contains(&size) {
+        Ok(())
+    } else {
+        Err(NetError::Size {
             asked: size,
             smallest: HEADER_LEN,
             largest: LARGEST,
-        }),
+        })
     }
 }
 

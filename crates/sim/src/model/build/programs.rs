@@ -33,12 +33,11 @@ impl Builder<'_> {
         in_timed_loop: bool,
         program: &mut Program,
     ) -> Result<(), Fault> {
-        let body = match step.frames.0.is_empty() {
-            true => None,
-            false => {
-                let stack = step.frames.0.iter().chain(&home.0).cloned().collect();
-                Some(self.body(self.owner(process), vec![Frames(stack)])?)
-            }
+        let body = if step.frames.0.is_empty() {
+            None
+        } else {
+            let stack = step.frames.0.iter().chain(&home.0).cloned().collect();
+            Some(self.body(self.owner(process), vec![Frames(stack)])?)
         };
         let measure = step.measure.as_ref().map(|name| {
             let known = self.measures.iter().position(|other| other == name);
@@ -93,9 +92,10 @@ impl Builder<'_> {
                 let disk = self.disk(*disk)?;
                 let file = file.as_ref().map_or(0, |file| self.file(file));
                 push(Op::Transfer {
-                    action: match write {
-                        true => DiskAction::Write,
-                        false => DiskAction::Read,
+                    action: if *write {
+                        DiskAction::Write
+                    } else {
+                        DiskAction::Read
                     },
                     bytes: bytes.0 as u32,
                     disk,

@@ -89,9 +89,10 @@ fn print<'g>(grants: impl Iterator<Item = &'g Grant>, counts: &str) -> Result<()
 
 /// Returns the address on which a reflector without a multicast group listens.
 fn listen_at(args: &Args) -> SocketAddr {
-    let any = match args.ipv6 {
-        true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    let any = if args.ipv6 {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    } else {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
     };
     (args.bind.unwrap_or(any), args.port).into()
 }

@@ -531,15 +531,12 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
             contradiction,
             ..
         } => {
-            let why = match contradiction {
-                true => {
-                    "Measurements contradict each other: a setting may undo another one, or the \
+            let why = if *contradiction {
+                "Measurements contradict each other: a setting may undo another one, or the \
                      machine changed."
-                }
-                false => {
-                    "The maximum number of rounds is reached: allow more with --rounds, and start \
+            } else {
+                "The maximum number of rounds is reached: allow more with --rounds, and start \
                      again with a new --log."
-                }
             };
             output::warning(out, why)?;
             let mut columns = Columns::new(&[Side::Right, Side::Left]);
