@@ -121,4 +121,25 @@ mod tests {
         );
         assert_eq!(NotRecorded::of_linux_table(Table::Damages), None);
     }
+
+    /// Tables that each trace fills, or that are not made from recorded events.
+    const ALWAYS_FILLED: &[Table] = &[
+        Table::Sessions,
+        Table::Cpus,
+        Table::SystemConfig,
+        Table::Damages,
+        Table::EventKinds,
+        Table::LatencySamples,
+    ];
+
+    #[test]
+    fn each_table_says_what_to_record() {
+        for table in Table::ALL {
+            let is_known = NotRecorded::of_table(*table).is_some();
+            assert!(
+                is_known != ALWAYS_FILLED.contains(table),
+                "{table}: add it to `record::needs::TABLES` or to `record::linux::for_table`"
+            );
+        }
+    }
 }
