@@ -33,7 +33,7 @@ pub(crate) fn install_interrupt() {
         // The handler runs in its own thread, so it may sleep.
         std::thread::sleep(STOPS_SOON);
         if check().is_err() {
-            crate::cli::say(
+            crate::output::say(
                 "stopping after the current operation; press Ctrl-C again to end at once and lose \
                  the results that are not printed yet",
             );
@@ -175,7 +175,7 @@ impl Observer for Terminal {
     }
 
     fn warn(&self, text: &str) {
-        crate::cli::say(text);
+        crate::output::say(text);
     }
 
     fn is_cancelled(&self) -> bool {

@@ -70,3 +70,11 @@ pub fn first_bytes<const N: usize>(path: &Path) -> Option<[u8; N]> {
     open_file(path).ok()?.read_exact(&mut first).ok()?;
     Some(first)
 }
+
+/// Returns true if both paths name the same existing file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}

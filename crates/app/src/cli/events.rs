@@ -16,9 +16,9 @@ use super::Failure;
 use super::filter::FilterArgs;
 use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
-use super::say;
 use super::symbols::SymbolArgs;
 use crate::event_lines::{self, Choice, Header, Line, Names};
+use crate::output::say;
 use crate::output::{self, Format, csv_error};
 use crate::watch::{Terminal, Watch};
 

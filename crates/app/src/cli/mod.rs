@@ -49,6 +49,7 @@ use serde::Serialize;
 use session::MissingSymbols;
 use tables::Store;
 
+use crate::output::say;
 use crate::watch::INTERRUPTED_CODE;
 
 /// Arguments of the program.
@@ -240,17 +241,6 @@ fn fail(what: &str, code: u8, json: bool) -> ExitCode {
         say(what);
     }
     ExitCode::from(code)
-}
-
-/// Prints a warning, an error or a message on stderr.
-pub(crate) fn say(what: &str) {
-    use io::Write;
-    let mut out = anstream::stderr();
-    for (number, line) in what.lines().enumerate() {
-        let start = if number == 0 { "laglab: " } else { "" };
-        // If stderr is closed, the message is lost.
-        let _ = writeln!(out, "{start}{}", crate::output::Printable(line));
-    }
 }
 
 #[cfg(test)]

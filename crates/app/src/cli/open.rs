@@ -100,7 +100,9 @@ impl TraceFiles {
 
     /// Returns true if one of the files is the file at `path`.
     pub(crate) fn are_at(&self, path: &Path) -> bool {
-        self.paths.iter().any(|file| is_same_file(file, path))
+        self.paths
+            .iter()
+            .any(|file| files::is_same_file(file, path))
     }
 }
 
@@ -160,14 +162,6 @@ impl TabledTrace {
     pub(crate) fn name(&self) -> String {
         let first = self.files.paths.first().and_then(|path| path.file_stem());
         first.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-    }
-}
-
-/// Returns true if both paths name the same existing file.
-pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
     }
 }
 

@@ -14,7 +14,8 @@ use tables::ScratchFolder;
 
 use super::open::{TabledTrace, names};
 use super::symbols::SymbolArgs;
-use super::{Failure, say, simulate};
+use super::{Failure, simulate};
+use crate::output::say;
 use crate::output::{self, Printable};
 use crate::watch::Terminal;
 

@@ -32,7 +32,7 @@ const LONGEST_TEXT: usize = 8_000;
 const LEAST_GAP: Nanoseconds = Nanoseconds(1_000);
 
 /// Checks the limits of all fields. References between items are checked when the model is built.
-pub(super) fn check(document: &Document) -> Result<(), Fault> {
+pub(crate) fn check(document: &Document) -> Result<(), Fault> {
     at_least("duration", document.duration, Nanoseconds(1))?;
     at_most("duration", document.duration, LONGEST)?;
     if let Some(events) = document.events {

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use etl::Trace;
 use events::kernel::SetPriority;
 use serde_json::Value;
-use sim::scenario::Scenario;
+use sim::Scenario;
 use tables::{Options, Table, Tables};
 
 use crate::random_scenario::Made;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_cast::display::array_value_to_string;
 use serde_json::Value;
-use sim::scenario::{Override, Scenario};
 use sim::shipped;
+use sim::{Override, Scenario};
 use sql::{NamedTrace, Session, Settings, SqlError};
 use tables::{Cache, Options, Store};
 

@@ -13,11 +13,12 @@ use super::delivery::{Delivery, Show};
 use super::scheduling::SchedulingOptions;
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
+use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
 use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
 use crate::measured::{Causes, Report};
+use crate::output::say;
 use crate::watch;
 
 /// Measures the time to read many files. It runs the read methods of the system in turn, several times.

@@ -20,10 +20,11 @@ use super::differ;
 use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
+use crate::cli::Failure;
 use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
+use crate::output::say;
 use crate::watch::{self, Watch};
 
 /// Measures round trips of packets to a reflector, or throughput.

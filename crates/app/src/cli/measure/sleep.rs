@@ -15,11 +15,12 @@ use super::differ;
 use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
+use crate::cli::Failure;
 use crate::cli::percent::parse_percent;
 use crate::cli::time_with_unit::time_with_unit;
 use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
 use crate::measured::Report;
+use crate::output::say;
 use crate::{output, watch};
 
 /// Measures how late sleeps end. It runs the sleep methods of the system in turn, several times.

@@ -9,9 +9,10 @@ use prove::change_plan::{self, Answer, Evidence, MeasurePlan, PlaceSeen, Side, V
 use prove::measured::MeasuredFile;
 use tune::inputs::Input;
 
+use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
-use crate::cli::{Failure, say};
 use crate::output;
+use crate::output::say;
 
 /// Gives the verdict about the changes of a plan: helped, harmed, no difference that matters, or unknown. If
 /// the verdict is unknown, it says what would settle the question. It checks that the measurements and

@@ -10,7 +10,7 @@ use session::NewFile;
 use wording::{Sentence, listed};
 
 use crate::cli::Failure;
-use crate::cli::open::{TabledTrace, is_same_file};
+use crate::cli::open::TabledTrace;
 use crate::cli::prove::refuse_options_among;
 use crate::cli::scope::TimeArgs;
 use crate::output::{self, Columns, Side, counted, duration};
@@ -102,7 +102,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(Failure::Input(message.to_owned()));
     }
     let output = args.output.as_deref().map(|path| {
-        if args.files.iter().any(|file| is_same_file(file, path)) {
+        if args
+            .files
+            .iter()
+            .any(|file| files::is_same_file(file, path))
+        {
             Err(Failure::input(
                 path,
                 "this is an input file; give another file to write",

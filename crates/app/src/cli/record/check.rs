@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use record::wprp::{self, Remark, Severity};
 use serde::Serialize;
 
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
+
+use crate::output::say;
 use crate::output::{self, counted};
 
 /// Checks profiles of Windows Performance Recorder: structure, order, names, keywords, stacks and

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use record::input::{Recorder, RecorderError};
 
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
+
+use crate::output::say;
 use crate::watch;
 
 /// Logs the times of key presses and foreground window changes as events of the provider Laglab-Input,

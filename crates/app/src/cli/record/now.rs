@@ -69,7 +69,7 @@ mod system {
     use signal_hook::flag::register;
 
     use super::*;
-    use crate::cli::say;
+    use crate::output::say;
     use crate::output::{self, counted, duration, grouped, percent, size};
     use crate::watch;
 

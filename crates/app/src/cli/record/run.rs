@@ -11,9 +11,10 @@ use serde::Serialize;
 use session::TraceTables;
 use tables::{ImagesView, Table};
 
+use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
 use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side};
 use crate::watch::{self, Watch};
 

@@ -17,9 +17,9 @@ use tables::{Options, Store, Table};
 
 use super::Failure;
 use super::open::{TabledTrace, names};
-use super::say;
 use super::scope::{FROM_AFTER_TO, check_time, since_start};
 use super::symbols::SymbolArgs;
+use crate::output::say;
 use crate::watch::{self, Watch};
 use trace_symbols::TraceSymbols;
 

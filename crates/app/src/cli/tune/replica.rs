@@ -13,8 +13,9 @@ use tables::{DiskIoView, Table};
 use wording::{DefaultUnit, parse_duration};
 
 use super::{chain, failure};
+use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side, counted};
 use crate::watch;
 

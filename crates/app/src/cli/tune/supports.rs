@@ -12,8 +12,9 @@ use tune::catalogue::{Catalogue, PlacePattern, Setting, Type};
 use tune::image::{Image, ImageError, Mention, PdbReference, Version, mention};
 
 use super::chain;
+use crate::cli::Failure;
 use crate::cli::symbols::SymbolArgs;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side};
 
 /// Searches kernels, or other Windows programs, for the name of a setting. A program without the name does

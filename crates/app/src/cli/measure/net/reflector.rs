@@ -8,8 +8,9 @@ use measure::net::{self, Around, Patience, Place, Side};
 use measure::{Clock, Grant};
 
 use super::{Args, carriers, group, has_stopped, in_group, sockets};
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
 use crate::output;
+use crate::output::say;
 
 /// Echoes packets until the user presses Ctrl-C or the time of --for is over.
 pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {

@@ -15,8 +15,9 @@ use session::NewFile;
 use tune::inputs::{Input, InputError};
 
 use super::{chain, failure};
+use crate::cli::Failure;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side, counted};
 
 /// Finds the setting that makes the machine slow, among many settings. It activates some of them,
