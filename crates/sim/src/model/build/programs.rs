@@ -76,7 +76,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Returns the operations of a verb. A loop has none of its own.
+    /// Returns the operations of a verb; none for a loop, which `compile_step` compiles.
     fn ops(&mut self, process: ProcessId, verb: &Verb) -> Result<Vec<Op>, Fault> {
         let op = match verb {
             Verb::Run(amount) => Op::Run(*amount),
