@@ -96,7 +96,7 @@ impl Watch {
         self
     }
 
-    /// Shows percent instead of bytes. It is for work that is not measured in bytes.
+    /// Shows the progress in percent. The total may then have any unit.
     pub(crate) fn in_percent(mut self) -> Watch {
         self.in_percent = true;
         self

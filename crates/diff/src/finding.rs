@@ -5,7 +5,7 @@ use serde::Serialize;
 use wording::{Name, Sentence, duration, grouped, listed, size};
 
 use crate::compare::{EXPLAINS, class, weight};
-use crate::moved::Moved;
+use crate::moved::MovedInterrupts;
 use crate::successors::{self, successors};
 use crate::sums::Key;
 use crate::{
@@ -159,7 +159,7 @@ fn of_changes<'d>(
     let mut findings = Vec::new();
     let mut explained: Vec<&Change> = Vec::new();
     let mut has_stacks = false;
-    let moved = Moved::of(changes);
+    let moved = MovedInterrupts::find(changes);
     for change in changes
         .iter()
         .filter(|it| it.differs() && !it.kind.is_detail())
@@ -205,7 +205,7 @@ fn of_changes<'d>(
                     "{:.0} % of the change is {}{}.",
                     share.min(1.0) * 100.0,
                     code(cause),
-                    ends(cause)
+                    presence_remark(cause)
                 )
             } else {
                 format!(
@@ -213,7 +213,7 @@ fn of_changes<'d>(
                     time_text(ns.abs()),
                     more_or_less(ns),
                     code(cause),
-                    ends(cause),
+                    presence_remark(cause),
                     if has_opposite(cause, changes) {
                         "other parts changed in the opposite direction"
                     } else {
@@ -455,7 +455,7 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
         time_text(ns.abs()),
         time_text(before.ns),
         time_text(after.ns),
-        ends(change)
+        presence_remark(change)
     )
 }
 
@@ -543,7 +543,7 @@ fn code(cause: &Change) -> String {
 }
 
 /// Returns a remark if only one side has the row.
-fn ends(change: &Change) -> &'static str {
+fn presence_remark(change: &Change) -> &'static str {
     match (change.before.count > 0.0, change.after.count > 0.0) {
         (false, _) => " (new)",
         (_, false) => " (gone)",
@@ -638,7 +638,10 @@ impl Diff {
         if self.per_second.is_empty() {
             return "Unknown: the traces have no kind of event in common.".to_owned();
         }
-        let (units, least) = (self.before.units.min(self.after.units), self.unit.least());
+        let (units, least) = (
+            self.before.units.min(self.after.units),
+            self.unit.min_count(),
+        );
         if units < least {
             let (one, several) = match self.unit {
                 Unit::Block => ("block of at least 0.5 s", "blocks of at least 0.5 s"),

@@ -34,7 +34,7 @@ impl Recording {
     pub(crate) fn evidence(&self, of: &Change) -> Evidence {
         let key = (of.kind, of.name.to_lowercase());
         let row = self.rows.named.get(&key);
-        let sum = row.map_or_else(Sum::default, |row| Sum::of(&row.blocks));
+        let sum = row.map_or_else(Sum::default, |row| Sum::total(&row.blocks));
         let name = key.1;
         let evidence = match of.kind {
             Kind::Program => self.own_time(&of.name, self.is_program(&name)),
@@ -205,8 +205,8 @@ impl Recording {
     /// Returns the CPU time of all threads except idle threads, with the query that computes it.
     pub(crate) fn threads_evidence(&self) -> Evidence {
         let mut sum = Sum::default();
-        for (_, row) in self.rows.of(Kind::Program) {
-            let of_row = Sum::of(&row.blocks);
+        for (_, row) in self.rows.named_of_kind(Kind::Program) {
+            let of_row = Sum::total(&row.blocks);
             sum.add(of_row.count, of_row.ns);
         }
         for rest in [&self.rows.unnamed, &self.rows.joined] {

@@ -91,7 +91,8 @@ impl<'r> Traffic<'r> {
             difference: 1.0 - before.min(after) / before.max(after),
         };
         let all = || sides.into_iter().flatten();
-        let of_kind = |kind| all().flat_map(move |of| of.rows.of(kind).map(|(key, _)| key));
+        let of_kind =
+            |kind| all().flat_map(move |of| of.rows.named_of_kind(kind).map(|(key, _)| key));
         let keys: BTreeSet<_> = [Kind::Dpc, Kind::Isr]
             .into_iter()
             .flat_map(of_kind)

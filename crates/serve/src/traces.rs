@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use diff::{Asked, Recording};
+use diff::{ReadOptions, Recording};
 use explain::story::{self, Story, Thread};
 use explain::{Evidence, Explanation, Scope, Verdict};
 use explore::{Explorer, Preset, View};
@@ -164,11 +164,11 @@ impl ServedTrace {
     pub(super) fn recording(&self) -> Result<Recording, Refusal> {
         let store = self.tables.store();
         let symbols = self.symbols()?;
-        let asked = Asked {
+        let read_options = ReadOptions {
             functions: Some(&*symbols),
-            ..Asked::default()
+            ..ReadOptions::default()
         };
-        Ok((self.tables).watched(|options| Recording::read(store, &asked, options))?)
+        Ok((self.tables).watched(|options| Recording::read(store, &read_options, options))?)
     }
 
     /// Makes the tables of the facts and of the first graphs. Errors are ignored here, because requests that

@@ -11,6 +11,7 @@ mod failure;
 mod filter;
 mod html_report;
 mod info;
+mod integer;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "measure")]
@@ -33,7 +34,6 @@ mod time_with_unit;
 mod trim;
 mod tune;
 mod usage;
-mod whole;
 
 pub(crate) use failure::{Failure, cause};
 

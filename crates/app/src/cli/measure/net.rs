@@ -21,8 +21,8 @@ use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
 use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::whole::whole;
 use crate::measured::{self, Report};
 use crate::output::say;
 use crate::watch::{self, Watch};
@@ -97,7 +97,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time_with_unit)]
     run_for: Option<Duration>,
     /// Number of runs of each rate and setting; the runs alternate [default: 6, or as many as --for allows]
-    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, 1000))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = integer::<u32>(1, 1000))]
     runs: Option<u32>,
     #[command(flatten)]
     sure: UntilSure,
@@ -114,7 +114,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", value_parser = spin, help_heading = "Sockets")]
     spin: Option<Duration>,
     /// Size of socket buffers to request, in bytes [default: size of the system; with --throughput 33554432]
-    #[arg(long, value_name = "BYTES", value_parser = whole::<u32>(1, 1 << 30), help_heading = "Sockets")]
+    #[arg(long, value_name = "BYTES", value_parser = integer::<u32>(1, 1 << 30), help_heading = "Sockets")]
     buffer: Option<u32>,
     /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
     /// such as usual (default scheduling), fifo:50, cpu:1, slack:1ns, spin:50us, busy-poll:50us, dscp:EF

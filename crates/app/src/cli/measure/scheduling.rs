@@ -5,7 +5,7 @@ use std::time::Duration;
 use measure::{Policy, Scheduling};
 use wording::{DefaultUnit, parse_duration};
 
-use crate::cli::whole::whole;
+use crate::cli::integer::integer;
 
 /// Scheduling options. If the system refuses an option, the output says so and the measurement continues
 /// without the option.
@@ -29,7 +29,7 @@ pub(super) struct SchedulingOptions {
     #[arg(
         long,
         value_name = "NICE",
-        value_parser = whole::<i8>(-20, 19),
+        value_parser = integer::<i8>(-20, 19),
         allow_negative_numbers = true,
         help_heading = "Scheduling"
     )]

@@ -16,9 +16,9 @@ use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
 use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::percent::parse_percent;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::whole::whole;
 use crate::measured::Report;
 use crate::output::say;
 use crate::{output, watch};
@@ -52,10 +52,10 @@ pub(super) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = time_with_unit)]
     time: Option<Duration>,
     /// Number of sleeps for each method and setting, however long they take
-    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, u32::MAX.into()))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = integer::<u32>(1, u32::MAX.into()))]
     count: Option<u32>,
     /// Number of runs of each method and setting [default: 10]
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["precision", "until_sure"], value_parser = whole::<u32>(1, Comparison::MAX_PAIRS as i64))]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["precision", "until_sure"], value_parser = integer::<u32>(1, Comparison::MAX_PAIRS as i64))]
     runs: Option<u32>,
     /// End as soon as every median is known to within this percentage
     #[arg(long, value_name = "PERCENT", conflicts_with_all = ["count", "until_sure"], value_parser = parse_percent)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
 use diff::{
-    Asked, Besides, Change, Diff, Divided, Finding, Interval, Kind, Latency, LatencyInterval,
-    NoPath, Recording, Sum, When, Work, count_text, diff, rate_text,
+    Change, Diff, Divided, Finding, Interval, Kind, Latency, LatencyInterval, NoPath,
+    OtherDifferences, ReadOptions, Recording, Sum, When, Work, count_text, diff, rate_text,
 };
 use explore::Explorer;
 use facts::Moment;
@@ -196,13 +196,13 @@ fn read(
         );
         let symbols = Arc::new(symbols.map_err(session::Error::from)?);
         let path = path(args, &tables, file, during.as_ref())?;
-        let asked = Asked {
+        let read_options = ReadOptions {
             during,
             work: args.per.clone(),
             functions: Some(&*symbols),
         };
         let recording =
-            tables.watched(|options| Recording::read(tables.store(), &asked, options))?;
+            tables.watched(|options| Recording::read(tables.store(), &read_options, options))?;
         crate::cli::warn_of_missing_symbols(&symbols.missing());
         let explored = args.output.as_ref().map(|_| {
             let memory_bytes = Explorer::MEMORY_BYTES / all;
@@ -465,8 +465,8 @@ fn tables(out: &mut dyn Write, changes: &[Change], unit: &str, all: bool) -> io:
     Ok(())
 }
 
-fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
-    if *besides == Besides::default() {
+fn besides(out: &mut dyn Write, besides: &OtherDifferences) -> io::Result<()> {
+    if *besides == OtherDifferences::default() {
         return Ok(());
     }
     output::heading(out, "Other differences")?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use diff::{Asked, Recording};
+use diff::{ReadOptions, Recording};
 use prove::change_plan::{self, Answer, Evidence, MeasurePlan, PlaceSeen, Side, Verdict, verdict};
 use prove::measured::MeasuredFile;
 use tune::inputs::Input;
@@ -113,8 +113,9 @@ fn side(
             side.measured.push(MeasuredFile::read(&file)?);
         } else if has_extension(&["etl", "zip", "cab", "diagsession"]) {
             let tables = TabledTrace::new(std::slice::from_ref(&file), args.no_cache).open()?;
-            let recording = tables
-                .watched(|options| Recording::read(tables.store(), &Asked::default(), options))?;
+            let recording = tables.watched(|options| {
+                Recording::read(tables.store(), &ReadOptions::default(), options)
+            })?;
             side.add_recording(recording);
         } else if has_extension(&["reg"]) {
             exports.push(file);

@@ -10,7 +10,7 @@ use session::NewFile;
 
 use super::run::{self, Recording};
 use crate::cli::Failure;
-use crate::cli::whole::whole;
+use crate::cli::integer::integer;
 use crate::output::{self, Columns, Side, counted};
 
 #[derive(clap::Args)]
@@ -40,13 +40,13 @@ pub(super) struct KitOptions {
     #[arg(long, conflicts_with = "dry_run")]
     run: bool,
     /// Memory of the machine in GiB [default: memory of this machine on Windows, else 16]
-    #[arg(long, value_name = "GIB", value_parser = whole::<u64>(1, 1 << 20), help_heading = "The machine")]
+    #[arg(long, value_name = "GIB", value_parser = integer::<u64>(1, 1 << 20), help_heading = "The machine")]
     memory: Option<u64>,
     /// Number of logical processors [default: number on this machine on Windows, else 8]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 2048), help_heading = "The machine")]
+    #[arg(long, value_name = "N", value_parser = integer::<u32>(1, 2048), help_heading = "The machine")]
     cpus: Option<u32>,
     /// Number of NUMA nodes [default: number on this machine on Windows, else 1]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 64), help_heading = "The machine")]
+    #[arg(long, value_name = "N", value_parser = integer::<u32>(1, 64), help_heading = "The machine")]
     nodes: Option<u32>,
     /// NUMA node on which the recorder runs. It should not be the investigated node [default: the last of
     /// several nodes]

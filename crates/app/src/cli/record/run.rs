@@ -12,8 +12,8 @@ use session::TraceTables;
 use tables::{ImagesView, Table};
 
 use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::open::TabledTrace;
-use crate::cli::whole::whole;
 use crate::output::say;
 use crate::output::{self, Columns, Side};
 use crate::watch::{self, Watch};
@@ -22,7 +22,7 @@ use crate::watch::{self, Watch};
 #[derive(clap::Args)]
 pub(super) struct Recording {
     /// Duration in seconds
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u32>(1, 86_400), help_heading = "With --run and --dry-run")]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = integer::<u32>(1, 86_400), help_heading = "With --run and --dry-run")]
     seconds: u32,
     /// Record into a ring buffer in memory until Ctrl-C, then save it
     #[arg(

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use measure::net::throughput::Counter;
-use measure::net::{self, Around, Patience, Place, Side};
+use measure::net::{self, Patience, Place, RunContext, Side};
 use measure::{Clock, Grant};
 
 use super::{Args, carriers, group, has_stopped, in_group, sockets};
@@ -48,12 +48,12 @@ pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
     let at = counter.local_address()?;
     say(&format!("counting at {at}; press Ctrl-C to end"));
     let scheduling = args.scheduling.scheduling();
-    let around = Around {
+    let context = RunContext {
         clock: &Clock::best(),
         scheduling: &scheduling,
         stop: &has_stopped,
     };
-    let (counted, grants) = scheduling.run(|_| counter.count(patience(args), around))?;
+    let (counted, grants) = scheduling.run(|_| counter.count(patience(args), context))?;
     let counted = counted?;
     if json {
         output::json(&counted)?;
