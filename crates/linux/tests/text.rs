@@ -182,6 +182,20 @@ fn unreadable_lines_are_damage_with_their_place() {
 }
 
 #[test]
+fn losses_after_the_last_event_and_forged_numbers_are_counted() {
+    let event = "a-1 [001] 18446744073.709551615: <stack trace>\n\
+                 a-1 [000] 18446744073.709551615: cpu_idle: state=1\n";
+    let chain = "a-1 [000] 18446744073.709551615: <stack trace>\n => f+0xffffffffffffffff/0x1\n";
+    let text = format!("{event}{event}{chain}CPU:1 [LOST 7 EVENTS]\n");
+    assert_eq!(open(text.as_bytes()).damage().lost_events, 7);
+    let forged = format!(
+        "{event}CPU:1 [LOST {0} EVENTS]\nCPU:2 [LOST {0} EVENTS]\n",
+        u64::MAX
+    );
+    assert_eq!(open(forged.as_bytes()).damage().lost_events, u64::MAX);
+}
+
+#[test]
 fn a_text_without_events_is_an_error() {
     let error = Recording::open(Box::new(b"# tracer: nop\n#\n".to_vec())).unwrap_err();
     assert!(error.to_string().contains("no line of an event"), "{error}");

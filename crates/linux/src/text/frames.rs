@@ -100,7 +100,7 @@ impl Frames {
             return None;
         }
         let Some(address) = frame.address else {
-            return Some(self.address_of(frame.function)? + frame.offset);
+            return self.address_of(frame.function)?.checked_add(frame.offset);
         };
         let address = if address >= FIRST_OF_KERNEL {
             self.extend_kernel(address);

@@ -204,6 +204,7 @@ impl Opening {
         if let Some((cpu, count)) = line::lost(line) {
             let buffer = self.buffers.entry(cpu).or_default();
             buffer.lost = buffer.lost.saturating_add(count);
+            self.add_losses(count);
             return Ok(true);
         }
         if !line.starts_with('\t')
@@ -212,6 +213,11 @@ impl Opening {
             return self.add_event(&event);
         }
         Ok(self.add_frame(line))
+    }
+
+    /// Adds a number of lost events. The text states it, so it can be any number.
+    fn add_losses(&mut self, count: u64) {
+        self.damage.lost_events = self.damage.lost_events.saturating_add(count);
     }
 
     /// Adds the facts in a comment of the kernel (`entries-in-buffer/entries-written: 5/7   #P:2`) or of
@@ -226,7 +232,7 @@ impl Opening {
             if let Some((stored, written)) =
                 entries.and_then(|(stored, written)| number(stored).zip(number(written)))
             {
-                self.damage.lost_events += written.saturating_sub(stored);
+                self.add_losses(written.saturating_sub(stored));
             }
         }
         let Some((name, value)) = comment.split_once(" : ") else {
@@ -373,7 +379,7 @@ impl Opening {
             0
         };
         self.last = (time.ns, count);
-        time.ns + count
+        time.ns.saturating_add(count)
     }
 
     /// Adds a line to the call chain of the last event. Returns false if the line is none of a call chain.
@@ -395,7 +401,6 @@ impl Opening {
         let buffer = self.buffers.entry(cpu).or_default();
         let of_cpu = (cpu != UNKNOWN).then_some(cpu);
         if let Some(next) = &event {
-            self.damage.lost_events += buffer.lost;
             self.gaps
                 .add_lost(of_cpu, next.time_ns, std::mem::take(&mut buffer.lost));
             self.gaps.see(of_cpu, next.time_ns);
