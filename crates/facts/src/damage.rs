@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use etl::{Damage, Trace};
 use serde::Serialize;
 use tables::{Damages, RecordingInfo, Store, StoreError, Table};
 use wording::{QuotedName, counted, grouped};
 
-use crate::fact_rows::{FactRows, Losses};
+use crate::fact_rows::FactRows;
 
 /// Lost events and unreadable parts of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -60,32 +59,20 @@ pub struct FaultReport {
     pub what: String,
 }
 
-impl DamageReport {
-    /// Creates the report from damage that was found when the trace was opened, and when its events were
-    /// read.
-    pub fn new(trace: &Trace, read: &Damage) -> DamageReport {
-        let mut damage = trace.damage().clone();
-        damage.merge(read.clone());
-        let places = damage.faults().iter().map(|fault| FaultReport {
-            file: tables::file_name(trace.files().nth(fault.file.into()).unwrap_or_default())
-                .to_owned(),
-            buffer_offset: fault.buffer_offset,
-            offset: fault.offset,
-            kind: fault.what.name().to_owned(),
-            what: fault.what.to_string(),
-        });
-        let counts = damage.counts().iter();
-        let losses = Losses {
-            loss_events: damage.loss_events,
-            throttled: 0,
-            faults: counts
-                .map(|(kind, count)| ((*kind).to_owned(), *count))
-                .collect(),
-            places: places.collect(),
-        };
-        DamageReport::from_losses(&import_windows::info_of(trace), losses)
-    }
+/// Losses and faults that are found only when the events are read.
+#[derive(Debug, Default)]
+pub struct Losses {
+    /// Number of events that report a loss in a real-time session.
+    pub loss_events: u64,
+    /// Number of times in which Linux left out samples.
+    pub throttled: u64,
+    /// Number of faults by kind.
+    pub faults: Vec<(String, u64)>,
+    /// Faults whose position in the file is known.
+    pub places: Vec<FaultReport>,
+}
 
+impl DamageReport {
     /// Creates the report from the table `damage` of a store. Returns `None` if the table was not made yet.
     ///
     /// # Errors
@@ -101,9 +88,8 @@ impl DamageReport {
         Ok(Some(DamageReport::from_losses(store.info(), rows.losses)))
     }
 
-    /// Creates the report from damage that was found when the recording was opened, and from the rows of the
-    /// table `damage`.
-    pub(crate) fn from_losses(info: &RecordingInfo, losses: Losses) -> DamageReport {
+    /// Creates the report from damage that was found when the recording was opened, and from `losses`.
+    pub fn from_losses(info: &RecordingInfo, losses: Losses) -> DamageReport {
         let (opened, is_linux) = (&info.losses, info.is_linux());
         let mut fault_counts: BTreeMap<String, u64> = BTreeMap::new();
         for (kind, count) in losses.faults {

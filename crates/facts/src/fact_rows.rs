@@ -7,7 +7,7 @@ use tables::{
     SystemConfig, SystemConfigView, Table, WrongType,
 };
 
-use crate::damage::FaultReport;
+use crate::damage::{FaultReport, Losses};
 use crate::info::{CpuActivity, Dropped};
 
 /// Tables from which the facts are computed.
@@ -33,8 +33,6 @@ pub(crate) struct FactRows {
 #[derive(Debug)]
 pub(crate) struct KindRow {
     pub(crate) format: String,
-    /// Kind of the events' headers.
-    pub(crate) header: String,
     pub(crate) class: Option<String>,
     /// Name of the provider; of a tracepoint, its subsystem.
     pub(crate) provider: Option<String>,
@@ -43,8 +41,6 @@ pub(crate) struct KindRow {
     pub(crate) hook: Option<u16>,
     pub(crate) id: Option<u16>,
     pub(crate) count: u64,
-    /// Size of all records, in bytes.
-    pub(crate) bytes: u64,
     /// Number of stacks inside the events.
     pub(crate) stacks: u64,
 }
@@ -58,19 +54,6 @@ pub(crate) struct ConfigValue {
     pub(crate) key: String,
     pub(crate) value: String,
     pub(crate) value_number: Option<u64>,
-}
-
-/// Losses and faults that are found only when the events are read.
-#[derive(Debug, Default)]
-pub(crate) struct Losses {
-    /// Number of events that report a loss in a real-time session.
-    pub(crate) loss_events: u64,
-    /// Number of times in which Linux left out samples.
-    pub(crate) throttled: u64,
-    /// Number of faults by kind.
-    pub(crate) faults: Vec<(String, u64)>,
-    /// Faults whose position in the file is known.
-    pub(crate) places: Vec<FaultReport>,
 }
 
 impl FactRows {
@@ -139,7 +122,6 @@ impl FactRows {
     fn add_kinds(&mut self, view: &EventKindsView<'_>) {
         self.kinds.extend((0..view.len()).map(|row| KindRow {
             format: view.format.get(row).unwrap_or_default().to_owned(),
-            header: view.header.get(row).unwrap_or_default().to_owned(),
             class: view.class.get(row).map(str::to_owned),
             provider: view.provider.get(row).map(str::to_owned),
             event: view.event.get(row).map(str::to_owned),
@@ -147,7 +129,6 @@ impl FactRows {
             hook: view.hook.get(row),
             id: view.id.get(row),
             count: view.count[row],
-            bytes: view.size_bytes[row],
             stacks: view.stacks[row],
         }));
     }

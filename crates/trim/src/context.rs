@@ -4,7 +4,7 @@ use etl::Event;
 use events::ids::class::{IMAGE_ID, LOST_EVENT, SYS_CONFIG_EX};
 use events::ids::hook;
 use events::ids::provider::LAGLAB_SIMULATOR;
-use facts::EventKind;
+use raw_events::EventKind;
 
 /// Returns true if other events cannot be interpreted without the event. Such an event does one of these:
 ///
@@ -17,7 +17,7 @@ use facts::EventKind;
 /// * It contains metadata.
 pub(crate) fn is_needed(event: &Event<'_>) -> bool {
     let is_mark = event.guid() == Some(LAGLAB_SIMULATOR);
-    if is_mark || events::is_metadata(event) || facts::is_life(event) {
+    if is_mark || events::is_metadata(event) || raw_events::is_life(event) {
         return true;
     }
     if let Some(hook) = event.hook() {

@@ -13,7 +13,7 @@ use etl::write::{Session, WriteError, Writer};
 use etl::{Damage, Event, Trace, mode};
 use events::ids::hook;
 use events::kernel::ContextSwitch;
-use facts::{Filter, Sieve, known_id};
+use raw_events::{Filter, Sieve, known_id};
 use serde::Serialize;
 use tables::{Cancelled, Options};
 

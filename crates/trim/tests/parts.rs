@@ -6,7 +6,7 @@ use std::path::Path;
 use std::slice;
 
 use etl::Trace;
-use facts::{Filter, ProviderPattern};
+use raw_events::{Filter, ProviderPattern};
 
 use logs::{PROVIDER, Read, Redact, cut, events, faults, two_processes};
 

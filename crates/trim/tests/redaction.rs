@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use etl::mode;
 use events::schema::Source;
 use events::{Decoder, Value};
-use facts::Filter;
+use raw_events::Filter;
 
 use logs::{Redact, cut, events, faults};
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use etl::Trace;
 use events::Decoder;
-use facts::{Filter, KindNames, LinuxSieve, Processes, Sieve};
 use import_linux::{LinuxDecoder, LinuxRecording};
+use raw_events::{Filter, KindNames, LinuxSieve, Processes, Sieve};
 use session::{MissingSymbols, StackModules, TraceTables, watched};
 use wording::csv_cell;
 
@@ -249,7 +249,7 @@ fn of_linux(
     };
     let (recording, info) = (recording.events(), store.info());
     let filter = args.filter.filter(info)?;
-    let processes = tables.watched(|options| Processes::of_tables(store, options))?;
+    let processes = tables.watched(|options| Processes::from_tables(store, options))?;
     let modules = if args.stacks {
         StackModules::of_tables(tables, &args.symbols.options())?
     } else {

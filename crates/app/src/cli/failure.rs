@@ -182,7 +182,7 @@ macro_rules! input {
 }
 
 input!(
-    facts::MetadataError,
+    raw_events::MetadataError,
     session::FileError,
     session::SymbolOptionsError,
     trim::TrimError

@@ -1,6 +1,7 @@
 //! Options that select events.
 
-use facts::{EventPattern, Filter, KindNames, Moment, ProviderPattern};
+use facts::Moment;
+use raw_events::{EventPattern, Filter, KindNames, ProviderPattern};
 use session::TraceTables;
 use tables::{Identities, RecordingInfo, Table};
 use xperf::Recording;

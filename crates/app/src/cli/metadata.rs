@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use events::Decoder;
-use facts::MetadataFiles;
+use raw_events::MetadataFiles;
 
 use super::Failure;
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use facts::Stats;
+use raw_events::Stats;
 use session::watched;
 
 use super::Failure;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             let tables = recording.open_any()?;
             let store = tables.store();
             let size = store.info().size_bytes;
-            let stats = tables.watched(|options| Stats::of_tables(store, options))?;
+            let stats = tables.watched(|options| Stats::from_tables(store, options))?;
             (stats, format!("a file of {}", output::size(size)))
         }
         None => {

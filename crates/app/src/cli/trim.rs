@@ -4,8 +4,8 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use etl::write::{WriteError, Writer};
-use facts::{Processes, Sieve};
 use import_linux::{LinuxDecoder, LinuxRecording};
+use raw_events::{Processes, Sieve};
 use serde::Serialize;
 use session::{NewFile, watched};
 use trim::{CopyError, Counts, Redactor, Selection};

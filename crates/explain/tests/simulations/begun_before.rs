@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use etl::write::Writer;
 use explain::Scope;
-use facts::{Filter, Processes, Sieve};
+use raw_events::{Filter, Processes, Sieve};
 use serde_json::Value;
 use simulated::{Simulated, list, number, text};
 use tables::Options;

@@ -12,7 +12,7 @@ use etl::{Event, HeaderKind, ext_type};
 use events::ids::class::{SYS_CONFIG_EX, WINSAT};
 use events::ids::hook;
 use events::{Content, Decoder, Span};
-use facts::EventKind;
+use raw_events::EventKind;
 
 use crate::TrimError;
 use pseudonyms::Pseudonyms;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use etl::write::Writer;
 use events::Decoder;
-use facts::{Filter, Processes, Sieve};
+use raw_events::{Filter, Processes, Sieve};
 use simulated::{Simulated, list, number, sums};
 use tables::Options;
 use tempfile::TempDir;

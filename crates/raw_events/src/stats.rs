@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use etl::{Damage, Guid, Trace};
 use events::{Decoder, Identity, kernel};
+use facts::{DamageReport, FaultReport, Losses};
 use import_windows::{EventKind, KindCount, KindSurvey, learn};
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
-use tables::{Cancelled, Options, Store, StoreError};
-
-use crate::damage::DamageReport;
-use crate::fact_rows::FactRows;
+use tables::{Cancelled, EventKindsView, Options, Store, StoreError, Table};
 
 /// Numbers of events and bytes in a trace.
 #[derive(Debug, Serialize)]
@@ -173,43 +171,53 @@ impl Stats {
     ///
     /// # Errors
     /// Returns an error if a table cannot be made or read.
-    pub fn of_tables(store: &Store, options: Options<'_>) -> Result<Stats, StoreError> {
-        let rows = FactRows::read(store, options)?;
+    pub fn from_tables(store: &Store, options: Options<'_>) -> Result<Stats, StoreError> {
+        store.make(&[Table::EventKinds, Table::Damages], options)?;
         let mut providers: BTreeMap<Option<Arc<str>>, Provider> = BTreeMap::new();
-        let mut header_kinds = BTreeMap::new();
-        for kind in &rows.kinds {
-            *header_kinds.entry(kind.header.clone()).or_default() += kind.count;
-            let name: Option<Arc<str>> = kind.provider.as_deref().map(Arc::from);
-            let provider = providers.entry(name.clone()).or_insert(Provider {
-                guid: None,
-                name,
-                count: 0,
-                bytes: 0,
-                events: Vec::new(),
-            });
-            provider.count += kind.count;
-            provider.bytes += kind.bytes;
-            provider.events.push(ProviderEvents {
-                id: kind.id,
-                version: None,
-                opcode: None,
-                name: kind.event.as_deref().map(Arc::from),
-                count: kind.count,
-                bytes: kind.bytes,
-            });
-        }
-        Ok(Stats {
-            total_events: rows.events(),
-            total_bytes: rows.kinds.iter().map(|kind| kind.bytes).sum(),
-            header_kinds,
+        let mut stats = Stats {
+            total_events: 0,
+            total_bytes: 0,
+            header_kinds: BTreeMap::new(),
             extended_items: BTreeMap::new(),
             kernel_events: Vec::new(),
             classic_events: Vec::new(),
-            providers: sorted(providers.into_values().collect()),
+            providers: Vec::new(),
             messages: Vec::new(),
             other_events: 0,
-            damage: DamageReport::from_losses(store.info(), rows.losses),
-        })
+            damage: DamageReport::made(store)?.unwrap_or_default(),
+        };
+        let stored = store.table(Table::EventKinds, options)?;
+        for group in 0..stored.chunks().len() {
+            let batch = stored.read_all(group)?;
+            let view = EventKindsView::new(&batch)?;
+            for row in 0..view.len() {
+                let (count, bytes) = (view.count[row], view.size_bytes[row]);
+                let header = view.header.get(row).unwrap_or_default().to_owned();
+                *stats.header_kinds.entry(header).or_default() += count;
+                stats.total_events += count;
+                stats.total_bytes += bytes;
+                let name: Option<Arc<str>> = view.provider.get(row).map(Arc::from);
+                let provider = providers.entry(name.clone()).or_insert(Provider {
+                    guid: None,
+                    name,
+                    count: 0,
+                    bytes: 0,
+                    events: Vec::new(),
+                });
+                provider.count += count;
+                provider.bytes += bytes;
+                provider.events.push(ProviderEvents {
+                    id: view.id.get(row),
+                    version: None,
+                    opcode: None,
+                    name: view.event.get(row).map(Arc::from),
+                    count,
+                    bytes,
+                });
+            }
+        }
+        stats.providers = sorted(providers.into_values().collect());
+        Ok(stats)
     }
 
     /// Sorts the counts in descending order, and adds the names.
@@ -237,7 +245,7 @@ impl Stats {
             providers: Vec::new(),
             messages: Vec::new(),
             other_events: 0,
-            damage: DamageReport::new(trace, damage),
+            damage: damage_report(trace, damage),
         };
         let mut providers = Providers::default();
         for (kind, count) in &kinds {
@@ -320,6 +328,30 @@ impl Stats {
             EventKind::Bare | EventKind::Further => self.other_events += count.events,
         }
     }
+}
+
+/// Returns the report of the damage that was found when the trace was opened, and when its events were read.
+fn damage_report(trace: &Trace, read: &Damage) -> DamageReport {
+    let mut damage = trace.damage().clone();
+    damage.merge(read.clone());
+    let places = damage.faults().iter().map(|fault| FaultReport {
+        file: tables::file_name(trace.files().nth(fault.file.into()).unwrap_or_default())
+            .to_owned(),
+        buffer_offset: fault.buffer_offset,
+        offset: fault.offset,
+        kind: fault.what.name().to_owned(),
+        what: fault.what.to_string(),
+    });
+    let counts = damage.counts().iter();
+    let losses = Losses {
+        loss_events: damage.loss_events,
+        throttled: 0,
+        faults: counts
+            .map(|(kind, count)| ((*kind).to_owned(), *count))
+            .collect(),
+        places: places.collect(),
+    };
+    DamageReport::from_losses(&import_windows::info_of(trace), losses)
 }
 
 /// Id, version, opcode and name of an event. TraceLogging events with the same name can have several

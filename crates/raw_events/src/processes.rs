@@ -134,7 +134,7 @@ impl Processes {
     ///
     /// # Errors
     /// Returns an error if a table cannot be made or read.
-    pub fn of_tables(store: &Store, options: Options<'_>) -> Result<Processes, StoreError> {
+    pub fn from_tables(store: &Store, options: Options<'_>) -> Result<Processes, StoreError> {
         let mut found = Processes::default();
         let start = |start_ns: Option<i64>, seen_ns: i64| match start_ns {
             Some(start_ns) => (start_ns, Sign::Start),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use events::Decoder;
-use facts::Stats;
+use raw_events::Stats;
 use serde_json::Value;
 use tables::Options;
 
