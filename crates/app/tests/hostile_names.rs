@@ -4,6 +4,7 @@ use crate::program;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
 use testdata::HOSTILE_NAMES;
@@ -333,8 +334,8 @@ fn plan() -> String {
     )
 }
 
-/// Runs a command whose arguments have words in braces. `words` has the values of these words.
-fn check_filled(command: &str, args: &str, words: &[(&str, &str)]) {
+/// Runs a command in a folder. Its arguments have words in braces, and `words` has the values of these words.
+fn check_filled(folder: &Path, command: &str, args: &str, words: &[(&str, &str)]) {
     let fill = |word: &str| {
         (words.iter()).fold(word.to_owned(), |text, (name, value)| {
             text.replace(name, value)
@@ -346,7 +347,7 @@ fn check_filled(command: &str, args: &str, words: &[(&str, &str)]) {
         .map(fill)
         .collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let output = program::laglab(&args);
+    let output = program::laglab_in(folder, &args);
     // Some commands refuse these names. An error is harmless, too.
     assert!(
         output.status.code().is_some_and(|code| code <= 2),
@@ -404,7 +405,7 @@ fn no_command_of_the_help_passes_a_harmful_character() {
         .filter(|(command, _)| found.contains(*command))
     {
         for args in *each {
-            check_filled(command, args, &words);
+            check_filled(folder.path(), command, args, &words);
         }
     }
     // The page of `prove diff` needs the script that `cargo xtask page` makes; the browser tests check this page.
@@ -542,12 +543,13 @@ fn no_command_passes_a_harmful_character_of_a_recording_of_linux() {
         .filter(|(command, _)| found.contains(*command))
     {
         for args in each.iter().filter(|args| args.contains("{trace}")) {
-            check_filled(command, args, &words);
+            check_filled(folder.path(), command, args, &words);
         }
     }
     for report in REPORTS {
         for format in ["text", "json", "csv"] {
             check_filled(
+                folder.path(),
                 &report.join(" "),
                 &format!("--format {format} {{trace}}"),
                 &words,
