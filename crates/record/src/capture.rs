@@ -115,7 +115,7 @@ impl Capture {
 
     /// Returns the kinds of events that are recorded.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
-        Kind::ALL.into_iter().filter(|kind| self.records(*kind))
+        Kind::ALL.iter().copied().filter(|kind| self.records(*kind))
     }
 
     /// Returns the capture without one kind of events. If the events of a stack are then no longer recorded, their

@@ -1,5 +1,6 @@
 //! Estimated size of a recording, by time.
 
+use crate::kind::Rate;
 use crate::{Capture, Kind};
 
 /// Estimated growth of a recording. Most rates are assumptions, which are right only to an order of magnitude.
@@ -16,57 +17,11 @@ pub struct Cost {
     pub busy_events_per_second: u64,
 }
 
-/// Events per second and CPU on an idle and on a busy machine, and bytes per event.
-struct Rate {
-    events: [u64; 2],
-    bytes: u64,
-}
-
-/// Size of a stack event with 24 frames, in bytes. Averages in public traces are smaller: 87 bytes
-/// for stacks of samples (Windows 7), 206 for stacks of context switches (Windows 11). If WPR
-/// caches stacks, each repetition of a frequent stack takes only 40 bytes.
-const STACK_BYTES: u64 = 32 + 8 * 24;
-/// CPU samples per second and CPU.
-const SAMPLES: u64 = 1_000;
-const SWITCHES: [u64; 2] = [300, 8_000];
-const READIED: [u64; 2] = [200, 6_000];
-const REQUESTS: [u64; 2] = [5, 1_000];
-const OPERATIONS: [u64; 2] = [20, 5_000];
-const FAULTS: [u64; 2] = [1, 200];
-
-fn rate(kind: Kind) -> Rate {
-    let (events, bytes) = match kind {
-        Kind::Processes | Kind::Images | Kind::CpuConfig | Kind::PowerStates => ([1, 50], 150),
-        Kind::ContextSwitches => (SWITCHES, 44),
-        Kind::ReadyThreads => (READIED, 24),
-        Kind::Priorities => ([100, 4_000], 28),
-        Kind::Samples => ([SAMPLES, SAMPLES], 32),
-        Kind::Dpcs => ([100, 4_000], 32),
-        Kind::ServiceRoutines => ([100, 4_000], 40),
-        Kind::DiskRequests => (REQUESTS, 80),
-        Kind::DiskStarts => (REQUESTS, 56),
-        Kind::FileNames => ([1, 100], 200),
-        Kind::FileOperations => (OPERATIONS, 60),
-        Kind::FileStarts => (OPERATIONS, 90),
-        Kind::HardFaults => (FAULTS, 64),
-        Kind::Traffic => ([10, 5_000], 80),
-        Kind::SwitchStacks => (SWITCHES, STACK_BYTES),
-        Kind::ReadyStacks => (READIED, STACK_BYTES),
-        Kind::SampleStacks => ([SAMPLES, SAMPLES], STACK_BYTES),
-        Kind::DiskReadStacks | Kind::DiskWriteStacks => (REQUESTS, STACK_BYTES),
-        Kind::FaultStacks => (FAULTS, STACK_BYTES),
-        Kind::Focus | Kind::Freezes | Kind::TimerRequests | Kind::Input => ([0, 5], 130),
-        Kind::Packets => ([10, 5_000], 1_200),
-        Kind::DotnetPauses | Kind::DotnetPools => ([0, 100], 100),
-    };
-    Rate { events, bytes }
-}
-
 impl Cost {
     /// Estimates the growth of a recording on a machine with this number of CPUs.
     pub fn estimate(capture: &Capture, cpus: u32) -> Cost {
-        let sum = |of: fn(Rate) -> u64| {
-            let on_each: u64 = capture.kinds().map(rate).map(of).sum();
+        let sum = |number: fn(Rate) -> u64| {
+            let on_each: u64 = capture.kinds().map(Kind::rate).map(number).sum();
             on_each * u64::from(cpus)
         };
         Cost {

@@ -50,6 +50,8 @@ named! {
     ReadyThread "DISPATCHER" "ReadyThread";
     /// Priority changes.
     ThreadPriority "PRIORITY" "ThreadPriority";
+    /// Boosts of starving threads.
+    AntiStarvation "ANTI_STARVATION" "AntiStarvation";
     /// CPU samples.
     SampledProfile "PROFILE" "SampledProfile";
     /// Deferred procedure calls.
@@ -81,12 +83,16 @@ named! {
     CSwitch "CSwitch" "CSwitch";
     /// Threads made ready. The stack shows the code that made the thread ready.
     ReadyThread "ReadyThread" "ReadyThread";
+    /// Changes of priorities. The stack shows the code that changed the priority.
+    ThreadSetPriority "ThreadSetPriority" "ThreadSetPriority";
     /// CPU samples. The stack shows the callers of the sampled code.
     SampledProfile "Profile" "SampledProfile";
     /// Started disk reads.
     DiskReadInit "DiskReadInit" "DiskReadInit";
     /// Started disk writes.
     DiskWriteInit "DiskWriteInit" "DiskWriteInit";
+    /// Started disk flushes.
+    DiskFlushInit "DiskFlushInit" "DiskFlushInit";
     /// Page faults that read from a disk.
     HardFault "HardFault" "HardFault";
 }
@@ -96,9 +102,11 @@ impl StackWalk {
     pub fn needs(self) -> Keyword {
         match self {
             StackWalk::CSwitch => Keyword::CSwitch,
-            StackWalk::ReadyThread => Keyword::ReadyThread,
+            StackWalk::ReadyThread | StackWalk::ThreadSetPriority => Keyword::ReadyThread,
             StackWalk::SampledProfile => Keyword::SampledProfile,
-            StackWalk::DiskReadInit | StackWalk::DiskWriteInit => Keyword::DiskIoInit,
+            StackWalk::DiskReadInit | StackWalk::DiskWriteInit | StackWalk::DiskFlushInit => {
+                Keyword::DiskIoInit
+            }
             StackWalk::HardFault => Keyword::HardFaults,
         }
     }

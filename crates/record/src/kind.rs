@@ -1,71 +1,8 @@
-//! Kinds of events, and the option of a recorder that records each kind.
+//! Kinds of events: name, option of a recorder that records them, and assumed rate.
+
+use RecordedBy::{Kernel, Provider as Events, Stack};
 
 use crate::{Keyword, Provider, StackWalk};
-
-/// A kind of events that theories and tables use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Starts, ends and lists of processes and threads.
-    Processes,
-    /// Loads, unloads and lists of images.
-    Images,
-    /// Groups and NUMA nodes of processors.
-    CpuConfig,
-    /// Context switches.
-    ContextSwitches,
-    /// Threads made ready.
-    ReadyThreads,
-    /// Priority changes.
-    Priorities,
-    /// CPU samples.
-    Samples,
-    /// DPCs.
-    Dpcs,
-    /// Interrupt service routines.
-    ServiceRoutines,
-    /// Completed disk requests.
-    DiskRequests,
-    /// Started disk requests.
-    DiskStarts,
-    /// File names.
-    FileNames,
-    /// Completed file operations.
-    FileOperations,
-    /// Started file operations.
-    FileStarts,
-    /// Hard page faults.
-    HardFaults,
-    /// Data sent and received by TCP and UDP.
-    Traffic,
-    /// Sleep, resume and performance states from the kernel session.
-    PowerStates,
-    /// Stacks of context switches.
-    SwitchStacks,
-    /// Stacks of the code that made threads ready.
-    ReadyStacks,
-    /// Stacks of samples.
-    SampleStacks,
-    /// Stacks of disk reads.
-    DiskReadStacks,
-    /// Stacks of disk writes.
-    DiskWriteStacks,
-    /// Stacks of hard page faults.
-    FaultStacks,
-    /// Changes of the process in focus.
-    Focus,
-    /// Processes that Windows freezes and thaws.
-    Freezes,
-    /// Requests for timer resolutions, sleep and resume.
-    TimerRequests,
-    /// Network packets.
-    Packets,
-    /// Times at which .NET stops the threads of programs.
-    DotnetPauses,
-    /// Numbers of threads in the thread pools of .NET.
-    DotnetPools,
-    /// Times of user input.
-    Input,
-}
 
 /// Option of a recorder that records a kind of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,147 +16,129 @@ pub enum RecordedBy {
     Provider(Provider, u64),
 }
 
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 30] = [
-        Kind::Processes,
-        Kind::Images,
-        Kind::CpuConfig,
-        Kind::ContextSwitches,
-        Kind::ReadyThreads,
-        Kind::Priorities,
-        Kind::Samples,
-        Kind::Dpcs,
-        Kind::ServiceRoutines,
-        Kind::DiskRequests,
-        Kind::DiskStarts,
-        Kind::FileNames,
-        Kind::FileOperations,
-        Kind::FileStarts,
-        Kind::HardFaults,
-        Kind::Traffic,
-        Kind::PowerStates,
-        Kind::SwitchStacks,
-        Kind::ReadyStacks,
-        Kind::SampleStacks,
-        Kind::DiskReadStacks,
-        Kind::DiskWriteStacks,
-        Kind::FaultStacks,
-        Kind::Focus,
-        Kind::Freezes,
-        Kind::TimerRequests,
-        Kind::Packets,
-        Kind::DotnetPauses,
-        Kind::DotnetPools,
-        Kind::Input,
-    ];
+/// Events per second and CPU on an idle and on a busy machine, and bytes per event.
+pub(crate) struct Rate {
+    pub(crate) events: [u64; 2],
+    pub(crate) bytes: u64,
+}
 
-    /// Returns the name for the user, in the plural.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Processes => "processes and threads",
-            Kind::Images => "images",
-            Kind::CpuConfig => "groups and nodes of processors",
-            Kind::ContextSwitches => "context switches",
-            Kind::ReadyThreads => "threads made ready",
-            Kind::Priorities => "changes of priorities",
-            Kind::Samples => "samples",
-            Kind::Dpcs => "DPCs",
-            Kind::ServiceRoutines => "ISRs",
-            Kind::DiskRequests => "disk requests",
-            Kind::DiskStarts => "starts of disk requests",
-            Kind::FileNames => "names of files",
-            Kind::FileOperations => "file operations",
-            Kind::FileStarts => "starts of file operations",
-            Kind::HardFaults => "hard faults",
-            Kind::Traffic => "traffic",
-            Kind::PowerStates => "power states",
-            Kind::SwitchStacks => "stacks of context switches",
-            Kind::ReadyStacks => "stacks of the code that made threads ready",
-            Kind::SampleStacks => "stacks of samples",
-            Kind::DiskReadStacks => "stacks of disk reads",
-            Kind::DiskWriteStacks => "stacks of disk writes",
-            Kind::FaultStacks => "stacks of hard faults",
-            Kind::Focus => "changes of focus",
-            Kind::Freezes => "processes frozen and thawed",
-            Kind::TimerRequests => "timer requests",
-            Kind::Packets => "packets",
-            Kind::DotnetPauses => "pauses of .NET",
-            Kind::DotnetPools => "thread pools of .NET",
-            Kind::Input => "times of input",
-        }
-    }
+/// Size of a stack event with 24 frames, in bytes. Averages in public traces are smaller: 87 bytes
+/// for stacks of samples (Windows 7), 206 for stacks of context switches (Windows 11). If WPR
+/// caches stacks, each repetition of a frequent stack takes only 40 bytes.
+const STACK_BYTES: u64 = 32 + 8 * 24;
+/// CPU samples per second and CPU.
+const SAMPLES: u64 = 1_000;
+const SWITCHES: [u64; 2] = [300, 8_000];
+const READIED: [u64; 2] = [200, 6_000];
+const REQUESTS: [u64; 2] = [5, 1_000];
+const OPERATIONS: [u64; 2] = [20, 5_000];
+const FAULTS: [u64; 2] = [1, 200];
 
-    /// Returns the option of a recorder that records the kind. Provider keywords: 0x20000 of
-    /// `Microsoft-Windows-Win32k` is `UserActivity`, and UIforETW enables 0x2000 with it. 0x200 of
-    /// `Microsoft-Windows-Kernel-Process` is `PROCESS_FREEZE`. 0x1 of `Microsoft-Windows-DotNETRuntime` is
-    /// `GC`, and 0x10000 is `Threading`.
-    pub fn recorded_by(self) -> RecordedBy {
-        use RecordedBy::{Kernel, Stack};
-        match self {
-            Kind::Processes => Kernel(Keyword::ProcessThread),
-            Kind::Images => Kernel(Keyword::Loader),
-            Kind::CpuConfig => Kernel(Keyword::CpuConfig),
-            Kind::ContextSwitches => Kernel(Keyword::CSwitch),
-            Kind::ReadyThreads => Kernel(Keyword::ReadyThread),
-            Kind::Priorities => Kernel(Keyword::ThreadPriority),
-            Kind::Samples => Kernel(Keyword::SampledProfile),
-            Kind::Dpcs => Kernel(Keyword::Dpc),
-            Kind::ServiceRoutines => Kernel(Keyword::Interrupt),
-            Kind::DiskRequests => Kernel(Keyword::DiskIo),
-            Kind::DiskStarts => Kernel(Keyword::DiskIoInit),
-            Kind::FileNames => Kernel(Keyword::FileName),
-            Kind::FileOperations => Kernel(Keyword::FileIo),
-            Kind::FileStarts => Kernel(Keyword::FileIoInit),
-            Kind::HardFaults => Kernel(Keyword::HardFaults),
-            Kind::Traffic => Kernel(Keyword::NetworkTrace),
-            Kind::PowerStates => Kernel(Keyword::Power),
-            Kind::SwitchStacks => Stack(StackWalk::CSwitch),
-            Kind::ReadyStacks => Stack(StackWalk::ReadyThread),
-            Kind::SampleStacks => Stack(StackWalk::SampledProfile),
-            Kind::DiskReadStacks => Stack(StackWalk::DiskReadInit),
-            Kind::DiskWriteStacks => Stack(StackWalk::DiskWriteInit),
-            Kind::FaultStacks => Stack(StackWalk::HardFault),
-            Kind::Focus => RecordedBy::Provider(Provider::Win32k, 0x2_2000),
-            Kind::Freezes => RecordedBy::Provider(Provider::KernelProcess, 0x200),
-            Kind::TimerRequests => RecordedBy::Provider(Provider::KernelPower, 0),
-            Kind::Packets => RecordedBy::Provider(Provider::PacketCapture, 0),
-            Kind::DotnetPauses => RecordedBy::Provider(Provider::DotNet, 0x1),
-            Kind::DotnetPools => RecordedBy::Provider(Provider::DotNet, 0x1_0000),
-            Kind::Input => RecordedBy::Provider(Provider::Input, 0),
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal, $recorded_by:expr, $profile:expr, $events:expr, $bytes:expr;)+) => {
+        /// A kind of events that theories and tables use.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)+
         }
-    }
 
-    /// Returns the built-in profile of WPR that records the kind, if any.
-    pub fn wpr_profile(self) -> Option<&'static str> {
-        match self {
-            Kind::Processes
-            | Kind::Images
-            | Kind::CpuConfig
-            | Kind::ContextSwitches
-            | Kind::ReadyThreads
-            | Kind::Samples
-            | Kind::Dpcs
-            | Kind::ServiceRoutines
-            | Kind::SwitchStacks
-            | Kind::ReadyStacks
-            | Kind::SampleStacks => Some("CPU"),
-            Kind::DiskRequests | Kind::DiskStarts => Some("DiskIO"),
-            Kind::FileNames | Kind::FileOperations | Kind::FileStarts => Some("FileIO"),
-            Kind::HardFaults => Some("GeneralProfile"),
-            Kind::Traffic => Some("Network"),
-            Kind::Priorities
-            | Kind::PowerStates
-            | Kind::DiskReadStacks
-            | Kind::DiskWriteStacks
-            | Kind::FaultStacks
-            | Kind::Focus
-            | Kind::Freezes
-            | Kind::TimerRequests
-            | Kind::Packets
-            | Kind::DotnetPauses
-            | Kind::DotnetPools
-            | Kind::Input => None,
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &[Kind] = &[$(Kind::$kind),+];
+
+            /// Returns the name for the user, in the plural.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $name,)+
+                }
+            }
+
+            /// Returns the option of a recorder that records the kind.
+            pub fn recorded_by(self) -> RecordedBy {
+                match self {
+                    $(Kind::$kind => $recorded_by,)+
+                }
+            }
+
+            /// Returns the built-in profile of WPR that records the kind, if any.
+            pub fn wpr_profile(self) -> Option<&'static str> {
+                match self {
+                    $(Kind::$kind => $profile,)+
+                }
+            }
+
+            pub(crate) fn rate(self) -> Rate {
+                match self {
+                    $(Kind::$kind => Rate { events: $events, bytes: $bytes },)+
+                }
+            }
         }
-    }
+    };
+}
+
+// Each line has the name, the option of a recorder, the built-in profile of WPR, events per second and CPU on an idle
+// and on a busy machine, and bytes per event. Keywords of providers: 0x20000 of `Microsoft-Windows-Win32k` is
+// `UserActivity`, and UIforETW enables 0x2000 with it. 0x200 of `Microsoft-Windows-Kernel-Process` is
+// `PROCESS_FREEZE`. 0x1 of `Microsoft-Windows-DotNETRuntime` is `GC`, and 0x10000 is `Threading`.
+kinds! {
+    /// Starts, ends and lists of processes and threads.
+    Processes "processes and threads", Kernel(Keyword::ProcessThread), Some("CPU"), [1, 50], 150;
+    /// Loads, unloads and lists of images.
+    Images "images", Kernel(Keyword::Loader), Some("CPU"), [1, 50], 150;
+    /// Groups and NUMA nodes of processors.
+    CpuConfig "groups and nodes of processors", Kernel(Keyword::CpuConfig), Some("CPU"), [1, 50], 150;
+    /// Context switches.
+    ContextSwitches "context switches", Kernel(Keyword::CSwitch), Some("CPU"), SWITCHES, 44;
+    /// Threads made ready.
+    ReadyThreads "threads made ready", Kernel(Keyword::ReadyThread), Some("CPU"), READIED, 24;
+    /// Priority changes.
+    Priorities "changes of priorities", Kernel(Keyword::ThreadPriority), None, [100, 4_000], 28;
+    /// CPU samples.
+    Samples "samples", Kernel(Keyword::SampledProfile), Some("CPU"), [SAMPLES, SAMPLES], 32;
+    /// DPCs.
+    Dpcs "DPCs", Kernel(Keyword::Dpc), Some("CPU"), [100, 4_000], 32;
+    /// Interrupt service routines.
+    ServiceRoutines "ISRs", Kernel(Keyword::Interrupt), Some("CPU"), [100, 4_000], 40;
+    /// Completed disk requests.
+    DiskRequests "disk requests", Kernel(Keyword::DiskIo), Some("DiskIO"), REQUESTS, 80;
+    /// Started disk requests.
+    DiskStarts "starts of disk requests", Kernel(Keyword::DiskIoInit), Some("DiskIO"), REQUESTS, 56;
+    /// File names.
+    FileNames "names of files", Kernel(Keyword::FileName), Some("FileIO"), [1, 100], 200;
+    /// Completed file operations.
+    FileOperations "file operations", Kernel(Keyword::FileIo), Some("FileIO"), OPERATIONS, 60;
+    /// Started file operations.
+    FileStarts "starts of file operations", Kernel(Keyword::FileIoInit), Some("FileIO"), OPERATIONS, 90;
+    /// Hard page faults.
+    HardFaults "hard faults", Kernel(Keyword::HardFaults), Some("GeneralProfile"), FAULTS, 64;
+    /// Data sent and received by TCP and UDP.
+    Traffic "traffic", Kernel(Keyword::NetworkTrace), Some("Network"), [10, 5_000], 80;
+    /// Sleep, resume and performance states from the kernel session.
+    PowerStates "power states", Kernel(Keyword::Power), None, [1, 50], 150;
+    /// Stacks of context switches.
+    SwitchStacks "stacks of context switches", Stack(StackWalk::CSwitch), Some("CPU"), SWITCHES, STACK_BYTES;
+    /// Stacks of the code that made threads ready.
+    ReadyStacks "stacks of the code that made threads ready", Stack(StackWalk::ReadyThread), Some("CPU"), READIED, STACK_BYTES;
+    /// Stacks of samples.
+    SampleStacks "stacks of samples", Stack(StackWalk::SampledProfile), Some("CPU"), [SAMPLES, SAMPLES], STACK_BYTES;
+    /// Stacks of disk reads.
+    DiskReadStacks "stacks of disk reads", Stack(StackWalk::DiskReadInit), None, REQUESTS, STACK_BYTES;
+    /// Stacks of disk writes.
+    DiskWriteStacks "stacks of disk writes", Stack(StackWalk::DiskWriteInit), None, REQUESTS, STACK_BYTES;
+    /// Stacks of hard page faults.
+    FaultStacks "stacks of hard faults", Stack(StackWalk::HardFault), None, FAULTS, STACK_BYTES;
+    /// Changes of the process in focus.
+    Focus "changes of focus", Events(Provider::Win32k, 0x2_2000), None, [0, 5], 130;
+    /// Processes that Windows freezes and thaws.
+    Freezes "processes frozen and thawed", Events(Provider::KernelProcess, 0x200), None, [0, 5], 130;
+    /// Requests for timer resolutions, sleep and resume.
+    TimerRequests "timer requests", Events(Provider::KernelPower, 0), None, [0, 5], 130;
+    /// Network packets.
+    Packets "packets", Events(Provider::PacketCapture, 0), None, [10, 5_000], 1_200;
+    /// Times at which .NET stops the threads of programs.
+    DotnetPauses "pauses of .NET", Events(Provider::DotNet, 0x1), None, [0, 100], 100;
+    /// Numbers of threads in the thread pools of .NET.
+    DotnetPools "thread pools of .NET", Events(Provider::DotNet, 0x1_0000), None, [0, 100], 100;
+    /// Times of user input.
+    Input "times of input", Events(Provider::Input, 0), None, [0, 5], 130;
 }

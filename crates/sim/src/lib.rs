@@ -27,6 +27,7 @@ use std::io::{Seek, Write};
 use serde::Serialize;
 
 pub use load::{Override, Scenario};
+pub use log::recording_settings;
 pub use model::RunError;
 
 /// Truth about a simulation: exact numbers about what happened in the model. The model computes them while it

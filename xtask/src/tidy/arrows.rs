@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "tune",
         &["etl", "files", "registry", "rules", "wording", "xml"],
     ),
-    ("sim", &["etl", "events", "rules"]),
+    ("sim", &["etl", "events", "record", "rules"]),
     ("simulated", &["sim", "symbols"]),
     ("tables", &["rules", "store"]),
     ("import_windows", &["etl", "events", "files", "tables"]),

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use record::{Capture, Investigation, Keyword, Kind, Provider, wprp};
+use record::{Capture, Investigation, Keyword, wprp};
 use serde::Serialize;
 use session::NewFile;
 use sim::scenario::ScenarioError;
@@ -242,7 +242,7 @@ fn settings(args: &Args) -> Result<Vec<Override>, Failure> {
     all.extend(of("duration", &args.duration));
     all.extend(args.events.map(|events| format!("events = {events}")));
     if let Some(profile) = &args.profile {
-        all.extend(recorded_by(&profiled(profile)?));
+        all.extend(sim::recording_settings(&profiled(profile)?));
     }
     all.extend(args.compress.then(|| "record.compressed = true".to_owned()));
     all.iter()
@@ -273,42 +273,6 @@ fn profiled(profile: &str) -> Result<Capture, Failure> {
         ));
     }
     Ok(selected.capture)
-}
-
-/// Returns scenario settings that make the model record the events of a capture. The model cannot log the
-/// events of `laglab record input`. It logs the input events of UIforETW instead.
-fn recorded_by(capture: &Capture) -> [String; 3] {
-    let of = |path: &str, names: Vec<&str>| format!("record.{path} = {names:?}");
-    let keywords = capture.keywords();
-    // These keywords cannot be set: every simulated trace has the data of processor groups and nodes, and no
-    // simulated trace has file operations.
-    let unsettable = [Keyword::CpuConfig, Keyword::FileIo, Keyword::FileIoInit];
-    let kinds = [
-        (Kind::Focus, Provider::Win32k.name()),
-        (Kind::Freezes, Provider::KernelProcess.name()),
-        (Kind::TimerRequests, Provider::KernelPower.name()),
-        (Kind::Packets, Provider::PacketCapture.name()),
-        (Kind::DotnetPauses, Provider::DotNet.name()),
-        (Kind::DotnetPools, Provider::DotNet.name()),
-        (Kind::Input, "Multi-Input"),
-    ];
-    let recorded = kinds.into_iter().filter(|(kind, _)| capture.records(*kind));
-    let mut providers: Vec<&str> = recorded.map(|(_, provider)| provider).collect();
-    providers.dedup();
-    [
-        of(
-            "kernel",
-            keywords
-                .filter(|keyword| !unsettable.contains(keyword))
-                .map(Keyword::xperf)
-                .collect(),
-        ),
-        of(
-            "stacks",
-            capture.stacks().map(|stack| stack.xperf()).collect(),
-        ),
-        of("providers", providers),
-    ]
 }
 
 /// Parses a scenario. A scenario may extend built-in scenarios and scenarios in the same folder.

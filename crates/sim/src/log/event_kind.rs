@@ -2,8 +2,9 @@
 //! version in each release of Windows.
 
 use events::ids::hook;
+use record::{Keyword, Provider, StackWalk};
 
-use super::recording::{Keyword, Provider, Recording, StackWalk};
+use super::recording::Recording;
 use crate::windows::Windows;
 
 /// Condition under which a log contains a kind of event.
@@ -63,7 +64,7 @@ macro_rules! event_kinds {
 /// Hook id of the kinds that are not kernel events.
 const NO_HOOK: u16 = 0;
 const NOTHING: Needs = Needs::Nothing;
-const PROCESSES: Needs = Needs::AnyOf(&[Keyword::ProcThread]);
+const PROCESSES: Needs = Needs::AnyOf(&[Keyword::ProcessThread]);
 const IMAGES: Needs = Needs::AnyOf(&[Keyword::Loader]);
 const DISKS: Needs = Needs::AnyOf(&[Keyword::DiskIo]);
 const DISK_STARTS: Needs = Needs::AnyOf(&[Keyword::DiskIoInit]);
@@ -76,7 +77,7 @@ event_kinds! {
     EventMetadata "EventMetadata" NO_HOOK, NOTHING, None;
     Simulated "SimulatedTrace" NO_HOOK, NOTHING, None;
     Mark "Mark" hook::MARK, NOTHING, None;
-    SamplingInterval "SampledProfileInterval" NO_HOOK, Needs::AnyOf(&[Keyword::Profile]), None;
+    SamplingInterval "SampledProfileInterval" NO_HOOK, Needs::AnyOf(&[Keyword::SampledProfile]), None;
     Stack "Stack" hook::STACK, NOTHING, None;
     ProcessStart "Process Start" hook::PROCESS_START, PROCESSES, None;
     ProcessEnd "Process End" hook::PROCESS_END, PROCESSES, None;
@@ -92,12 +93,12 @@ event_kinds! {
     ImageRundownEnd "Image DCEnd" hook::IMAGE_DC_END, IMAGES, None;
     ImageId "ImageID" NO_HOOK, IMAGES, None;
     ContextSwitch "CSwitch" hook::CONTEXT_SWITCH, Needs::AnyOf(&[Keyword::CSwitch]), Some(StackWalk::CSwitch);
-    ReadyThread "ReadyThread" hook::READY_THREAD, Needs::AnyOf(&[Keyword::Dispatcher]),
+    ReadyThread "ReadyThread" hook::READY_THREAD, Needs::AnyOf(&[Keyword::ReadyThread]),
         Some(StackWalk::ReadyThread);
-    SetPriority "ThreadSetPriority" hook::SET_PRIORITY, Needs::AnyOf(&[Keyword::Priority]),
+    SetPriority "ThreadSetPriority" hook::SET_PRIORITY, Needs::AnyOf(&[Keyword::ThreadPriority]),
         Some(StackWalk::ThreadSetPriority);
     AntiStarvation "AntiStarvationBoost" hook::ANTI_STARVATION_BOOST, Needs::AnyOf(&[Keyword::AntiStarvation]), None;
-    Sample "SampledProfile" hook::SAMPLE, Needs::AnyOf(&[Keyword::Profile]), Some(StackWalk::Profile);
+    Sample "SampledProfile" hook::SAMPLE, Needs::AnyOf(&[Keyword::SampledProfile]), Some(StackWalk::SampledProfile);
     Dpc "DPC" hook::DPC, Needs::AnyOf(&[Keyword::Dpc]), None;
     ThreadedDpc "ThreadedDPC" hook::THREADED_DPC, Needs::AnyOf(&[Keyword::Dpc]), None;
     TimerDpc "TimerDPC" hook::TIMER_DPC, Needs::AnyOf(&[Keyword::Dpc]), None;

@@ -24,6 +24,7 @@ pub(crate) use event_kind::EventKind;
 pub(crate) use lives::{Life, Process, Thread, User};
 pub(crate) use modules::{FrameError, Modules, StackId};
 pub(crate) use recording::Recording;
+pub use recording::settings as recording_settings;
 pub(crate) use scheduling::{
     ContextSwitch, Dpc, DpcKind, Isr, ReadyThread, Running, Sample, Switched,
 };

@@ -1,6 +1,8 @@
 //! Settings of the trace session.
 
-use serde::Deserialize;
+use record::{Capture, Keyword, Provider, RecordedBy, StackWalk};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 /// Settings of the trace session. The default records everything that explains latency, including
 /// stacks.
@@ -8,11 +10,14 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Recording {
     /// Enabled kernel keywords, named as in xperf.
+    #[serde(deserialize_with = "named")]
     pub(crate) kernel: Vec<Keyword>,
     /// Kinds of events that are logged with a stack. A kind is ignored if its keyword is not in
     /// `kernel`.
+    #[serde(deserialize_with = "named")]
     pub(crate) stacks: Vec<StackWalk>,
     /// Enabled manifest providers.
+    #[serde(deserialize_with = "named")]
     pub(crate) providers: Vec<Provider>,
     /// Time between two samples, in 100 ns.
     pub(crate) sampling_interval: u32,
@@ -25,11 +30,11 @@ pub(crate) struct Recording {
 impl Default for Recording {
     fn default() -> Recording {
         Recording {
-            kernel: Keyword::ALL.to_vec(),
+            kernel: Keyword::values().map(|(keyword, _)| keyword).collect(),
             stacks: vec![
                 StackWalk::CSwitch,
                 StackWalk::ReadyThread,
-                StackWalk::Profile,
+                StackWalk::SampledProfile,
             ],
             providers: Provider::ALL.to_vec(),
             sampling_interval: 10_000,
@@ -52,155 +57,103 @@ impl Recording {
     }
 }
 
-/// A kernel keyword, which enables a group of kernel events. It is named as in xperf.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum Keyword {
-    /// Processes and threads.
-    ProcThread,
-    /// Loads and unloads of images.
-    Loader,
-    /// Context switches.
-    #[serde(rename = "CSWITCH")]
-    CSwitch,
-    /// Threads that become ready, and changes of their priorities.
-    Dispatcher,
-    /// Changes of threads' priorities.
-    Priority,
-    /// Boosts of starving threads.
-    AntiStarvation,
-    /// Deferred procedure calls.
-    Dpc,
-    /// Interrupt service routines.
-    Interrupt,
-    /// Samples of the executed code.
-    Profile,
-    /// Completions of disk requests.
-    DiskIo,
-    /// Starts of disk requests.
-    DiskIoInit,
-    /// Names of files.
-    #[serde(rename = "FILENAME")]
-    FileName,
-    /// Page faults that read from a disk.
-    HardFaults,
-    /// TCP and UDP traffic.
-    #[serde(rename = "NETWORKTRACE")]
-    NetworkTrace,
-    /// Sleep and resume.
-    Power,
+/// Returns the settings of a scenario that record the events of a capture, as `path = value`. The model cannot log the
+/// events of `laglab record input`: it logs the input events of UIforETW instead.
+pub fn settings(capture: &Capture) -> [String; 3] {
+    let setting = |path: &str, names: Vec<&str>| format!("record.{path} = {names:?}");
+    let keywords = Keyword::values().filter(|(value, _)| capture.keywords().any(|it| it == *value));
+    let stacks = StackWalk::values().filter(|(value, _)| capture.stacks().any(|it| it == *value));
+    // A provider can be enabled without the keywords of the events that the model logs.
+    let is_logged = |provider: Provider| {
+        capture.kinds().any(
+            |kind| matches!(kind.recorded_by(), RecordedBy::Provider(one, _) if one == provider),
+        )
+    };
+    let providers = Provider::values().filter(|(provider, _)| is_logged(*provider));
+    [
+        setting("kernel", keywords.map(|(_, name)| name).collect()),
+        setting("stacks", stacks.map(|(_, name)| name).collect()),
+        setting("providers", providers.map(|(_, name)| name).collect()),
+    ]
 }
 
-impl Keyword {
-    /// All keywords.
-    pub(crate) const ALL: [Keyword; 15] = [
-        Keyword::ProcThread,
-        Keyword::Loader,
-        Keyword::CSwitch,
-        Keyword::Dispatcher,
-        Keyword::Priority,
-        Keyword::AntiStarvation,
-        Keyword::Dpc,
-        Keyword::Interrupt,
-        Keyword::Profile,
-        Keyword::DiskIo,
-        Keyword::DiskIoInit,
-        Keyword::FileName,
-        Keyword::HardFaults,
-        Keyword::NetworkTrace,
-        Keyword::Power,
-    ];
+/// Option of the session that the model can record.
+trait SessionOption: Copy {
+    /// Returns each option with its name in scenarios.
+    fn values() -> impl Iterator<Item = (Self, &'static str)>;
+}
 
-    /// Returns the keyword's bits in the session's group masks. The top three bits are the index of
-    /// the mask. Source: System Informer's `ntwmi.h`.
-    pub(crate) fn group_flags(self) -> u32 {
-        match self {
-            Keyword::ProcThread => 0x3,
-            Keyword::Loader => 0x4,
-            Keyword::CSwitch => 0x2000_0004,
-            Keyword::Dispatcher => 0x2000_0200,
-            Keyword::Priority => 0x2000_2000,
-            Keyword::AntiStarvation => 0x4000_0001,
-            Keyword::Dpc => 0x2000_0080,
-            Keyword::Interrupt => 0x2000_4000,
-            Keyword::Profile => 0x2000_0002,
-            Keyword::DiskIo => 0x100,
-            Keyword::DiskIoInit => 0x400,
-            Keyword::FileName => 0x200,
-            Keyword::HardFaults => 0x2000,
-            Keyword::NetworkTrace => 0x1_0000,
-            Keyword::Power => 0x8000_8000,
-        }
+impl SessionOption for Keyword {
+    fn values() -> impl Iterator<Item = (Keyword, &'static str)> {
+        let keywords = Keyword::ALL.into_iter();
+        keywords
+            .filter(|keyword| group_flags(*keyword).is_some())
+            .map(|keyword| (keyword, keyword.xperf()))
     }
 }
 
-/// Kind of events whose stacks can be recorded, named as in xperf.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) enum StackWalk {
-    /// Context switches, with the stack at which the new thread had stopped.
-    CSwitch,
-    /// Threads that become ready, with the stack of the thread that readies them.
-    ReadyThread,
-    /// Changes of threads' priorities.
-    ThreadSetPriority,
-    /// Samples of the executed code.
-    Profile,
-    /// Starts of disk reads.
-    DiskReadInit,
-    /// Starts of disk writes.
-    DiskWriteInit,
-    /// Starts of disk flushes.
-    DiskFlushInit,
-    /// Page faults that read from a disk.
-    HardFault,
-}
-
-impl StackWalk {
-    /// Returns the keyword that enables the event with the stack. Source: UIforETW's mapping file.
-    pub(crate) fn needs(self) -> Keyword {
-        match self {
-            StackWalk::CSwitch => Keyword::CSwitch,
-            StackWalk::ReadyThread | StackWalk::ThreadSetPriority => Keyword::Dispatcher,
-            StackWalk::Profile => Keyword::Profile,
-            StackWalk::DiskReadInit | StackWalk::DiskWriteInit | StackWalk::DiskFlushInit => {
-                Keyword::DiskIoInit
-            }
-            StackWalk::HardFault => Keyword::HardFaults,
-        }
+impl SessionOption for StackWalk {
+    fn values() -> impl Iterator<Item = (StackWalk, &'static str)> {
+        StackWalk::ALL
+            .map(|stack| (stack, stack.xperf()))
+            .into_iter()
     }
 }
 
-/// A manifest provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) enum Provider {
-    /// Focus changes.
-    #[serde(rename = "Microsoft-Windows-Win32k")]
-    Win32k,
-    /// Freezing and thawing of processes.
-    #[serde(rename = "Microsoft-Windows-Kernel-Process")]
-    KernelProcess,
-    /// Timer resolution, sleep and resume.
-    #[serde(rename = "Microsoft-Windows-Kernel-Power")]
-    KernelPower,
-    /// Captured packets.
-    #[serde(rename = "Microsoft-Windows-NDIS-PacketCapture")]
-    PacketCapture,
-    /// Garbage collections of .NET programs.
-    #[serde(rename = "Microsoft-Windows-DotNETRuntime")]
-    DotNet,
-    /// Pressed keys, logged by the tool UIforETW.
-    #[serde(rename = "Multi-Input", alias = "Input")]
-    Input,
+impl SessionOption for Provider {
+    fn values() -> impl Iterator<Item = (Provider, &'static str)> {
+        let named = |provider: Provider| match provider {
+            // The provider of UIforETW logs the pressed keys.
+            Provider::Input => (provider, "Multi-Input"),
+            _ => (provider, provider.name()),
+        };
+        Provider::ALL.map(named).into_iter()
+    }
 }
 
-impl Provider {
-    /// All providers.
-    pub(crate) const ALL: [Provider; 6] = [
-        Provider::Win32k,
-        Provider::KernelProcess,
-        Provider::KernelPower,
-        Provider::PacketCapture,
-        Provider::DotNet,
-        Provider::Input,
-    ];
+/// Reads a list of names.
+fn named<'de, D: Deserializer<'de>, T: SessionOption>(list: D) -> Result<Vec<T>, D::Error> {
+    let names = Vec::<Named<T>>::deserialize(list)?;
+    Ok(names.into_iter().map(|Named(value)| value).collect())
+}
+
+/// An option that is given by its name.
+struct Named<T>(T);
+
+impl<'de, T: SessionOption> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Named<T>, D::Error> {
+        let name = String::deserialize(text)?;
+        let value = T::values().find(|(_, own)| *own == name);
+        value.map(|(value, _)| Named(value)).ok_or_else(|| {
+            let names: Vec<String> = T::values().map(|(_, name)| format!("`{name}`")).collect();
+            D::Error::custom(format!(
+                "unknown name `{name}`, expected one of {}",
+                names.join(", ")
+            ))
+        })
+    }
+}
+
+/// Returns the keyword's bits in the session's group masks. The top three bits are the index of the mask. Returns `None`
+/// for a keyword that cannot be set: every simulated trace has the data of processor groups and nodes, and no simulated
+/// trace has file operations. Source: System Informer's `ntwmi.h`.
+pub(super) fn group_flags(keyword: Keyword) -> Option<u32> {
+    Some(match keyword {
+        Keyword::ProcessThread => 0x3,
+        Keyword::Loader => 0x4,
+        Keyword::CSwitch => 0x2000_0004,
+        Keyword::ReadyThread => 0x2000_0200,
+        Keyword::ThreadPriority => 0x2000_2000,
+        Keyword::AntiStarvation => 0x4000_0001,
+        Keyword::Dpc => 0x2000_0080,
+        Keyword::Interrupt => 0x2000_4000,
+        Keyword::SampledProfile => 0x2000_0002,
+        Keyword::DiskIo => 0x100,
+        Keyword::DiskIoInit => 0x400,
+        Keyword::FileName => 0x200,
+        Keyword::HardFaults => 0x2000,
+        Keyword::NetworkTrace => 0x1_0000,
+        Keyword::Power => 0x8000_8000,
+        Keyword::CpuConfig | Keyword::FileIo | Keyword::FileIoInit => return None,
+    })
 }

@@ -10,6 +10,7 @@ use events::ids::provider::LAGLAB_SIMULATOR;
 
 use super::modules::SYSTEM_VOLUME;
 use super::payload::Payload;
+use super::recording::group_flags;
 use super::{EventKind, Log, Recording, Who};
 use crate::time::Time;
 use crate::windows::Windows;
@@ -57,7 +58,7 @@ impl<W: Write + Seek> Log<W> {
         for flags in recording
             .kernel
             .iter()
-            .map(|keyword| keyword.group_flags())
+            .filter_map(|keyword| group_flags(*keyword))
             .chain(configuration)
         {
             masks[(flags >> 29) as usize] |= flags & 0x1FFF_FFFF;

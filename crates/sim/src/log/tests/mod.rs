@@ -9,9 +9,9 @@ use events::ids::provider::LAGLAB_SIMULATOR;
 use events::schema::Source;
 use events::{Decoder, Value};
 
-use super::recording::{Keyword, StackWalk};
 use super::*;
 use crate::windows::Windows;
+use record::{Keyword, StackWalk};
 
 mod layouts;
 mod rules;
