@@ -73,7 +73,7 @@ fn add_unknown_addresses(adapters: &mut [Adapter], recorded: &Recorded, api: Api
                     None => PrefixSource::Unknown,
                 },
             },
-            scope: Scope::of((*address).into()),
+            scope: Scope::from_address((*address).into()),
             scope_id: None,
             broadcast: None,
             peer: None,
@@ -198,7 +198,7 @@ fn convert_address(
     Address {
         address,
         prefix,
-        scope: Scope::of(address),
+        scope: Scope::from_address(address),
         scope_id: Some(scope_id).filter(|id| address.is_ipv6() && *id != 0),
         broadcast: match (address, prefix.length) {
             (IpAddr::V4(v4), Some(length @ 1..=30)) if can_broadcast(kind) => {

@@ -20,7 +20,7 @@ pub enum Scope {
 
 impl Scope {
     /// Returns the scope of an address.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(v4) if v4.is_loopback() => Self::Host,
             IpAddr::V4(v4) if v4.is_link_local() => Self::Link,
@@ -50,7 +50,11 @@ mod tests {
             ("fd00::1", Scope::Private),
             ("2001:db8::1", Scope::Global),
         ] {
-            assert_eq!(Scope::of(address.parse().unwrap()), scope, "{address}");
+            assert_eq!(
+                Scope::from_address(address.parse().unwrap()),
+                scope,
+                "{address}"
+            );
         }
     }
 }

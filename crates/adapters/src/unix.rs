@@ -54,7 +54,7 @@ pub fn adapters() -> Result<Vec<Adapter>, AdaptersError> {
                     None => PrefixSource::Unknown,
                 },
             },
-            scope: Scope::of(address),
+            scope: Scope::from_address(address),
             scope_id,
             broadcast: match other(&entry.broadcast) {
                 // Linux reports 0.0.0.0 if no broadcast address is set.

@@ -28,7 +28,7 @@ pub struct JsonColumn {
 
 impl JsonColumn {
     /// Describes a column.
-    pub fn of(field: &Field) -> JsonColumn {
+    pub fn from_field(field: &Field) -> JsonColumn {
         let unit = ["ns", "bytes"].into_iter().find(|unit| {
             let rest = field.name().strip_suffix(unit);
             rest.is_some_and(|rest| rest.ends_with('_'))
@@ -159,7 +159,7 @@ mod tests {
         let columns: Vec<Value> = schema
             .fields()
             .iter()
-            .map(|f| json!(JsonColumn::of(f)))
+            .map(|f| json!(JsonColumn::from_field(f)))
             .collect();
         assert_eq!(
             columns[0],

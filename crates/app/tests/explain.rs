@@ -30,7 +30,7 @@ fn real_traces_are_explained_by_what_is_in_them() {
         );
         let samples = count(&truth, "PerfInfo", 46);
         if samples > 0 {
-            let of = explained.of("cpu-use");
+            let of = explained.by_theory("cpu-use");
             let found = sum(&column(&of, "busy")) + sum(&column(&of, "idle"));
             assert_eq!(found, samples, "{name}: samples");
             with_samples += 1;
@@ -179,7 +179,7 @@ fn options_limit_the_scope() {
 
     let asked = ["--between-focus", "logonui", "LockApp"];
     let explained = Explained::new(&stall.trace, &asked);
-    let path = explained.of("long-waits").into_iter().find(|found| {
+    let path = explained.by_theory("long-waits").into_iter().find(|found| {
         let sentence = found["sentence"].as_str().unwrap();
         sentence.starts_with("Critical path")
     });
@@ -225,7 +225,7 @@ fn a_part_of_a_trace_is_as_busy_as_it_was() {
     let span = number(span, "start")..number(span, "end");
     assert!((span.start - 31_000_000_000).abs() < 20_000_000, "{span:?}");
     assert!((span.end - 33_000_000_000).abs() < 20_000_000, "{span:?}");
-    let busy = column(&explained.of("cpu-use"), "busy_ns");
+    let busy = column(&explained.by_theory("cpu-use"), "busy_ns");
     let (busy, cpus) = (busy[0].as_i64().unwrap(), 8);
     let off = cpus * 2_000_000_000 - busy;
     assert!((0..busy / 100).contains(&off), "{busy}");

@@ -386,11 +386,11 @@ fn no_command_of_the_help_passes_a_harmful_character() {
     let other = path("other.etl");
     program::text(&["simulate", "healthy", "-o", &other, "--duration", "1s"]);
     let (csv, reg) = (format!("{dir}/x.csv"), format!("{dir}/x.reg"));
-    let (plan, scenario, folder) = (format!("{dir}/plan"), path("s.toml"), path(""));
+    let (plan, scenario, with_slash) = (format!("{dir}/plan"), path("s.toml"), path(""));
     let words = [
         ("{trace}", trace.as_str()),
         ("{other}", &other),
-        ("{folder}", &folder),
+        ("{folder}", &with_slash),
         ("{dir}", &dir),
         ("{csv}", &csv),
         ("{reg}", &reg),

@@ -416,7 +416,7 @@ fn the_queries_of_an_explanation_return_the_shown_rows() {
     };
     let explained = Explained::new(file.to_str().unwrap(), &[]);
     assert!(
-        !explained.of("stopped").is_empty(),
+        !explained.by_theory("stopped").is_empty(),
         "{:#}",
         explained.report
     );

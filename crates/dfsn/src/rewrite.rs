@@ -134,7 +134,7 @@ pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError
             }
             Ok(None) => target.server.clone(),
             Err(why) => {
-                left.push(Left::of(target, why));
+                left.push(Left::new(target, why));
                 target.server.clone()
             }
         };
@@ -156,7 +156,7 @@ pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError
 }
 
 impl Left {
-    fn of(target: &Target, why: WhyLeft) -> Self {
+    fn new(target: &Target, why: WhyLeft) -> Self {
         Left {
             line: target.line,
             link: target.link.clone(),
@@ -224,7 +224,7 @@ fn duplicates(export: &Export) -> Vec<Left> {
                 .collect();
             place.sort();
             if places.contains(&place) {
-                doubles.push(Left::of(target, WhyLeft::Twice))
+                doubles.push(Left::new(target, WhyLeft::Twice))
             } else {
                 places.push(place)
             }

@@ -52,10 +52,12 @@ impl Collected {
             let start = all.len();
             all.extend(block.into_iter().map(f64::from));
             if all.len() - start >= LEAST {
-                found.blocks.push(RunQuantiles::of(&mut all[start..]));
+                found
+                    .blocks
+                    .push(RunQuantiles::from_samples(&mut all[start..]));
             }
         }
-        found.whole = RunQuantiles::of(&mut all);
+        found.whole = RunQuantiles::from_samples(&mut all);
         found
     }
 }

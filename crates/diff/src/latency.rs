@@ -184,7 +184,7 @@ pub struct LatencyPart {
 
 impl Latency {
     /// Compares the critical paths of both sides.
-    pub fn of(before: &[Divided], after: &[Divided]) -> Latency {
+    pub fn compare(before: &[Divided], after: &[Divided]) -> Latency {
         let sides = [before, after];
         let intervals = sides.map(|side| side.iter().map(|of| of.intervals).sum::<usize>());
         let mean = |side: usize, ns: i64| ns as f64 / intervals[side].max(1) as f64;

@@ -50,7 +50,7 @@ fn a_slower_disk_is_the_part_that_changed() {
         during: None,
     };
     let service = |time: &str| divided(&[&format!("disk.0.service={time}")], &interval).unwrap();
-    let latency = Latency::of(&[service("5ms")], &[service("12ms")]);
+    let latency = Latency::compare(&[service("5ms")], &[service("12ms")]);
     assert!(latency.intervals_before > 60 && latency.intervals_after > 60);
     let first = &latency.parts[0];
     assert_eq!(
@@ -129,7 +129,7 @@ fn in_turn(run: &str) -> Divided {
 /// but each thread runs for half of the time on both sides.
 #[test]
 fn a_path_with_too_many_steps_is_scaled() {
-    let latency = Latency::of(&[in_turn("200us")], &[in_turn("20us")]);
+    let latency = Latency::compare(&[in_turn("200us")], &[in_turn("20us")]);
     assert_eq!(latency.reached_before, 1.0);
     assert!((0.1..0.4).contains(&latency.reached_after), "{latency:?}");
     for program in [None, Some("server.exe")] {

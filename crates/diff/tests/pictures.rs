@@ -24,10 +24,10 @@ struct Trace {
 
 impl Trace {
     fn new(scenario: &str, settings: &[&str]) -> Trace {
-        Trace::of(Simulated::new(scenario, settings))
+        Trace::from_simulated(Simulated::new(scenario, settings))
     }
 
-    fn of(simulated: Simulated) -> Trace {
+    fn from_simulated(simulated: Simulated) -> Trace {
         let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
         let store = Arc::new(store);
         let recording =
@@ -357,7 +357,7 @@ fn waits_have_the_times_of_the_truth() {
             (count as f64, median as f64)
         })
     });
-    let (before, after) = (Trace::of(old), Trace::of(new));
+    let (before, after) = (Trace::from_simulated(old), Trace::from_simulated(new));
     let waits = compare(&[&before], &[&after]).waits.unwrap();
     let find = |waker: Option<&str>| {
         let mut edges = waits.edges.iter();

@@ -333,13 +333,16 @@ fn parts_of_a_trace_are_compared() {
 }
 
 /// Returns a recording of a scenario for each seed.
-fn of(scenario: &str, seeds: std::ops::RangeInclusive<u32>) -> Vec<Recording> {
+fn recordings(scenario: &str, seeds: std::ops::RangeInclusive<u32>) -> Vec<Recording> {
     seeds.map(|seed| with_seed(scenario, seed)).collect()
 }
 
 #[test]
 fn several_recordings_of_a_side_are_the_unit() {
-    let (off, on) = (of("smb-signing-off", 1..=3), of("smb-signing-on", 4..=6));
+    let (off, on) = (
+        recordings("smb-signing-off", 1..=3),
+        recordings("smb-signing-on", 4..=6),
+    );
     let diff = diff::diff(&off, &on, None);
     adds_up(&diff);
     assert_eq!((diff.unit, diff.before.units), (Unit::Recording, 3));
@@ -362,7 +365,7 @@ fn several_recordings_of_a_side_are_the_unit() {
 #[test]
 fn other_reasons_are_named_without_the_drivers_of_the_findings() {
     let others = |before: &str, after: &str| -> (String, Vec<String>) {
-        let diff = diff::diff(&of(before, 1..=3), &of(after, 4..=6), None);
+        let diff = diff::diff(&recordings(before, 1..=3), &recordings(after, 4..=6), None);
         let doubts = diff.doubts().iter().map(ToString::to_string).collect();
         (diff.answer().to_string(), doubts)
     };

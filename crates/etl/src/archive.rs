@@ -168,7 +168,7 @@ pub(crate) fn extract(mut file: File) -> Result<Vec<Member>, ArchiveError> {
     })()
     .map_err(ArchiveError::Unreadable)?;
 
-    let free_space = || files::free_space::of(&std::env::temp_dir());
+    let free_space = || files::free_space::available_bytes(&std::env::temp_dir());
     let mut traces = Traces::new(expansion_limit(size), &free_space);
     if first == CABINET_SIGNATURE {
         traces.read_cabinet(file)?;

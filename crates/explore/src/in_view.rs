@@ -25,7 +25,7 @@ impl TimeInView {
     }
 
     /// Creates the parts of durations within a time range.
-    pub(crate) fn of(rows: RowIntervals, range: TimeRange) -> TimeInView {
+    pub(crate) fn from_intervals(rows: RowIntervals, range: TimeRange) -> TimeInView {
         TimeInView { rows, range }
     }
 

@@ -420,7 +420,7 @@ impl Numbers {
     ) -> Result<Numbers, ExploreError> {
         if let Some(durations) = Durations::find(table.def, column).filter(|_| cut) {
             let rows = table.durations(durations)?;
-            return Ok(Numbers::Cut(TimeInView::of(rows, span)));
+            return Ok(Numbers::Cut(TimeInView::from_intervals(rows, span)));
         }
         let in_view = match column.source {
             Source::InView => TimeInView::new(table, span)?,

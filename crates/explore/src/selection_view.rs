@@ -168,7 +168,7 @@ impl Mapping<'_> {
     fn add(&mut self, rule: &Rule) -> Option<()> {
         let flag = |column: &'static ColumnDef, flag: &str| Condition {
             is: Some(vec![flag.to_owned()]),
-            ..of(column)
+            ..condition(column)
         };
         let condition = match rule {
             Rule::IsOneOf(column, numbers) if self.key(column).is_none() => {
@@ -180,49 +180,49 @@ impl Mapping<'_> {
             Rule::IsOneOf(column, numbers) => match self.ids(column, numbers)? {
                 (key, Values::Ids(ids)) => Condition {
                     within: Some(ids),
-                    ..of(key)
+                    ..condition(key)
                 },
                 (key, Values::Labels(labels)) => Condition {
                     is: Some(labels),
-                    ..of(key)
+                    ..condition(key)
                 },
             },
             Rule::IsNoneOf(column, numbers) => match self.ids(column, numbers)? {
                 (key, Values::Ids(ids)) => Condition {
                     not_in: Some(ids),
-                    ..of(key)
+                    ..condition(key)
                 },
                 (key, Values::Labels(labels)) => Condition {
                     is_not: Some(labels),
-                    ..of(key)
+                    ..condition(key)
                 },
             },
             Rule::IsText(column, texts) => Condition {
                 is: Some(texts.clone()),
-                ..of(self.def.key(column).ok()?)
+                ..condition(self.def.key(column).ok()?)
             },
             Rule::IsNotText(column, texts) => Condition {
                 is_not: Some(texts.clone()),
-                ..of(self.def.key(column).ok()?)
+                ..condition(self.def.key(column).ok()?)
             },
             Rule::HasLabel(expression, labels) => Condition {
                 is: Some(labels.clone()),
-                ..of(key_of(self.def, expression)?)
+                ..condition(key_of(self.def, expression)?)
             },
             Rule::IsNamed(expression) => Condition {
                 not_in: Some(vec![None]),
-                ..of(key_of(self.def, expression)?)
+                ..condition(key_of(self.def, expression)?)
             },
             Rule::IsKnown(column) => match self.key(column) {
                 Some(key) => Condition {
                     not_in: Some(vec![None]),
-                    ..of(key)
+                    ..condition(key)
                 },
                 None => return self.bound(column, Some(i64::MIN), None),
             },
             Rule::IsUnknown(column) => Condition {
                 within: Some(vec![None]),
-                ..of(self.key(column)?)
+                ..condition(self.key(column)?)
             },
             Rule::IsTrue(column) => flag(self.def.key(column).ok()?, "true"),
             Rule::IsFalse(column) => flag(self.def.key(column).ok()?, "false"),
@@ -237,7 +237,7 @@ impl Mapping<'_> {
             Rule::IsDoubtful(_) => flag(self.doubtful()?, "true"),
             Rule::Not(rule) if matches!(**rule, Rule::IsDoubtful(_)) => Condition {
                 is_not: Some(vec!["true".to_owned()]),
-                ..of(self.doubtful()?)
+                ..condition(self.doubtful()?)
             },
             Rule::AddressIn(..) | Rule::Any(_) | Rule::Not(_) | Rule::StackReaches(_) => {
                 return None;
@@ -253,7 +253,7 @@ impl Mapping<'_> {
         self.filter.push(Condition {
             from,
             to,
-            ..of(column.is_number().then_some(column)?)
+            ..condition(column.is_number().then_some(column)?)
         });
         Some(())
     }
@@ -307,7 +307,7 @@ enum Values {
     Labels(Vec<String>),
 }
 
-fn of(column: &ColumnDef) -> Condition {
+fn condition(column: &ColumnDef) -> Condition {
     Condition {
         column: column.name.clone(),
         ..Condition::default()

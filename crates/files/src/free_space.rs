@@ -35,7 +35,7 @@ impl NoSpace {
     /// # Errors
     /// Returns an error if the disk has too little space.
     pub fn check(needed: u64) -> Result<(), NoSpace> {
-        NoSpace::check_free(needed, of(&std::env::temp_dir()))
+        NoSpace::check_free(needed, available_bytes(&std::env::temp_dir()))
     }
 
     /// Checks a disk with `free` free bytes. If the number is unknown, the disk counts as large enough.
@@ -53,7 +53,7 @@ impl NoSpace {
 
 /// Returns the number of bytes that this user can write to the disk of `folder`. Returns `None` if the system
 /// does not report this number.
-pub fn of(folder: &Path) -> Option<u64> {
+pub fn available_bytes(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let disk = rustix::fs::statvfs(folder).ok()?;

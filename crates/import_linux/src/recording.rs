@@ -139,7 +139,7 @@ impl LinuxRecording {
     }
 
     /// Returns the recording of a store. Returns `None` if the store has tables of another format.
-    pub fn of(store: &Store) -> Option<&LinuxRecording> {
+    pub fn from_store(store: &Store) -> Option<&LinuxRecording> {
         (store.recording() as &dyn Any).downcast_ref()
     }
 

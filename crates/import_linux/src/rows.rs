@@ -239,10 +239,10 @@ impl Cpu<'_> {
         };
         self.last_ns = self.last_ns.max(time_ns);
         let (place, wanted) = ((time_ns, self.number), rules.wanted);
-        match rules.sampling.of(attribute) {
+        match rules.sampling.sampled(attribute) {
             Sampled::Code(weight) if wanted.has_table(Table::Samples) => {
                 if let Some(ip) = ip {
-                    let weight_ns = weight.of(period);
+                    let weight_ns = weight.weigh(period);
                     let rows = &mut self.raw.samples;
                     rows.push_of_linux(place, thread_id, ip, weight_ns);
                 }
@@ -446,7 +446,7 @@ fn push_event(
 /// Converts a switch into the columns that Windows and Linux share.
 fn switch_of((cpu, place): (u16, EventPlace), switch: &linux::Switch<'_>) -> Switch {
     let (previous, next) = (&switch.previous, &switch.next);
-    let (old_state, reason) = states::of(switch.previous_state);
+    let (old_state, reason) = states::codes(switch.previous_state);
     Switch {
         cpu,
         place,

@@ -44,7 +44,7 @@ pub(crate) enum Weight {
 
 impl Weight {
     /// Returns the time in nanoseconds that a sample with this period represents.
-    pub(crate) fn of(self, period: Option<u64>) -> Option<i64> {
+    pub(crate) fn weigh(self, period: Option<u64>) -> Option<i64> {
         match self {
             Weight::Period(fixed) => period.and_then(|ns| i64::try_from(ns).ok()).or(fixed),
             Weight::Fixed(ns) => ns,
@@ -74,7 +74,7 @@ impl Sampling {
     }
 
     /// Returns the meaning of the event with this index in [`Recording::attributes`].
-    pub(crate) fn of(&self, attribute: usize) -> Sampled {
+    pub(crate) fn sampled(&self, attribute: usize) -> Sampled {
         self.of.get(attribute).copied().unwrap_or(Sampled::Other)
     }
 }

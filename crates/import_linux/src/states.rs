@@ -5,7 +5,7 @@ use tables::linux_states::{IDLE, INTERRUPTIBLE, PARKED, STOPPED, TRACED, UNINTER
 
 /// Converts the state of a thread that leaves a CPU. Returns the corresponding state of Windows (1 ready, 4 terminated, 5
 /// waiting) and the wait reason of a waiting thread.
-pub(crate) fn of(state: ThreadState) -> (u8, Option<u8>) {
+pub(crate) fn codes(state: ThreadState) -> (u8, Option<u8>) {
     match state {
         ThreadState::Ready => (1, None),
         ThreadState::Ended => (4, None),
@@ -36,13 +36,13 @@ mod tests {
             (ThreadState::Parked, "Parked"),
         ];
         for (state, name) in names {
-            let (5, Some(reason)) = of(state) else {
+            let (5, Some(reason)) = codes(state) else {
                 panic!("{state:?} is no wait");
             };
             assert_eq!(wait_reason(reason), Some(name));
             assert!(is_wait_reason(reason));
         }
-        assert_eq!(of(ThreadState::Unknown), (5, None));
+        assert_eq!(codes(ThreadState::Unknown), (5, None));
         assert_eq!(wait_reason(4), Some("DelayExecution"));
         assert!(!is_wait_reason(4) && !is_wait_reason(206));
     }

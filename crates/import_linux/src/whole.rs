@@ -149,7 +149,7 @@ pub(crate) fn fill(
         .first()
         .map_or("", |file| tables::file_name(file));
     if is_wanted(Table::Sessions) {
-        tables.sessions = Sessions::of(info);
+        tables.sessions = Sessions::from_info(info);
         let lost = u32::try_from(counts.damage.lost_events).ok();
         tables.sessions.events_lost = std::iter::once(lost).collect();
     }

@@ -150,7 +150,7 @@ impl Recording for CaptureRecording {
         give: &mut GiveRows<'_>,
     ) -> Result<Vec<Unreadable>, StoreError> {
         let mut tables = Tables {
-            sessions: Sessions::of(&self.info),
+            sessions: Sessions::from_info(&self.info),
             ..Tables::default()
         };
         if wanted.contains(&Table::Packets) {

@@ -52,7 +52,7 @@ impl WindowsRecording {
     }
 
     /// Returns the recording of a store. Returns `None` if the store has tables of another format.
-    pub fn of(store: &Store) -> Option<&WindowsRecording> {
+    pub fn from_store(store: &Store) -> Option<&WindowsRecording> {
         (store.recording() as &dyn Any).downcast_ref()
     }
 

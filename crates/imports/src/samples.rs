@@ -104,7 +104,7 @@ impl Recording for SampleRecording {
             read(&self.file, &mut |batch| give(Table::LatencySamples, batch))?;
         }
         let mut tables = Tables {
-            sessions: Sessions::of(&self.info),
+            sessions: Sessions::from_info(&self.info),
             ..Tables::default()
         };
         tables.give(wanted, give)?;

@@ -55,7 +55,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    fn of(id: i32) -> Clock {
+    fn from_id(id: i32) -> Clock {
         match id {
             1 => Clock::Monotonic,
             4 => Clock::MonotonicRaw,
@@ -97,7 +97,7 @@ impl Attribute {
                 is_frequency: has(flag::FREQUENCY),
                 name: None,
                 clock: match clock_id.filter(|_| has(flag::USE_CLOCKID)) {
-                    Some(id) => Clock::of(id.cast_signed()),
+                    Some(id) => Clock::from_id(id.cast_signed()),
                     None => Clock::Scheduler,
                 },
                 marks_exec: has(flag::COMM_EXEC),
@@ -110,7 +110,7 @@ impl Attribute {
     /// Returns the name of the event. If the recording does not contain it, makes it from the type and the number of the
     /// event.
     pub fn known_name(&self) -> String {
-        let made = || event_name::of(self.kind, self.config);
+        let made = || event_name::event_name(self.kind, self.config);
         self.name.clone().unwrap_or_else(made)
     }
 

@@ -49,7 +49,7 @@ const OPERATIONS: [(&str, &str); 3] = [
 ];
 
 /// Returns the name of the event with the type `kind` and the number `config`.
-pub(crate) fn of(kind: u32, config: u64) -> String {
+pub(crate) fn event_name(kind: u32, config: u64) -> String {
     // On machines with several kinds of CPUs, the upper half of `config` has the kind of the CPU.
     let number = (config & 0xFFFF_FFFF) as usize;
     let known = match kind {
@@ -102,7 +102,7 @@ mod tests {
             (4, 0x1A8, "r1a8"),
             (8, 7, "8:7"),
         ] {
-            assert_eq!(of(kind, config), name);
+            assert_eq!(event_name(kind, config), name);
         }
     }
 }

@@ -160,7 +160,7 @@ impl OpenTrace {
 
     /// Returns the tables of the trace for one call, which can cancel the work on them.
     pub(crate) fn tables(&self, call: &Arc<Call>) -> TraceTables {
-        TraceTables::of(
+        TraceTables::new(
             Arc::clone(&self.store),
             Arc::new(Watching(Arc::clone(call))),
         )

@@ -26,7 +26,7 @@ impl Comparison {
     /// Returns the verdict for a margin. Changes up to the margin do not matter. The margin is a share of the
     /// latency of the other method.
     pub fn verdict(&self, margin: f64) -> Verdict {
-        Verdict::of(self.ratio, Scale::Ratio, Margin::Share(margin))
+        Verdict::from_interval(self.ratio, Scale::Ratio, Margin::Share(margin))
     }
 }
 

@@ -122,7 +122,7 @@ fn session(
         })
         .collect();
     let orders: Vec<Order> = receivers.iter().map(|config| config.order).collect();
-    let mut network = Network::of(seed, source, receivers);
+    let mut network = Network::star(seed, source, receivers);
     // All receivers join before the network degrades.
     network.run_for(milliseconds(1));
     network.weather = Weather {
@@ -252,7 +252,7 @@ fn malformed_and_lying_packets_do_no_harm() {
             sources: 4,
             ..receiver_config(1)
         };
-        let mut network = Network::of(seed, source, [receiver]);
+        let mut network = Network::star(seed, source, [receiver]);
         network.weather.lost = 100;
         let mut heard = 0;
         for _ in 0..400 {

@@ -70,7 +70,7 @@ fn packets() -> Vec<Vec<u8>> {
             spm_back_off: Duration::from_micros(10),
             ..receiver_config(node)
         });
-        let mut network = Network::of(5, source, receivers);
+        let mut network = Network::star(5, source, receivers);
         // The first SPMs are dropped, so that receivers must request an SPM.
         let mut spms = 0;
         network.filter = Box::new(move |packet, _, _| {

@@ -32,7 +32,7 @@ fn requests_of_a_hundred_receivers_are_suppressed() {
         back_off: Duration::from_millis(20),
         ..receiver_config(node)
     });
-    let mut network = Network::of(1, source_config(0), receivers);
+    let mut network = Network::star(1, source_config(0), receivers);
     network.run_for(milliseconds(1));
     // All receivers lose every tenth original.
     network.filter = Box::new(|packet, _, _| match packet.body {
@@ -52,7 +52,7 @@ fn requests_of_a_hundred_receivers_are_suppressed() {
 
 #[test]
 fn one_receiver_asks_once_for_each_loss() {
-    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    let mut network = Network::star(1, source_config(0), [receiver_config(1)]);
     network.run_for(milliseconds(1));
     network.filter = Box::new(|packet, _, _| match packet.body {
         Body::Odata(data) => data.sqn.0 % 10 == 5,
@@ -77,7 +77,7 @@ fn one_receiver_asks_once_for_each_loss() {
 
 #[test]
 fn the_last_packet_is_missed_soon() {
-    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    let mut network = Network::star(1, source_config(0), [receiver_config(1)]);
     network.run_for(milliseconds(1));
     network.filter = Box::new(|packet, _, _| matches!(packet.body, Body::Odata(_)));
     network.send(b"only");
@@ -97,7 +97,7 @@ fn parity_repairs_most_groups_without_a_request() {
         }),
         ..source_config(0)
     };
-    let mut network = Network::of(7, source, [receiver_config(1)]);
+    let mut network = Network::star(7, source, [receiver_config(1)]);
     network.run_for(milliseconds(1));
     network.weather = Weather { lost: 100, ..FAIR };
     let groups = 1_000;
@@ -175,7 +175,7 @@ fn receivers_report_their_loss() {
             }),
             ..source_config(0)
         };
-        let mut network = Network::of(11, source, [receiver_config(1)]);
+        let mut network = Network::star(11, source, [receiver_config(1)]);
         network.run_for(milliseconds(1));
         assert_eq!(network.source().statistics().loss, None);
         network.weather = Weather { lost: 100, ..FAIR };
@@ -206,7 +206,7 @@ fn parity_of_shortened_groups_repairs_without_requests() {
             }),
             ..source_config(0)
         };
-        let mut network = Network::of(7, source, [receiver_config(1)]);
+        let mut network = Network::star(7, source, [receiver_config(1)]);
         network.run_for(milliseconds(1));
         network.weather = Weather { lost: 100, ..FAIR };
         for _ in 0..500 {
@@ -231,7 +231,7 @@ fn parity_of_shortened_groups_repairs_without_requests() {
 #[test]
 fn a_disconnected_receiver_catches_up() {
     let receivers = [receiver_config(1), receiver_config(2)];
-    let mut network = Network::of(1, source_config(0), receivers);
+    let mut network = Network::star(1, source_config(0), receivers);
     send(&mut network, 100, 100);
     network.nodes[1].is_cut_off = true;
     send(&mut network, 1_000, 100);
@@ -256,7 +256,7 @@ fn a_long_disconnected_receiver_gets_its_losses() {
         },
         ..source_config(0)
     };
-    let mut network = Network::of(1, source, [receiver_config(1)]);
+    let mut network = Network::star(1, source, [receiver_config(1)]);
     send(&mut network, 100, 100);
     network.nodes[1].is_cut_off = true;
     send(&mut network, 1_000, 100);
@@ -284,7 +284,7 @@ fn late_joiners_get_the_window_if_both_ends_agree() {
         late_join: true,
         ..receiver_config(1)
     };
-    let mut network = Network::of(1, source, [late, receiver_config(2)]);
+    let mut network = Network::star(1, source, [late, receiver_config(2)]);
     network.nodes[1].is_cut_off = true;
     network.nodes[2].is_cut_off = true;
     send(&mut network, 50, 100);
@@ -299,7 +299,7 @@ fn late_joiners_get_the_window_if_both_ends_agree() {
 
 #[test]
 fn a_crashed_source_is_reported_and_replaced() {
-    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    let mut network = Network::star(1, source_config(0), [receiver_config(1)]);
     send(&mut network, 10, 100);
     network.filter = Box::new(|packet, _, _| matches!(packet.body, Body::Odata(_)));
     network.send(b"lost");
@@ -335,7 +335,7 @@ fn a_source_restarted_under_its_name_is_received() {
         late_join: true,
         ..receiver_config(1)
     };
-    let mut network = Network::of(1, source, [receiver]);
+    let mut network = Network::star(1, source, [receiver]);
     send(&mut network, 50, 1_000);
     network.run_for(milliseconds(1_000));
     // The old source had sent many SPMs. The SPM numbers of the new source are therefore lower for some time.
@@ -349,7 +349,7 @@ fn a_source_restarted_under_its_name_is_received() {
 
 #[test]
 fn an_idle_source_sends_little() {
-    let mut network = Network::of(1, source_config(0), [receiver_config(1)]);
+    let mut network = Network::star(1, source_config(0), [receiver_config(1)]);
     network.send(b"only");
     network.run_for(milliseconds(1_000));
     network.sent.clear();
@@ -361,7 +361,7 @@ fn an_idle_source_sends_little() {
 #[test]
 fn receivers_are_counted() {
     let receivers = (1..=200).map(receiver_config);
-    let mut network = Network::of(1, source_config(0), receivers);
+    let mut network = Network::star(1, source_config(0), receivers);
     network.run_for(milliseconds(1));
     network
         .source()
@@ -383,7 +383,7 @@ fn pace(packets_a_second: u64) -> u64 {
         congestion: Some(CongestionConfig::default()),
         ..source_config(0)
     };
-    let mut network = Network::of(1, source, [receiver_config(1), receiver_config(2)]);
+    let mut network = Network::star(1, source, [receiver_config(1), receiver_config(2)]);
     // The link of node 2 carries `packets_a_second` packets per second and has a queue for ten
     // packets.
     let mut free_at = 0u64;

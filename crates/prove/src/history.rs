@@ -148,7 +148,7 @@ pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error
     let count: usize = read.iter().map(|of| metrics(&of.runs).len()).sum();
     let history = |of: ReadPoints| History {
         lines: (metrics(&of.runs).into_iter())
-            .map(|metric| HistoryLine::of(metric, &of.runs, count))
+            .map(|metric| HistoryLine::new(metric, &of.runs, count))
             .collect(),
         name: of.name,
         unit: of.unit,
@@ -173,7 +173,7 @@ fn metrics(points: &[Vec<RunQuantiles>]) -> Vec<Metric> {
 
 impl HistoryLine {
     /// Searches the history of a metric for changes. `count` is the number of histories that are searched at once.
-    fn of(metric: Metric, points: &[Vec<RunQuantiles>], count: usize) -> HistoryLine {
+    fn new(metric: Metric, points: &[Vec<RunQuantiles>], count: usize) -> HistoryLine {
         let alpha = ALPHA / count.max(1) as f64;
         let value = |runs: &Vec<RunQuantiles>| {
             let each = runs.iter().filter_map(|run| run.at(metric.share()));

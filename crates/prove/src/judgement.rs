@@ -194,7 +194,7 @@ pub struct Moved {
 impl Moved {
     /// Finds the mode whose share decreased most and the mode whose share increased most. Modes whose change
     /// chance may explain are ignored. Returns `None` if no mode decreased or no mode increased.
-    fn of(modes: &[Move]) -> Option<Moved> {
+    fn from_moves(modes: &[Move]) -> Option<Moved> {
         let all_p: Vec<f64> = modes.iter().map(|of| of.odds.p).collect();
         let adjusted = multiple::holm(&all_p);
         let sure = modes.iter().zip(adjusted).filter(|(_, p)| *p <= ALPHA);
@@ -247,7 +247,7 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
     } else {
         &QUANTILES.map(Metric::Quantile)
     };
-    let sessions = Sessions::of(sides, summary);
+    let sessions = Sessions::new(sides, summary);
     let lines = metrics
         .iter()
         .filter_map(|metric| line(*metric, sides, [before, after], &sessions));
@@ -286,7 +286,7 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
         stalls: stalls(sides, [before, after], &sessions)?,
         // If sessions count as values, the shares of runs of different sessions differ by more than chance within a
         // session explains, so no move is reported.
-        moved: Moved::of(&modes).filter(|_| !sessions.count),
+        moved: Moved::from_moves(&modes).filter(|_| !sessions.count),
         modes: if modes.len() > 1 { modes } else { Vec::new() },
         samples_per_independent: (!is_single).then(|| dependence.fold(1.0, f64::max)),
         doubts: [
@@ -398,7 +398,7 @@ fn conclude(lines: &mut [Line], design: Design, question: Question) {
         };
         let margin = margin(question, line, comparison.scale);
         let p = adjusted.next().unwrap_or(1.0);
-        let alone = Verdict::of(comparison.change, comparison.scale, margin);
+        let alone = Verdict::from_interval(comparison.change, comparison.scale, margin);
         let verdict = match alone {
             Verdict::Same => Verdict::Same,
             _ if p > ALPHA => Verdict::Unknown,

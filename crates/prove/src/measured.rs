@@ -81,7 +81,7 @@ impl MeasuredFile {
 fn groups(file: &Path) -> Result<Vec<(Key, Group)>, Error> {
     let known: RefCell<Vec<(String, Key)>> = RefCell::default();
     let name = |of: &[ArrayRef], row: usize| {
-        let key = Key::of(of, row);
+        let key = Key::read(of, row);
         let name = key.name();
         let mut known = known.borrow_mut();
         if known.iter().all(|(other, _)| *other != name) {
@@ -116,7 +116,7 @@ fn groups(file: &Path) -> Result<Vec<(Key, Group)>, Error> {
 
 impl Key {
     /// Reads the properties in a row. `columns` are the columns that [`GROUP`] lists.
-    fn of(columns: &[ArrayRef], row: usize) -> Key {
+    fn read(columns: &[ArrayRef], row: usize) -> Key {
         let text = |column: usize| {
             let text = columns.get(column).map(|column| stored::text(column, row));
             text.filter(|text| !text.is_empty())

@@ -48,7 +48,7 @@ pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
     if let Some(kept) = summary.without_empty(sides)? {
         return picture(&kept.sides, &kept.summary);
     }
-    let sessions = Sessions::of(sides, summary);
+    let sessions = Sessions::new(sides, summary);
     let [before, after] = &summary.sides;
     let shown = if summary.has_one_value_per_run() {
         Vec::new()
@@ -63,12 +63,12 @@ pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
     Ok(Picture {
         shifts: shown.into_iter().flatten().collect(),
         runs: [medians(before), medians(after)],
-        histogram: Histogram::of(sides, summary)?,
+        histogram: Histogram::from_sides(sides, summary)?,
     })
 }
 
 impl Histogram {
-    fn of(sides: &Sides, summary: &Summary) -> Result<Option<Histogram>, Error> {
+    fn from_sides(sides: &Sides, summary: &Summary) -> Result<Option<Histogram>, Error> {
         let runs = summary.sides.iter().flat_map(|side| &side.runs);
         let low = runs.filter_map(|run| run.least).reduce(f64::min);
         let high = summary.high(REACH).zip(summary.high(1.0));
@@ -174,7 +174,7 @@ mod tests {
                 has_looks: false,
             };
             let summary = Summary::read(&sides).unwrap();
-            assert_eq!(Histogram::of(&sides, &summary).unwrap(), None);
+            assert_eq!(Histogram::from_sides(&sides, &summary).unwrap(), None);
         }
     }
 }

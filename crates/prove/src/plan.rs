@@ -133,13 +133,13 @@ pub fn plan(pilot: &Sides, summary: &Summary, question: Question) -> Result<Plan
             Metric::Quantile(share) => samples_per_run(share),
         };
         let forecast = match (of(before), of(after)) {
-            (Some(before), Some(after)) if found >= needed => Forecast::of(&before, &after),
+            (Some(before), Some(after)) if found >= needed => Forecast::from_pilot(&before, &after),
             _ => Err(Incomparable::TooShort { found, needed }),
         };
         let not_planned = forecast.err().map(|reason| reason.to_string());
         let place = QUANTILES.iter().position(|known| *known == share);
         let sampling = place.and_then(|place| Some(within[0][place]? + within[1][place]?));
-        let mut plan = PlanLine::of(line, forecast.ok(), sampling, question, not_planned);
+        let mut plan = PlanLine::new(line, forecast.ok(), sampling, question, not_planned);
         let scattered = plan.forecast.filter(|forecast| forecast.scatter > 0.0);
         let found = scattered.map(|forecast| {
             let sampling = sampling
@@ -166,7 +166,7 @@ pub fn plan(pilot: &Sides, summary: &Summary, question: Question) -> Result<Plan
 }
 
 impl PlanLine {
-    fn of(
+    fn new(
         line: &Line,
         forecast: Option<Forecast>,
         sampling: Option<f64>,

@@ -22,7 +22,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Finds out if each session counts as one value. `summary` must be the summary of `sides`.
-    pub(crate) fn of(sides: &Sides, summary: &Summary) -> Sessions {
+    pub(crate) fn new(sides: &Sides, summary: &Summary) -> Sessions {
         let [before, after] = &summary.sides;
         let differ = [
             differ_by_file(&sides.before, before),

@@ -223,10 +223,10 @@ impl RunSummary {
         let samples_per_independent = dependence(&values.known);
         let hash = hash(&values.known);
         let late = values.known.len() / LATE;
-        if let Some(shape) = Shape::of(&values.known, late + 1, most, floor) {
+        if let Some(shape) = Shape::from_samples(&values.known, late + 1, most, floor) {
             let greatest = shape.great.iter().map(|(_, value)| *value);
             let greatest = greatest.filter(|value| *value >= floor).collect();
-            let late = Late::of(shape.great, late);
+            let late = Late::from_values(shape.great, late);
             let summary = RunSummary {
                 quantiles: shape.quantiles,
                 unknown,
@@ -239,8 +239,8 @@ impl RunSummary {
             return Ok((summary, greatest));
         }
         let mut values = values.known.into_owned();
-        let bars = Bars::of(&values);
-        let quantiles = RunQuantiles::of(&mut values);
+        let bars = Bars::from_values(&values);
+        let quantiles = RunQuantiles::from_samples(&mut values);
         let summary = RunSummary {
             quantiles,
             unknown,
@@ -250,7 +250,7 @@ impl RunSummary {
             hash,
             late: None,
         };
-        // `RunQuantiles::of` has already moved the greatest tenth of the values to the end of `values`.
+        // `RunQuantiles::from_samples` has already moved the greatest tenth of the values to the end of `values`.
         let tenth = quantile::rank(values.len(), 0.9);
         let from = values.len().saturating_sub(most);
         if from > tenth {
@@ -266,7 +266,7 @@ impl RunSummary {
 impl Late {
     /// Keeps at most `most` samples. `great` must contain the greatest samples of the run, each with its index in
     /// the run.
-    fn of(mut great: Vec<(u32, f64)>, most: usize) -> Late {
+    fn from_values(mut great: Vec<(u32, f64)>, most: usize) -> Late {
         let least = |samples: &[(u32, f64)]| {
             let values = samples.iter().map(|(_, value)| *value);
             values.reduce(f64::min).unwrap_or(f64::INFINITY)
@@ -298,7 +298,11 @@ pub(crate) fn quantiles(runs: &[Run]) -> Result<Vec<RunQuantiles>, Error> {
     let mut all = Vec::with_capacity(runs.len());
     in_waves(
         runs,
-        |run| Ok(RunQuantiles::of(&mut run.values()?.known.into_owned())),
+        |run| {
+            Ok(RunQuantiles::from_samples(
+                &mut run.values()?.known.into_owned(),
+            ))
+        },
         |run| {
             all.push(run?);
             Ok(())

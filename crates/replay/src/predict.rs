@@ -66,7 +66,7 @@ impl Metric {
 
     /// Returns the metric of a summary in nanoseconds. Returns `None` if there are no such times, or too few for a
     /// quantile.
-    pub fn of(self, summary: &Summary) -> Option<f64> {
+    pub fn value(self, summary: &Summary) -> Option<f64> {
         let (ready, response) = (&summary.ready, &summary.response);
         let quantile = |of: &Spread, share: f64| {
             let expected_beyond = of.count as f64 * (1.0 - share);
@@ -225,7 +225,7 @@ pub struct Row {
 impl Row {
     /// Returns a recorded number in nanoseconds, even if nothing is predicted.
     pub fn recorded(&self, metric: Metric) -> Option<f64> {
-        metric.of(&self.recorded)
+        metric.value(&self.recorded)
     }
 
     /// Returns the difference below which two numbers of a metric count as equal, in nanoseconds.
@@ -648,11 +648,11 @@ fn sum<'s>(summaries: impl Iterator<Item = &'s Summary>) -> Summary {
 /// Returns the numbers of each row in a replay.
 fn numbers(used: Vec<Used>, rows: &[Row]) -> Numbers {
     let threads: Vec<Summary> = (used.into_iter())
-        .map(|used| Summary::of(used.cpu_ns, used.ready_ns, used.response_ns))
+        .map(|used| Summary::new(used.cpu_ns, used.ready_ns, used.response_ns))
         .collect();
     let row = |row: &Row| {
         let summary = sum(row.threads.iter().map(|n| &threads[*n]));
-        Metric::ALL.map(|metric| metric.of(&summary))
+        Metric::ALL.map(|metric| metric.value(&summary))
     };
     rows.iter().map(row).collect()
 }

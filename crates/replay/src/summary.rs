@@ -19,7 +19,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(durations: Vec<u64>) -> Spread {
+    fn from_durations(durations: Vec<u64>) -> Spread {
         let mut spread = Spread {
             count: durations.len() as u64,
             sum_ns: durations.iter().fold(0, |sum, ns| ns.saturating_add(sum)),
@@ -93,11 +93,11 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn of(cpu_ns: u64, ready_ns: Vec<u64>, response_ns: Vec<u64>) -> Summary {
+    pub(crate) fn new(cpu_ns: u64, ready_ns: Vec<u64>, response_ns: Vec<u64>) -> Summary {
         Summary {
             cpu_ns,
-            ready: Spread::of(ready_ns),
-            response: Spread::of(response_ns),
+            ready: Spread::from_durations(ready_ns),
+            response: Spread::from_durations(response_ns),
         }
     }
 
@@ -117,9 +117,9 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_the_list() {
         let durations: Vec<u64> = (0..1_000).map(|n: u64| n * n * 100).collect();
-        let mut spread = Spread::of(durations[..500].to_vec());
-        spread.add(&Spread::of(durations[500..].to_vec()));
-        assert_eq!(spread, Spread::of(durations.clone()));
+        let mut spread = Spread::from_durations(durations[..500].to_vec());
+        spread.add(&Spread::from_durations(durations[500..].to_vec()));
+        assert_eq!(spread, Spread::from_durations(durations.clone()));
         for share in [0.0, 0.1, 0.5, 0.9, 0.99] {
             let exact = durations[((share * 1_000.0) as usize).max(1) - 1] as f64;
             let found = spread.quantile_ns(share).unwrap();

@@ -46,13 +46,13 @@ impl Variant {
         }
         let cores = machine.nodes.max(1).saturating_mul(other_core(machine));
         if machine.cpus > 2 && machine.cpus.is_multiple_of(cores) {
-            all.push(Variant::of(
+            all.push(Variant::new(
                 "the number of processors of a core",
                 |machine| machine.threads_per_core = other_core(machine),
             ));
         }
         if machine.build >= TABLE_DOUBTED_FROM {
-            all.push(Variant::of(
+            all.push(Variant::new(
                 "the short time slice of recent builds",
                 |machine| {
                     if machine.build >= SHORT_SLICES_FROM {
@@ -64,7 +64,7 @@ impl Variant {
             ));
         }
         if recorded.notes.contains(&Note::QuantaUnknown) {
-            all.push(Variant::of("quanta, which no event shows", |machine| {
+            all.push(Variant::new("quanta, which no event shows", |machine| {
                 machine.priority_separation = if machine.server {
                     SHORT_VARIABLE
                 } else {
@@ -79,7 +79,7 @@ impl Variant {
         all
     }
 
-    fn of(assumption: &'static str, edit: fn(&mut Machine)) -> Variant {
+    fn new(assumption: &'static str, edit: fn(&mut Machine)) -> Variant {
         Variant {
             assumption: Some(assumption),
             edit: Some(edit),

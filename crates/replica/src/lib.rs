@@ -131,7 +131,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    fn of(values: &Distribution) -> Self {
+    fn from_distribution(values: &Distribution) -> Self {
         let at = |share| values.quantile(share).unwrap_or(0);
         Percentiles {
             p50: at(0.5),
@@ -217,7 +217,7 @@ pub fn assess(load: &Load, link: &Link, volume: Volume) -> Result<Assessment, As
         WithBandwidth {
             bytes_per_s: rate,
             utilisation: load.mean_bytes_per_s() / rate,
-            queue_ns: Percentiles::of(&latencies.wait),
+            queue_ns: Percentiles::from_distribution(&latencies.wait),
             backlog_bytes: queue.backlog_bytes,
             initial_sync_s: (volume.size_bytes)
                 .filter(|_| left > 0.0)
@@ -230,11 +230,12 @@ pub fn assess(load: &Load, link: &Link, volume: Volume) -> Result<Assessment, As
         bytes: load.bytes(),
         mean_bytes_per_s: load.mean_bytes_per_s(),
         bursts: load.bursts(),
-        round_trip_ns: Percentiles::of(&trips),
+        round_trip_ns: Percentiles::from_distribution(&trips),
         mean_round_trip_ns: i64::try_from(mean).unwrap_or(i64::MAX),
-        now_ns: latencies.now.as_ref().map(Percentiles::of),
-        added_ns: Percentiles::of(&latencies.wait.plus(&trips)),
-        then_ns: (latencies.now_and_wait).map(|then| Percentiles::of(&then.plus(&trips))),
+        now_ns: latencies.now.as_ref().map(Percentiles::from_distribution),
+        added_ns: Percentiles::from_distribution(&latencies.wait.plus(&trips)),
+        then_ns: (latencies.now_and_wait)
+            .map(|then| Percentiles::from_distribution(&then.plus(&trips))),
         with_bandwidth,
         with_log: volume.log_bytes.map(|bytes| WithLog::new(load, bytes)),
         verdict: Verdict::Neither,

@@ -124,7 +124,7 @@ impl Load {
             }
         }
         let clamp = |sum: u64| (i64::try_from(sum).unwrap_or(i64::MAX), 1);
-        Percentiles::of(&Distribution::new(sums.into_iter().map(clamp).collect()))
+        Percentiles::from_distribution(&Distribution::new(sums.into_iter().map(clamp).collect()))
     }
 
     /// Returns the maximum number of bytes in any range of `length_ns`. A range includes its start, but not its

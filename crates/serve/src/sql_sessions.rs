@@ -132,7 +132,7 @@ impl Sessions {
             columns: schema
                 .fields()
                 .iter()
-                .map(|field| JsonColumn::of(field))
+                .map(|field| JsonColumn::from_field(field))
                 .collect(),
             rows,
             more,

@@ -43,7 +43,7 @@ impl TraceTables {
     }
 
     /// Returns the tables of a store that is already open.
-    pub fn of(store: Arc<Store>, observer: Arc<dyn Observer>) -> TraceTables {
+    pub fn new(store: Arc<Store>, observer: Arc<dyn Observer>) -> TraceTables {
         TraceTables {
             store,
             warned: Once::new(),

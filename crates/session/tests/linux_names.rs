@@ -73,7 +73,7 @@ fn functions_have_the_names_that_perf_prints() {
         };
         rows.find(is_it).map(|row| of.base_address[row])
     };
-    let start = LinuxRecording::of(&store)
+    let start = LinuxRecording::from_store(&store)
         .unwrap()
         .events()
         .chunks()

@@ -145,7 +145,7 @@ fn read_whole(
         check(&document).map_err(at)?;
         return Ok((table, document));
     };
-    let wrong = |message: String| at(Fault::of("extends", message));
+    let wrong = |message: String| at(Fault::in_field("extends", message));
     let Value::String(extends) = extends else {
         return Err(wrong("`extends` must be the name of a scenario".into()));
     };

@@ -294,7 +294,7 @@ impl SqlError {
 
     /// Returns the error of a query that ran, or whose constants were computed.
     pub(crate) fn of_run(error: DataFusionError) -> SqlError {
-        let kind = RunError::of(error.find_root());
+        let kind = RunError::from_datafusion(error.find_root());
         match SqlError::from(error) {
             SqlError::Query { message, .. } | SqlError::Syntax { message, .. } => {
                 SqlError::Run { kind, message }
@@ -324,7 +324,7 @@ impl SqlError {
 }
 
 impl RunError {
-    fn of(error: &DataFusionError) -> RunError {
+    fn from_datafusion(error: &DataFusionError) -> RunError {
         use arrow_schema::ArrowError;
         match error {
             DataFusionError::ArrowError(error, _) => match &**error {

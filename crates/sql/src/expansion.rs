@@ -38,11 +38,11 @@ fn expand(plan: &LogicalPlan, largest: &mut usize) -> Vec<usize> {
         LogicalPlan::Projection(_) if sizes.len() == columns => sizes,
         // A filter also moves below an aggregate or a window, if it uses only columns of the input.
         LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
-            vec![sizes.into_iter().chain(of(&inputs)).max().unwrap_or(1); columns]
+            vec![sizes.into_iter().chain(bounds(&inputs)).max().unwrap_or(1); columns]
         }
         // A join has the columns of all its inputs. Other plans have the columns of each input.
         _ => {
-            let joined: Vec<usize> = of(&inputs).collect();
+            let joined: Vec<usize> = bounds(&inputs).collect();
             if joined.len() == columns {
                 joined
             } else {
@@ -53,7 +53,7 @@ fn expand(plan: &LogicalPlan, largest: &mut usize) -> Vec<usize> {
 }
 
 /// Returns the sizes of all columns of the inputs.
-fn of(inputs: &[(&LogicalPlan, Vec<usize>)]) -> impl Iterator<Item = usize> {
+fn bounds(inputs: &[(&LogicalPlan, Vec<usize>)]) -> impl Iterator<Item = usize> {
     inputs.iter().flat_map(|(_, sizes)| sizes.iter().copied())
 }
 

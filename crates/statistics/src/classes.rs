@@ -44,7 +44,7 @@ impl Shape {
     /// `most` greatest samples, except samples below `floor`. Returns `None` if the run has fewer than 10,000 samples
     /// or more than 2³² - 1, if a sample is not a positive finite number, or if the range of the samples has more than
     /// 131,072 classes.
-    pub fn of(samples: &[f64], late: usize, most: usize, floor: f64) -> Option<Shape> {
+    pub fn from_samples(samples: &[f64], late: usize, most: usize, floor: f64) -> Option<Shape> {
         if samples.len() < LEAST || u32::try_from(samples.len()).is_err() {
             return None;
         }
@@ -160,10 +160,10 @@ mod tests {
                 scale * (rng.below(1 << digits) + 1) as f64 * 0.1
             };
             let samples: Vec<f64> = (0..count).map(|_| sample(&mut rng)).collect();
-            let shape = Shape::of(&samples, 100, 100, f64::NEG_INFINITY).unwrap();
-            let quantiles = RunQuantiles::of(&mut samples.clone());
+            let shape = Shape::from_samples(&samples, 100, 100, f64::NEG_INFINITY).unwrap();
+            let quantiles = RunQuantiles::from_samples(&mut samples.clone());
             assert_eq!(shape.quantiles, quantiles);
-            assert_eq!(shape.bars, Bars::of(&samples));
+            assert_eq!(shape.bars, Bars::from_values(&samples));
             let mut sorted = samples.clone();
             sorted.sort_unstable_by(f64::total_cmp);
             assert_eq!(shape.least, sorted[0]);
@@ -176,22 +176,30 @@ mod tests {
             assert!(shape.great.is_sorted_by_key(|(place, _)| *place));
             // With this floor, fewer values are kept. But all values that are not below the floor are kept.
             let floor = sorted[sorted.len() - 400];
-            let above = Shape::of(&samples, 10, 1_000, floor).unwrap().great;
+            let above = Shape::from_samples(&samples, 10, 1_000, floor)
+                .unwrap()
+                .great;
             let is_kept = |(_, value): &&(u32, f64)| *value >= floor;
             assert!(above.iter().filter(is_kept).count() >= 400 && above.len() < 1_000);
         }
         // All samples are equal, so there is only one class.
         let equal = vec![5.0; 20_000];
-        let shape = Shape::of(&equal, 10, 10, f64::NEG_INFINITY).unwrap();
-        assert_eq!(shape.quantiles, RunQuantiles::of(&mut equal.clone()));
+        let shape = Shape::from_samples(&equal, 10, 10, f64::NEG_INFINITY).unwrap();
+        assert_eq!(
+            shape.quantiles,
+            RunQuantiles::from_samples(&mut equal.clone())
+        );
         for odd in [0.0, -0.0, -1.0, 1e-310, f64::INFINITY, f64::NAN] {
             let mut samples = vec![1.0; 20_000];
             samples[7] = odd;
-            assert!(Shape::of(&samples, 10, 10, 0.0).is_none(), "{odd}");
+            assert!(
+                Shape::from_samples(&samples, 10, 10, 0.0).is_none(),
+                "{odd}"
+            );
         }
         let mut far = vec![1e-300; 20_000];
         far[3] = 1e300;
-        assert!(Shape::of(&far, 10, 10, 0.0).is_none());
-        assert!(Shape::of(&[1.0; 100], 10, 10, 0.0).is_none());
+        assert!(Shape::from_samples(&far, 10, 10, 0.0).is_none());
+        assert!(Shape::from_samples(&[1.0; 100], 10, 10, 0.0).is_none());
     }
 }

@@ -32,7 +32,7 @@ pub enum Scale {
 impl Scale {
     /// Returns the scale for a comparison. It is a ratio if all numbers are positive, and otherwise a
     /// difference.
-    pub(crate) fn of(before: &[f64], after: &[f64]) -> Scale {
+    pub(crate) fn from_samples(before: &[f64], after: &[f64]) -> Scale {
         if before.iter().chain(after).all(|value| *value > 0.0) {
             Scale::Ratio
         } else {
@@ -95,7 +95,7 @@ pub struct Estimate {
 /// Estimates a change from any number of runs, even if they are too few for [`compare`]. Returns `None` if a side has
 /// no runs, if the numbers of paired runs differ, or if a number is not finite.
 pub fn estimate(before: &[f64], after: &[f64], design: Design) -> Option<Estimate> {
-    let scale = Scale::of(before, after);
+    let scale = Scale::from_samples(before, after);
     let (before, after) = (scale.apply(before), scale.apply(after));
     let mut changes = match design {
         Design::Paired if before.len() != after.len() => return None,
@@ -144,7 +144,7 @@ pub enum Basis {
 /// Returns an error if there are too few or too many runs, if the numbers of paired runs differ, or if a
 /// number is not finite.
 pub fn compare(before: &[f64], after: &[f64], design: Design) -> Result<Comparison, Incomparable> {
-    compare_on(Scale::of(before, after), before, after, design)
+    compare_on(Scale::from_samples(before, after), before, after, design)
 }
 
 /// Compares pairs of a measurement that could end early, at one of the [looks](crate::looks::LOOKS). The measurement
@@ -162,7 +162,7 @@ pub fn compare_with_looks(before: &[f64], after: &[f64]) -> Result<Comparison, I
         });
     }
     let looks = Looks::running();
-    let scale = Scale::of(before, after);
+    let scale = Scale::from_samples(before, after);
     let pairs = scale.apply(after).into_iter().zip(scale.apply(before));
     let differences: Vec<f64> = pairs.map(|(after, before)| after - before).collect();
     let of_looks = scale.undo(looks.interval(&differences)?);

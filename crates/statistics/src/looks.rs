@@ -123,7 +123,7 @@ impl Looks {
             let may_spend = self.spending.spent(pairs as f64 / last as f64, self.alpha);
             let budget = (may_spend * all + 1e-9).floor() as usize;
             let allowed = budget.saturating_sub(all as usize - alive.len());
-            let signed = SignedSums::of(&ranks);
+            let signed = SignedSums::from_ranks(&ranks);
             let sums: Vec<i64> = alive.iter().map(|it| signed.sum(*it).abs()).collect();
             let critical = critical(sums.clone(), allowed);
             let own_sum = signed.sum(own);
@@ -242,7 +242,7 @@ struct SignedSums(Vec<[i64; 256]>);
 
 impl SignedSums {
     /// Prepares the sums for at most 64 doubled ranks.
-    fn of(ranks: &[usize]) -> SignedSums {
+    fn from_ranks(ranks: &[usize]) -> SignedSums {
         let of_byte = |ranks: &[usize]| {
             let mut sums = [0; 256];
             for (byte, sum) in sums.iter_mut().enumerate() {

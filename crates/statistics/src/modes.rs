@@ -51,7 +51,7 @@ fn bar(value: f64) -> i64 {
 
 impl Bars {
     /// Counts the values of each bar. Values that are not positive or not finite belong to no bar.
-    pub fn of(values: &[f64]) -> Bars {
+    pub fn from_values(values: &[f64]) -> Bars {
         let positive = || values.iter().filter(|it| **it > 0.0 && it.is_finite());
         let (least, greatest) = positive().fold((f64::INFINITY, 0.0), |(least, greatest), it| {
             (it.min(least), it.max(greatest))

@@ -40,7 +40,7 @@ pub fn order(before: &[f64], after: &[f64], before_began: &[bool]) -> Result<Ord
     if !before.iter().chain(after).all(|value| value.is_finite()) {
         return Err(Incomparable::NotFinite);
     }
-    let scale = Scale::of(before, after);
+    let scale = Scale::from_samples(before, after);
     let pairs = scale.apply(after).into_iter().zip(scale.apply(before));
     let (mut forward, mut backward) = (Vec::new(), Vec::new());
     for ((after, before), before_began) in pairs.zip(before_began) {

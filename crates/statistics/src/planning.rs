@@ -108,7 +108,7 @@ impl Forecast {
     /// # Errors
     /// Returns an error if there are too few or too many pairs, if the numbers of runs differ, or if a number
     /// is not finite.
-    pub fn of(before: &[f64], after: &[f64]) -> Result<Forecast, Incomparable> {
+    pub fn from_pilot(before: &[f64], after: &[f64]) -> Result<Forecast, Incomparable> {
         let (pilot, others) = (before.len(), after.len());
         if pilot != others {
             return Err(Incomparable::Unequal {
@@ -132,7 +132,7 @@ impl Forecast {
         if !before.iter().chain(after).all(|value| value.is_finite()) {
             return Err(Incomparable::NotFinite);
         }
-        let scale = Scale::of(before, after);
+        let scale = Scale::from_samples(before, after);
         let pairs = scale.apply(after).into_iter().zip(scale.apply(before));
         let differences: Vec<f64> = pairs.map(|(after, before)| after - before).collect();
         Ok(Forecast {

@@ -33,7 +33,7 @@ pub struct RunQuantiles {
 
 impl RunQuantiles {
     /// Computes the quantiles of a run. Reorders the samples.
-    pub fn of(samples: &mut [f64]) -> RunQuantiles {
+    pub fn from_samples(samples: &mut [f64]) -> RunQuantiles {
         let mut at = [0.0; SHARES.len()];
         let ranks = SHARES.map(|share| quantile::rank(samples.len(), share));
         if !samples.is_empty() {
@@ -119,7 +119,8 @@ pub fn shifts_on_one_scale(
 ) -> Vec<Result<Shift, Incomparable>> {
     let all = quantiles_of(before, after);
     let mut scales = all.iter().flatten();
-    let scale = if scales.all(|(before, after)| Scale::of(before, after) == Scale::Ratio) {
+    let scale = if scales.all(|(before, after)| Scale::from_samples(before, after) == Scale::Ratio)
+    {
         Scale::Ratio
     } else {
         Scale::Difference
@@ -186,13 +187,13 @@ mod tests {
                     (0..count).map(|_| rng.below(distinct) as f64).collect();
                 let mut sorted = samples.clone();
                 sorted.sort_unstable_by(f64::total_cmp);
-                let run = RunQuantiles::of(&mut samples);
+                let run = RunQuantiles::from_samples(&mut samples);
                 for share in SHARES {
                     assert_eq!(run.at(share), quantile::of_sorted(&sorted, share));
                 }
             }
         }
-        assert_eq!(RunQuantiles::of(&mut []).at(0.5), None);
+        assert_eq!(RunQuantiles::from_samples(&mut []).at(0.5), None);
     }
 
     /// Checks runs in which more than half of the samples are 0. The other samples double from 10 to 20, which is a
@@ -201,7 +202,7 @@ mod tests {
     fn all_changes_have_one_scale() {
         let runs = |zeros: usize, value: f64| {
             let samples = (0..100).map(|place| if place < zeros { 0.0 } else { value });
-            vec![RunQuantiles::of(&mut samples.collect::<Vec<f64>>()); 6]
+            vec![RunQuantiles::from_samples(&mut samples.collect::<Vec<f64>>()); 6]
         };
         for (zeros, scale, change) in [(55, Scale::Difference, 10.0), (0, Scale::Ratio, 2.0)] {
             let (before, after) = (runs(zeros, 10.0), runs(zeros, 20.0));

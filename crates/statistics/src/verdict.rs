@@ -52,7 +52,7 @@ impl Verdict {
 
     /// Returns the conclusion about a change from before to after. If the margin and the scale are of
     /// different kinds, the margin counts as 0.
-    pub fn of(change: Interval, scale: Scale, margin: Margin) -> Verdict {
+    pub fn from_interval(change: Interval, scale: Scale, margin: Margin) -> Verdict {
         let (none, above, below) = match (scale, margin) {
             (Scale::Ratio, Margin::Share(share)) => (1.0, 1.0 + share, 1.0 / (1.0 + share)),
             (Scale::Ratio, Margin::Difference(_)) => (1.0, 1.0, 1.0),

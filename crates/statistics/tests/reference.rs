@@ -67,7 +67,7 @@ fn centres_shifts_and_spreads() {
     }
     for case in cases("spreads") {
         let values = numbers(&case["values"]);
-        let scatter = Forecast::of(&vec![0.0; values.len()], &values)
+        let scatter = Forecast::from_pilot(&vec![0.0; values.len()], &values)
             .unwrap()
             .scatter;
         // The table contains the median distance, not the standard deviation. The median distance of two standard

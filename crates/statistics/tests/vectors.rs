@@ -367,7 +367,7 @@ fn one_disturbed_pair_hardly_changes_the_deviation() {
         .collect();
     let expected = variance(&of_others).sqrt();
     let deviation = |design| compare(&before, &after, design).unwrap().deviation;
-    let forecast = planning::Forecast::of(&before, &after).unwrap();
+    let forecast = planning::Forecast::from_pilot(&before, &after).unwrap();
     assert_eq!(deviation(Design::Paired), forecast.scatter);
     for design in [Design::Paired, Design::Unpaired] {
         let ratio = deviation(design) / expected;
@@ -385,7 +385,7 @@ fn one_disturbed_pair_hardly_changes_the_deviation() {
 fn one_more_difference_hardly_changes_the_deviation() {
     let after: Vec<f64> = (0..1_001).map(|n| f64::from(n % 2 * n)).collect();
     let scatter = |pairs: usize| {
-        let forecast = planning::Forecast::of(&vec![0.0; pairs], &after[..pairs]);
+        let forecast = planning::Forecast::from_pilot(&vec![0.0; pairs], &after[..pairs]);
         forecast.unwrap().scatter
     };
     let (fewer, more) = (scatter(1_000), scatter(1_001));
@@ -482,7 +482,7 @@ fn sides_of_any_size_are_compared_or_refused() {
             assert_eq!(looks.is_ok(), n == m && n >= 8, "{n} and {m} runs");
             let began: Vec<bool> = (0..n).map(|pair| pair % 2 == 0).collect();
             assert_eq!(order(&before, &after, &began).is_ok(), n == m && n >= 8);
-            let plan = planning::Forecast::of(&before, &after);
+            let plan = planning::Forecast::from_pilot(&before, &after);
             assert_eq!(plan.is_ok(), n == m && n >= 6, "{n} and {m} runs");
         }
     }

@@ -55,7 +55,7 @@ impl ScratchFolder {
     /// Returns the number of bytes that files in the folder may have, so that some space stays free on its disk. Returns
     /// `None` if the free space is unknown.
     pub fn free_bytes(&self) -> Option<u64> {
-        let free = free_space::of(self.path())?;
+        let free = free_space::available_bytes(self.path())?;
         Some(free.saturating_sub(RESERVE))
     }
 

@@ -83,7 +83,7 @@ impl Costs {
     /// an index after the last record, the formatter only writes that the record is missing. In these two cases,
     /// the cost is one record. A reference to a record that was not visited yet could be circular, so the cost of
     /// that record is infinite.
-    fn of(&self, index: u32) -> Cost {
+    fn cost(&self, index: u32) -> Cost {
         let Some(at) = index.checked_sub(self.first) else {
             return Cost::ONE;
         };
@@ -105,9 +105,9 @@ pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Res
         Err(_) => Cost::ONE,
     });
     let types = types.map_err(unreadable)?;
-    let of_types = |indices: &[TypeIndex]| Cost::around(indices.iter().map(|i| types.of(i.0)));
+    let of_types = |indices: &[TypeIndex]| Cost::around(indices.iter().map(|i| types.cost(i.0)));
     let ids = Costs::read(ids, |before, item| match item.parse() {
-        Ok(IdData::Function(f)) => Cost::around(f.scope.map(|scope| before.of(scope.0))),
+        Ok(IdData::Function(f)) => Cost::around(f.scope.map(|scope| before.cost(scope.0))),
         Ok(IdData::MemberFunction(f)) => of_types(&[f.parent]),
         Ok(IdData::StringList(list)) => of_types(&list.substrings),
         _ => Cost::ONE,
@@ -125,7 +125,7 @@ pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Res
 }
 
 fn of_type(before: &Costs, data: &TypeData<'_>) -> Cost {
-    let of = |indices: &[TypeIndex]| Cost::around(indices.iter().map(|i| before.of(i.0)));
+    let of = |indices: &[TypeIndex]| Cost::around(indices.iter().map(|i| before.cost(i.0)));
     match data {
         TypeData::Pointer(t) => of(&[t.underlying_type]),
         TypeData::Modifier(t) => of(&[t.underlying_type]),

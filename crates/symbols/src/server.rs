@@ -234,7 +234,7 @@ impl<'f> Limited<'f> {
             file,
             folder,
             unchecked: 0,
-            free: free_space::of,
+            free: free_space::available_bytes,
         }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    pub(crate) fn of(file: &[u8]) -> Parts {
+    pub(crate) fn parse(file: &[u8]) -> Parts {
         let data = number(file, 40) as usize;
         let end = data + number(file, 48) as usize;
         let mut records = Vec::new();

@@ -20,7 +20,7 @@ fn table(file: &str, table: Table) -> (Store, StoredTable) {
 
 /// Changes a recording in `../shared/data/linux`, and writes it to a folder. Returns the path of the new file.
 fn changed(folder: &Path, file: &str, change: impl FnOnce(&mut Parts)) -> String {
-    let mut parts = Parts::of(&testdata::bytes(&format!("linux/{file}")));
+    let mut parts = Parts::parse(&testdata::bytes(&format!("linux/{file}")));
     change(&mut parts);
     write(folder, &parts.joined())
 }

@@ -35,7 +35,7 @@ fn assert_known(fact: &str, mut differing: Vec<&str>) {
 
 /// Returns the settings for a row of the reference facts: the setting with its id, or all settings of
 /// its family.
-fn of(row: &Value) -> Vec<&'static Setting> {
+fn settings_of_row(row: &Value) -> Vec<&'static Setting> {
     let id = row["id"].as_str().expect("an id");
     let settings = Catalogue::get().settings().iter();
     let settings: Vec<_> = settings.filter(|setting| setting.family() == id).collect();
@@ -46,7 +46,7 @@ fn of(row: &Value) -> Vec<&'static Setting> {
 #[test]
 fn every_row_is_in_the_catalogue() {
     for row in facts() {
-        for setting in of(&row) {
+        for setting in settings_of_row(&row) {
             assert_eq!(setting.group, row["group"], "{}", setting.id);
         }
     }
@@ -64,7 +64,7 @@ fn every_row_is_in_the_catalogue() {
 fn builds_restarts_and_security_match_the_facts() {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for row in facts() {
-        for setting in of(&row) {
+        for setting in settings_of_row(&row) {
             let id = &setting.id;
             let bound = |which: &str| row["builds"][which].as_u64();
             // A setting of a family can be newer than the family.
@@ -100,7 +100,7 @@ fn confidence_is_at_most_that_of_the_facts() {
             text if text.starts_with("medium") => Confidence::Medium,
             _ => Confidence::Low,
         };
-        for setting in of(&row) {
+        for setting in settings_of_row(&row) {
             assert!(setting.confidence(&old) <= most, "{}", setting.id);
         }
     }
@@ -113,7 +113,7 @@ fn plain_defaults_match_the_facts() {
     let mut compared = 0;
     let mut differing = Vec::new();
     for row in facts() {
-        let settings = of(&row);
+        let settings = settings_of_row(&row);
         let [setting] = settings[..] else { continue };
         let Some(text) = row["default"].as_str() else {
             continue;

@@ -244,7 +244,7 @@ fn of_linux(
     out: &mut Lines,
 ) -> Result<Vec<MissingSymbols>, Failure> {
     let store = tables.store();
-    let Some(recording) = LinuxRecording::of(store) else {
+    let Some(recording) = LinuxRecording::from_store(store) else {
         return Ok(Vec::new());
     };
     let (recording, info) = (recording.events(), store.info());
@@ -308,7 +308,7 @@ fn of_linux(
     note_none(args, written, &sieve.names(), || {
         args.filter.absent(info, || {
             let observer = Arc::clone(tables.observer());
-            Ok(TraceTables::of(Arc::clone(store), observer))
+            Ok(TraceTables::new(Arc::clone(store), observer))
         })
     })?;
     Ok(modules.missing())

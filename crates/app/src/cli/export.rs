@@ -59,7 +59,7 @@ enum Format {
 
 impl Format {
     /// Returns the format for the extension of a path. A folder means Parquet.
-    fn of(path: &Path) -> Result<Format, Failure> {
+    fn from_path(path: &Path) -> Result<Format, Failure> {
         let is_folder = path.is_dir()
             || path
                 .as_os_str()
@@ -101,7 +101,7 @@ struct Report {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let format = Format::of(&args.output)?;
+    let format = Format::from_path(&args.output)?;
     if format != Format::Parquet && (!args.tables.is_empty() || args.name.is_some()) {
         let message = "--tables and --name need Parquet; give a folder (name/) as -o";
         return Err(Failure::Input(message.to_owned()));
@@ -234,7 +234,7 @@ mod tests {
             ("a.parquet", None),
             ("a.xlsx", None),
         ] {
-            assert_eq!(Format::of(Path::new(name)).ok(), format, "{name}");
+            assert_eq!(Format::from_path(Path::new(name)).ok(), format, "{name}");
         }
     }
 }

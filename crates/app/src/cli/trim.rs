@@ -116,7 +116,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 fn of_linux(args: &Args, trace: &TabledTrace, json: bool) -> Result<(), Failure> {
     let tables = trace.open_any()?;
     let input = args.trace.linux_file();
-    let (Some(recording), Some(input)) = (LinuxRecording::of(tables.store()), input) else {
+    let (Some(recording), Some(input)) = (LinuxRecording::from_store(tables.store()), input) else {
         return Ok(());
     };
     tables.make(&[tables::Table::Damages])?;

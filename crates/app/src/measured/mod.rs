@@ -119,7 +119,7 @@ impl<'m> Report<'m> {
     }
 
     /// Summarises a measurement.
-    pub(crate) fn of(measurement: &'m Measurement) -> Report<'m> {
+    pub(crate) fn new(measurement: &'m Measurement) -> Report<'m> {
         let groups = measurement.groups();
         Report {
             measurement,
@@ -154,7 +154,7 @@ impl<'m> Report<'m> {
         Report {
             fates: &report.fates,
             peer: &report.peer,
-            ..Report::of(&report.measurement)
+            ..Report::new(&report.measurement)
         }
     }
 
@@ -178,12 +178,12 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>], goal: Option<Goal>) -> Outc
         pacing: group.lateness(),
         compared: group
             .reference(all)
-            .map(|reference| Compared::of(group, reference, goal)),
+            .map(|reference| Compared::new(group, reference, goal)),
     }
 }
 
 impl<'m> Compared<'m> {
-    fn of(group: &Group<'m>, reference: &Group<'m>, goal: Option<Goal>) -> Compared<'m> {
+    fn new(group: &Group<'m>, reference: &Group<'m>, goal: Option<Goal>) -> Compared<'m> {
         let comparison = group.compared_to(reference, goal);
         let margin = Goal::margin(goal);
         Compared {

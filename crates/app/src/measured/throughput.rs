@@ -40,7 +40,7 @@ pub(crate) fn throughput(
     let methods = plan
         .methods
         .iter()
-        .filter(|method| report.of(method.name).next().is_some());
+        .filter(|method| report.runs_with(method.name).next().is_some());
     let methods: Vec<&Method> = methods.collect();
     let compared = |method: &str| {
         let first = methods.first().filter(|first| first.name != method)?;
@@ -97,7 +97,7 @@ pub(crate) fn throughput(
         "packets/s vs first",
     ]);
     for method in &methods {
-        let runs: Vec<&ThroughputRun> = report.of(method.name).collect();
+        let runs: Vec<&ThroughputRun> = report.runs_with(method.name).collect();
         let rates = runs
             .iter()
             .filter_map(|run| run.through.packets_per_second());

@@ -50,7 +50,7 @@ pub(crate) struct Coverage {
 
 /// Decodes all events of a file. If the file describes an event, the event must have a name and must be
 /// decoded completely. Panics if this is not true.
-pub(crate) fn of(file: &str) -> Coverage {
+pub(crate) fn coverage(file: &str) -> Coverage {
     let trace = Decodable::open(&[file]);
     let mut described = HashSet::<(Guid, u16, u8)>::new();
     let mut event_sources = HashSet::<Guid>::new();

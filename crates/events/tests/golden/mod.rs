@@ -221,7 +221,7 @@ fn whatever_a_trace_describes_is_decoded() {
     let mut undecoded = Vec::new();
     for (file, truth) in testdata::traces() {
         let file = file.strip_prefix("etl/").unwrap();
-        let coverage = coverage::of(file);
+        let coverage = coverage::coverage(file);
         println!("{file}: {coverage:?}");
         assert_eq!(truth["total_events"], coverage.events, "{file}");
         let of_file = coverage.undecoded.into_iter();

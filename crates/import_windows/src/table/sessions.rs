@@ -8,6 +8,6 @@ use crate::register::{TraceFacts, WholeTable};
 
 impl WholeTable for Sessions {
     fn build(facts: &TraceFacts<'_>, _: &mut UnreadableEvents) -> Sessions {
-        Sessions::of(&info_of(facts.trace))
+        Sessions::from_info(&info_of(facts.trace))
     }
 }

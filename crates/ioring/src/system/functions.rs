@@ -111,7 +111,7 @@ impl Functions {
             return Err(Error::NotAvailable("Wine does not implement them"));
         }
         let kernel_base = load(OsStr::new("KernelBase.dll"), LOAD_LIBRARY_SEARCH_SYSTEM32)?;
-        Self::of(kernel_base, ntdll, "they need Windows 11")
+        Self::load(kernel_base, ntdll, "they need Windows 11")
     }
 
     /// # Safety
@@ -120,10 +120,10 @@ impl Functions {
     pub(crate) unsafe fn from_dll(path: &Path) -> Result<Self, Error> {
         let flags = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32;
         let dll = load(path.as_os_str(), flags)?;
-        Self::of(dll, dll, "the DLL does not export their functions")
+        Self::load(dll, dll, "the DLL does not export their functions")
     }
 
-    fn of(kernel_base: HMODULE, ntdll: HMODULE, absent: &'static str) -> Result<Self, Error> {
+    fn load(kernel_base: HMODULE, ntdll: HMODULE, absent: &'static str) -> Result<Self, Error> {
         let found = Self {
             kernel_base: find_kernel_base(kernel_base),
             nt: find_nt(ntdll),

@@ -250,7 +250,7 @@ enum Value<'t> {
 impl Layout {
     /// Returns the layout of the tracepoint `name`. The system is `None` if the text does not contain it. Events that are
     /// not known have the printed text as their only field.
-    pub(super) fn of(system: Option<&str>, name: &str, contents: &str) -> Layout {
+    pub(super) fn select(system: Option<&str>, name: &str, contents: &str) -> Layout {
         let known = KNOWN.iter().find(|(its_system, its_name, ..)| {
             *its_name == name && system.is_none_or(|system| system == *its_system)
         });
@@ -556,7 +556,7 @@ mod tests {
 
     /// Returns the fields of an event as text.
     fn fields(name: &str, contents: &str) -> Vec<String> {
-        let layout = Layout::of(None, name, contents);
+        let layout = Layout::select(None, name, contents);
         let context = Context {
             in_interrupt: true,
             in_softirq: false,

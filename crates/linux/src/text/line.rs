@@ -67,7 +67,7 @@ impl<'t> EventLine<'t> {
             let start = line[..at].rfind([' ', '\t', ']']).map_or(0, |it| it + 1);
             let time = Time::read(&line[start..at]);
             if let Some(time) = time
-                && let Some(event) = EventLine::of(&line[..start], time, line[at + 1..].trim())
+                && let Some(event) = EventLine::parse(&line[..start], time, line[at + 1..].trim())
             {
                 return Some(event);
             }
@@ -75,7 +75,7 @@ impl<'t> EventLine<'t> {
     }
 
     /// Reads a line from its parts before and after the time.
-    fn of(before: &'t str, time: Time, after: &'t str) -> Option<EventLine<'t>> {
+    fn parse(before: &'t str, time: Time, after: &'t str) -> Option<EventLine<'t>> {
         let mut before = before.trim_end();
         let mut flags = None;
         let is_cpu = |text: &str| text.ends_with(']');

@@ -356,7 +356,7 @@ impl Opening {
             attribute.layout = SampleLayout::of_text(line.period.is_some());
             self.layouts.push(None);
         } else {
-            let layout = Layout::of(system, name, line.contents);
+            let layout = Layout::select(system, name, line.contents);
             let format = layout.format(id, system, name);
             attribute.name = Some(match &*format.system {
                 "" => name.to_owned(),

@@ -93,7 +93,7 @@ fn evict(set: &FileSet) -> Result<(), FilesError> {
             let advice = rustix::fs::Advice::DontNeed;
             Ok(rustix::fs::fadvise(&open, 0, None, advice)?)
         });
-        advised.map_err(FilesError::of(&file.path, "evict"))?;
+        advised.map_err(FilesError::at(&file.path, "evict"))?;
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(super) fn run<Q: ReadQueue>(
             };
             queue
                 .queue(slot, chunk.file, chunk.offset)
-                .map_err(FilesError::of(path(chunk), "read"))?;
+                .map_err(FilesError::at(path(chunk), "read"))?;
             // The next wait submits all queued reads together, so these reads have the same start time.
             under_way[slot] = Some((chunk, watch.last_ns()));
             free.pop();
@@ -83,7 +83,7 @@ pub(super) fn run<Q: ReadQueue>(
             };
             reads.push(ReadTime { start_ns, end_ns });
             free.push(slot);
-            let failed = || FilesError::of(path(chunk), "read");
+            let failed = || FilesError::at(path(chunk), "read");
             let length = result.map_err(failed())?;
             let bytes = queue.bytes(slot, length).map_err(failed())?;
             sums.add(chunk.file, bytes);

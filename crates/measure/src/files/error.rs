@@ -84,7 +84,7 @@ pub enum FilesError {
 
 impl FilesError {
     /// Returns a function for `map_err` that converts a system error into an error about `path`.
-    pub(super) fn of(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> FilesError {
+    pub(super) fn at(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> FilesError {
         move |source| FilesError::File {
             path: path.to_owned(),
             doing,

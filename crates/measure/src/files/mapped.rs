@@ -35,7 +35,7 @@ pub(super) fn run(conditions: &Conditions<'_>) -> Result<Run, FilesError> {
         // SAFETY: no other program truncates the file while it is mapped. This cannot be checked,
         // so it is a documented requirement.
         let mapped = unsafe { MmapOptions::new().populate().map(open) }
-            .map_err(FilesError::of(&file.path, "map"))?;
+            .map_err(FilesError::at(&file.path, "map"))?;
         let start_ns = watch.last_ns();
         times.read_ns += watch.lap();
         let end_ns = watch.last_ns();

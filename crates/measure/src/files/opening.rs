@@ -36,7 +36,7 @@ pub(super) fn open_all(
                     file.path.display()
                 ))
             }
-            _ => FilesError::of(&file.path, "open")(error),
+            _ => FilesError::at(&file.path, "open")(error),
         })
     };
     set.files().iter().map(open).collect()

@@ -122,7 +122,7 @@ impl Reader<'_> {
                 while let Some(chunk) = rest {
                     let start_ns = watch.last_ns();
                     let length = read_at(open, &mut buffer, chunk.offset)
-                        .map_err(FilesError::of(&file.path, "read"))?;
+                        .map_err(FilesError::at(&file.path, "read"))?;
                     times.read_ns += watch.lap();
                     let end_ns = watch.last_ns();
                     reads.push(ReadTime { start_ns, end_ns });
@@ -140,8 +140,8 @@ pub(super) fn read_all(set: &FileSet) -> Result<Sums, FilesError> {
     let mut sums = Sums::new(set.count());
     let mut buffer = Buffer::new(CHUNK);
     for (number, file) in set.files().iter().enumerate() {
-        let failed = |source| FilesError::of(&file.path, "read")(source);
-        let open = File::open(&file.path).map_err(FilesError::of(&file.path, "open"))?;
+        let failed = |source| FilesError::at(&file.path, "read")(source);
+        let open = File::open(&file.path).map_err(FilesError::at(&file.path, "open"))?;
         for chunk in chunks::of_file(number, file.size) {
             let mut rest = Some(chunk);
             while let Some(chunk) = rest {

@@ -289,7 +289,7 @@ impl Rounds<'_> {
         for phase in FilesPhase::PARTS {
             let mut series = series(phase);
             series.size_bytes = Some(set.bytes());
-            let took_ns = done.times.of(phase).unwrap_or(0);
+            let took_ns = done.times.duration_ns(phase).unwrap_or(0);
             series.samples = vec![Sample::timed(start_ns, start_ns, start_ns + took_ns)];
             self.series.push(series);
         }
@@ -301,7 +301,10 @@ impl Rounds<'_> {
             late.report_run(&each, thread_id, self.clock);
         }
         self.series.push(each);
-        Ok(done.times.of(FilesPhase::Total).map(|ns| ns as f64))
+        Ok(done
+            .times
+            .duration_ns(FilesPhase::Total)
+            .map(|ns| ns as f64))
     }
 
     /// Excludes a method from this round on and drops its earlier results. The other methods will have more

@@ -64,7 +64,7 @@ impl FileSet {
         let mut files = Vec::new();
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
-            let listed = FilesError::of(&folder, "list");
+            let listed = FilesError::at(&folder, "list");
             let mut entries: Vec<PathBuf> = fs::read_dir(&folder)
                 .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
                 .map_err(listed)?;
@@ -73,7 +73,7 @@ impl FileSet {
             let mut inner = Vec::new();
             for path in entries {
                 let of_it =
-                    fs::symlink_metadata(&path).map_err(FilesError::of(&path, "examine"))?;
+                    fs::symlink_metadata(&path).map_err(FilesError::at(&path, "examine"))?;
                 if of_it.is_dir() {
                     inner.push(path);
                 } else if of_it.is_file() && files.len() < most {
@@ -102,8 +102,8 @@ impl FileSet {
         seed: u64,
         stop: Stop<'_>,
     ) -> Result<FileSet, FilesError> {
-        fs::create_dir_all(folder).map_err(FilesError::of(folder, "create"))?;
-        let mut entries = fs::read_dir(folder).map_err(FilesError::of(folder, "list"))?;
+        fs::create_dir_all(folder).map_err(FilesError::at(folder, "create"))?;
+        let mut entries = fs::read_dir(folder).map_err(FilesError::at(folder, "list"))?;
         if entries.next().is_some() {
             return Err(FilesError::NotEmpty(folder.to_owned()));
         }
@@ -123,7 +123,7 @@ impl FileSet {
             };
             if let Err(source) = written {
                 set.remove();
-                return Err(FilesError::of(&file.path, "write")(source));
+                return Err(FilesError::at(&file.path, "write")(source));
             }
         }
         Ok(set)

@@ -54,7 +54,7 @@ pub(super) struct Times {
 
 impl Times {
     /// Returns the duration in nanoseconds of one of [`FilesPhase::PARTS`], or `None` for other phases.
-    pub(super) fn of(&self, phase: FilesPhase) -> Option<i64> {
+    pub(super) fn duration_ns(&self, phase: FilesPhase) -> Option<i64> {
         match phase {
             FilesPhase::Open => Some(self.open_ns),
             FilesPhase::SetUp => Some(self.set_up_ns),

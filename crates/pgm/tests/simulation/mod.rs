@@ -137,7 +137,7 @@ impl Network {
     }
 
     /// Returns a network in which node 0 is a source and the other nodes are receivers.
-    pub(crate) fn of(
+    pub(crate) fn star(
         seed: u64,
         source: SourceConfig,
         receivers: impl IntoIterator<Item = ReceiverConfig>,

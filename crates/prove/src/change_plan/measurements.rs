@@ -327,7 +327,7 @@ fn conclude(
         line,
         comparison.scale,
     );
-    let answer = match Verdict::of(comparison.change, comparison.scale, margin) {
+    let answer = match Verdict::from_interval(comparison.change, comparison.scale, margin) {
         Verdict::Lower => Answer::Helped,
         Verdict::Higher => Answer::Harmed,
         Verdict::Same => Answer::NoDifference,

@@ -513,7 +513,7 @@ fn record(
         }
     }
     Record {
-        summary: Summary::of(cpu_ns.sum(), ready, response),
+        summary: Summary::new(cpu_ns.sum(), ready, response),
         lacks: lacks.into_iter().collect(),
     }
 }

@@ -177,7 +177,7 @@ const _: () = assert!(EventKind::ALL.len() <= 64);
 impl KindSet {
     /// Returns the kinds of events that are logged with these settings.
     pub(super) fn recorded(recording: &Recording) -> KindSet {
-        KindSet::of(|kind| match kind.needs() {
+        KindSet::select(|kind| match kind.needs() {
             Needs::Nothing => true,
             Needs::AnyOf(keywords) => keywords.iter().any(|k| recording.has(*k)),
             Needs::Provider(provider) => recording.providers.contains(&provider),
@@ -187,12 +187,12 @@ impl KindSet {
     /// Returns the kinds of events that are logged with stacks under these settings.
     pub(super) fn walked(recording: &Recording) -> KindSet {
         let recorded = KindSet::recorded(recording);
-        KindSet::of(|kind| {
+        KindSet::select(|kind| {
             recorded.contains(kind) && kind.stack_walk().is_some_and(|s| recording.walks(s))
         })
     }
 
-    fn of(belongs: impl Fn(EventKind) -> bool) -> KindSet {
+    fn select(belongs: impl Fn(EventKind) -> bool) -> KindSet {
         let bits = EventKind::ALL
             .iter()
             .filter(|kind| belongs(**kind))

@@ -293,7 +293,7 @@ impl Modules {
     fn make(&mut self, file: &str, key: &str) -> Result<Module, FrameError> {
         let is_kernel = is_kernel_file(key);
         let mut bits = Bits::new(key, self.windows);
-        let area = Area::of(key, is_kernel, self.windows);
+        let area = Area::new(key, is_kernel, self.windows);
         let first = bits.next() % area.slots;
         let slot = (0..area.slots)
             .map(|step| area.base / SLOT + (first + step) % area.slots)
@@ -392,7 +392,7 @@ struct Area {
 impl Area {
     /// Returns the address range for a module. The ranges are invented, but they lie within the address
     /// ranges of Windows: user addresses have 43 bits on Windows 7 and 47 bits in later releases.
-    fn of(key: &str, is_kernel: bool, windows: Windows) -> Area {
+    fn new(key: &str, is_kernel: bool, windows: Windows) -> Area {
         let (base, slots) = match (is_kernel, key.ends_with(".exe"), windows) {
             (true, _, _) => (0xFFFF_F801_0000_0000, 0x2000),
             (false, true, Windows::Seven) => (0x1_4000_0000, 0x800),

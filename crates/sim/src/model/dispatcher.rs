@@ -100,7 +100,7 @@ impl<W: Write + Seek> Model<W> {
     /// Returns the processor time of the full quantum of a thread, in ticks of the trace's clock.
     pub(crate) fn full_quantum(&self, t: ThreadId) -> i64 {
         self.turns
-            .of(&self.processes[self.threads[t].process])
+            .turn(&self.processes[self.threads[t].process])
             .ticks
     }
 
@@ -584,7 +584,7 @@ impl<W: Write + Seek> Model<W> {
 
 impl Turns {
     /// Returns the quantum of a process's threads.
-    pub(crate) fn of(&self, process: &Process) -> Turn {
+    pub(crate) fn turn(&self, process: &Process) -> Turn {
         if process.is_idle_class {
             self.idle
         } else if process.foreground {

@@ -184,7 +184,7 @@ impl<W: Write + Seek> Model<W> {
             parts: &self.labels.parts,
             quantum: self.quantum,
             units: (self.processes.iter().skip(SYSTEM))
-                .map(|process| self.turns.of(process).units)
+                .map(|process| self.turns.turn(process).units)
                 .collect(),
         };
         Ok(Outcome {

@@ -63,7 +63,7 @@ impl Fault {
 
     /// Creates an error in a field of the current table. Callers that know the path of the table
     /// add it with [`Fault::inside`] and [`Fault::member`].
-    pub(crate) fn of(field: &str, message: impl Into<String>) -> Fault {
+    pub(crate) fn in_field(field: &str, message: impl Into<String>) -> Fault {
         Fault {
             place: Place::Way(vec![Key::Field(field.to_owned())]),
             message: message.into(),

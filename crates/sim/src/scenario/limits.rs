@@ -135,7 +135,7 @@ fn record(document: &Document) -> Result<(), Fault> {
             "`buffer_kib` must be a power of two, found {}",
             record.buffer_kib
         );
-        return Err(Fault::of("buffer_kib", message));
+        return Err(Fault::in_field("buffer_kib", message));
     }
     Ok(())
 }
@@ -166,7 +166,7 @@ fn lists(document: &Document) -> Result<(), Fault> {
         if length > most {
             let message =
                 format!("a scenario can have at most {most} of `[[{name}]]`, found {length}");
-            return Err(Fault::of(name, message));
+            return Err(Fault::in_field(name, message));
         }
     }
     Ok(())
@@ -185,7 +185,7 @@ fn process(document: &Document, process: &Process, threads: &mut u64) -> Result<
             .and_then(|()| {
                 *threads += u64::from(spec.count);
                 if *threads > MOST_THREADS {
-                    Err(Fault::of(
+                    Err(Fault::in_field(
                         "count",
                         format!(
                             "a scenario can have at most {MOST_THREADS} threads, found {threads}"
@@ -236,7 +236,7 @@ fn steps(field: &str, list: &[Step]) -> Result<(), Fault> {
                 times: None,
                 steps: inner,
                 ..
-            } if !inner.iter().any(takes_time) => Err(Fault::of(
+            } if !inner.iter().any(takes_time) => Err(Fault::in_field(
                 "forever",
                 "these steps never let time pass; add one that runs, sleeps or waits",
             )),
@@ -281,7 +281,7 @@ fn device(document: &Document, device: &Device) -> Result<(), Fault> {
     some_cpus(document, "cpus", &device.cpus)?;
     cpus(document, "target", device.target.as_slice())?;
     if device.every.is_none() && device.count.is_none() {
-        return Err(Fault::of("name", "a device needs `every` or `count`"));
+        return Err(Fault::in_field("name", "a device needs `every` or `count`"));
     }
     pace(document, device.every, device.count, device.from, device.to)
 }
@@ -298,19 +298,19 @@ fn flow(document: &Document, flow: &Flow) -> Result<(), Fault> {
     within("window", flow.window.unwrap_or(0), 0..=65_536)?;
     if flow.window.is_some() && flow.loss.is_some() {
         let message = "a flow with a `window` cannot have a `loss`: lost blocks are not sent again";
-        return Err(Fault::of("loss", message));
+        return Err(Fault::in_field("loss", message));
     }
     if flow.peers > 1 && (flow.window.is_some() || flow.echo) {
         let message = "`peers` needs packets that arrive by `every` or `count`; it cannot be \
                        combined with `window` or `echo`";
-        return Err(Fault::of("peers", message));
+        return Err(Fault::in_field("peers", message));
     }
     if flow.local.is_ipv4() != flow.remote.is_ipv4() {
         let message = format!(
             "`remote` and `local` must have the same address family, found {} and {}",
             flow.remote, flow.local
         );
-        return Err(Fault::of("remote", message));
+        return Err(Fault::in_field("remote", message));
     }
     pace(document, flow.every, flow.count, flow.from, flow.to)
 }
@@ -329,13 +329,13 @@ fn pace(
     if let Some(every) = every {
         if count.is_some() {
             let message = "`every` and `count` exclude each other; remove one";
-            return Err(Fault::of("count", message));
+            return Err(Fault::in_field("count", message));
         }
         at_least("every", every.middle(), LEAST_GAP)?;
     }
     let most = (to.0 - from.0) / LEAST_GAP.0;
     match count {
-        Some(count) if count > most => Err(Fault::of(
+        Some(count) if count > most => Err(Fault::in_field(
             "count",
             format!(
                 "{count} is more than one per microsecond between `from` and `to`; at most {most} fit"
@@ -349,7 +349,7 @@ fn in_order(from: Nanoseconds, to: Nanoseconds) -> Result<(), Fault> {
     if from <= to {
         Ok(())
     } else {
-        Err(Fault::of("to", "`to` is before `from`"))
+        Err(Fault::in_field("to", "`to` is before `from`"))
     }
 }
 
@@ -362,7 +362,7 @@ fn within<T: PartialOrd + Display>(
         return Ok(());
     }
     let (least, most) = range.into_inner();
-    Err(Fault::of(
+    Err(Fault::in_field(
         field,
         format!("`{field}` must be {least} to {most}, found {value}"),
     ))
@@ -372,7 +372,7 @@ fn at_least(field: &str, value: Nanoseconds, least: Nanoseconds) -> Result<(), F
     if value >= least {
         Ok(())
     } else {
-        Err(Fault::of(
+        Err(Fault::in_field(
             field,
             format!(
                 "`{field}` must be at least {} ns, found {} ns",
@@ -386,7 +386,7 @@ fn at_most(field: &str, value: Nanoseconds, most: Nanoseconds) -> Result<(), Fau
     if value <= most {
         Ok(())
     } else {
-        Err(Fault::of(
+        Err(Fault::in_field(
             field,
             format!(
                 "`{field}` must be at most {} ns, found {} ns",
@@ -399,7 +399,7 @@ fn at_most(field: &str, value: Nanoseconds, most: Nanoseconds) -> Result<(), Fau
 fn short(field: &str, text: &str) -> Result<(), Fault> {
     match text.chars().count() {
         0..=LONGEST_TEXT => Ok(()),
-        length => Err(Fault::of(
+        length => Err(Fault::in_field(
             field,
             format!("`{field}` can have at most {LONGEST_TEXT} characters, found {length}"),
         )),
@@ -413,7 +413,10 @@ fn new<'a, T: PartialEq + Display + 'a>(
     mut earlier: impl Iterator<Item = &'a T>,
 ) -> Result<(), Fault> {
     if earlier.any(|other| other == value) {
-        Err(Fault::of(field, format!("{field} `{value}` exists twice")))
+        Err(Fault::in_field(
+            field,
+            format!("{field} `{value}` exists twice"),
+        ))
     } else {
         Ok(())
     }
@@ -421,7 +424,7 @@ fn new<'a, T: PartialEq + Display + 'a>(
 
 fn some_cpus(document: &Document, field: &str, list: &[u16]) -> Result<(), Fault> {
     if list.is_empty() {
-        return Err(Fault::of(
+        return Err(Fault::in_field(
             field,
             format!("`{field}` needs at least one processor"),
         ));
@@ -433,7 +436,7 @@ fn cpus(document: &Document, field: &str, list: &[u16]) -> Result<(), Fault> {
     let count = document.machine.processors;
     match list.iter().find(|cpu| **cpu >= count) {
         None => Ok(()),
-        Some(cpu) => Err(Fault::of(
+        Some(cpu) => Err(Fault::in_field(
             field,
             format!(
                 "there is no processor {cpu}: the machine has processors 0 to {}",

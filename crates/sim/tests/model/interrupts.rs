@@ -10,7 +10,7 @@ fn routines(scenario: &str) -> Vec<Routine> {
     run_text("rule", &text, None, &[]).assert_routines_agree()
 }
 
-fn of<'r>(routines: &'r [Routine], module: &str, kind: &str) -> Vec<&'r Routine> {
+fn routines_of<'r>(routines: &'r [Routine], module: &str, kind: &str) -> Vec<&'r Routine> {
     let wanted = |r: &&Routine| r.module == module && r.kind == kind;
     routines.iter().filter(wanted).collect()
 }
@@ -36,7 +36,7 @@ fn an_interrupt_wakes_its_processor_first() {
         isr = { in = ['card.sys!Isr'], cost = '3us' }
         dpc = { in = ['card.sys!Dpc'], cost = '20us' }",
     );
-    let isrs = of(&found, "card.sys", "isr");
+    let isrs = routines_of(&found, "card.sys", "isr");
     assert_eq!(isrs.len(), 99);
     for (n, isr) in (1..).zip(&isrs) {
         assert_eq!(
@@ -44,7 +44,7 @@ fn an_interrupt_wakes_its_processor_first() {
             (n * 10_000_000 + 50_000, n * 10_000_000 + 53_000)
         );
     }
-    for (isr, dpc) in isrs.iter().zip(of(&found, "card.sys", "dpc")) {
+    for (isr, dpc) in isrs.iter().zip(routines_of(&found, "card.sys", "dpc")) {
         assert_eq!((dpc.start, dpc.end), (isr.end, isr.end + 20_000));
     }
 }
@@ -75,7 +75,7 @@ fn a_higher_level_interrupts_a_lower_one() {
         isr = { in = ['card.sys!Isr'], cost = '5us' }
         dpc = { in = ['card.sys!Dpc'], cost = '20us' }",
     );
-    let slow = of(&found, "slow.sys", "isr");
+    let slow = routines_of(&found, "slow.sys", "isr");
     assert!(!slow.is_empty());
     assert!(
         slow.iter()
@@ -83,8 +83,8 @@ fn a_higher_level_interrupts_a_lower_one() {
     );
     assert!(slow.iter().all(|isr| isr.end - isr.start == 1_005_000));
     // A DPC waits until all service routines have ended. DPCs run in the order in which they were queued.
-    for ((isr, card), slow) in
-        (slow.iter().zip(of(&found, "card.sys", "dpc"))).zip(of(&found, "slow.sys", "dpc"))
+    for ((isr, card), slow) in (slow.iter().zip(routines_of(&found, "card.sys", "dpc")))
+        .zip(routines_of(&found, "slow.sys", "dpc"))
     {
         assert_eq!((card.start, slow.start), (isr.end, card.end));
     }
@@ -116,14 +116,14 @@ fn a_queue_is_masked_while_its_dpc_runs() {
         ))
     };
     let alone = scenario(false);
-    assert_eq!(of(&alone, "nic.sys", "dpc").len(), 5_000);
+    assert_eq!(routines_of(&alone, "nic.sys", "dpc").len(), 5_000);
     assert!(
-        of(&alone, "nic.sys", "dpc")
+        routines_of(&alone, "nic.sys", "dpc")
             .iter()
             .all(|dpc| dpc.fragments == 1)
     );
     let together = scenario(true);
-    let dpcs = of(&together, "nic.sys", "dpc");
+    let dpcs = routines_of(&together, "nic.sys", "dpc");
     assert!((3_000..4_500).contains(&dpcs.len()), "{}", dpcs.len());
     let packets: i64 = dpcs
         .iter()
@@ -149,8 +149,8 @@ fn low_importance_waits_for_the_clock() {
     let waits = |importance: &str, every: &str| {
         let device = device.replace("IMPORTANCE", importance);
         let found = routines(&(device.replace("EVERY", every) + BUSY));
-        let isrs = of(&found, "card.sys", "isr");
-        let dpcs = of(&found, "card.sys", "dpc");
+        let isrs = routines_of(&found, "card.sys", "isr");
+        let dpcs = routines_of(&found, "card.sys", "dpc");
         // A DPC of low importance waits only if the processor has measured a high rate of DPC requests per tick. Until
         // then, it runs at once, so the first 50 DPCs are skipped.
         let late = isrs.iter().zip(dpcs).skip(50);
@@ -199,9 +199,9 @@ fn importance_decides_when_another_processor_looks() {
         dpc = { in = ['card.sys!Dpc'], cost = '10us' }";
     let waits = |importance: &str| {
         let found = routines(&(device.replace("IMPORTANCE", importance) + BUSY));
-        let dpcs = of(&found, "card.sys", "dpc");
+        let dpcs = routines_of(&found, "card.sys", "dpc");
         assert!(dpcs.iter().all(|dpc| dpc.cpu == 1));
-        let isrs = of(&found, "card.sys", "isr");
+        let isrs = routines_of(&found, "card.sys", "isr");
         assert_eq!(dpcs.len(), isrs.len());
         (isrs.iter().zip(dpcs))
             .map(|(isr, dpc)| (isr.end, dpc.start))
@@ -240,8 +240,8 @@ fn threaded_dpcs_run_in_a_thread() {
         {BUSY}"
     ));
     let (isrs, threaded) = (
-        of(&found, "slow.sys", "isr"),
-        of(&found, "slow.sys", "threaded_dpc"),
+        routines_of(&found, "slow.sys", "isr"),
+        routines_of(&found, "slow.sys", "threaded_dpc"),
     );
     assert_eq!(threaded.len(), 49);
     for (isr, dpc) in isrs.iter().zip(&threaded) {

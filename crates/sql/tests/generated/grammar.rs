@@ -24,7 +24,7 @@ impl Kind {
         Kind::List,
     ];
 
-    pub(crate) fn of(data_type: &DataType) -> Kind {
+    pub(crate) fn from_type(data_type: &DataType) -> Kind {
         match data_type {
             DataType::Boolean => Kind::Boolean,
             DataType::Float16 | DataType::Float32 | DataType::Float64 => Kind::Float,

@@ -133,7 +133,7 @@ fn sources(session: &Session) -> Vec<Source> {
     let of = |name: &str| Source {
         name: name.to_owned(),
         columns: (session.columns(name).expect("a table").fields().iter())
-            .map(|field| (field.name().clone(), Kind::of(field.data_type())))
+            .map(|field| (field.name().clone(), Kind::from_type(field.data_type())))
             .collect(),
     };
     names.into_iter().map(of).collect()

@@ -188,7 +188,9 @@ pub(crate) fn errors(machine: &Machine, rounds: u32, seed: u64) -> Errors {
             if factor == 1.0 {
                 // These runs are too short for p99 and p99.9.
                 let [old, new] = [before, after].map(|mut runs| -> Vec<RunQuantiles> {
-                    runs.iter_mut().map(|run| RunQuantiles::of(run)).collect()
+                    runs.iter_mut()
+                        .map(|run| RunQuantiles::from_samples(run))
+                        .collect()
                 });
                 let shown = shifts(&old, &new, Design::Paired);
                 let is_wrong = shown.iter().flatten().any(|shift| shift.adjusted_p <= 0.05);
@@ -296,7 +298,7 @@ pub(crate) fn forecasts(pilot: usize, rounds: u32, seed: u64) -> Forecasts {
             [vec![1.0; pairs], after.collect()]
         };
         let [before, after] = measure(pilot);
-        let forecast = Forecast::of(&before, &after).expect("enough pairs");
+        let forecast = Forecast::from_pilot(&before, &after).expect("enough pairs");
         let forecast = forecast.half_width(PAIRS as u64);
         let [before, after] = measure(PAIRS);
         let change = compare(&before, &after, Design::Paired).expect("enough pairs");

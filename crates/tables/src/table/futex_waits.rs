@@ -56,7 +56,7 @@ impl Named for FutexWait {
 
 impl FutexWait {
     /// Returns the kind of an operation; `None` if the operation does not wait. Source: `include/uapi/linux/futex.h`.
-    fn of(operation: u32) -> Option<FutexWait> {
+    fn from_operation(operation: u32) -> Option<FutexWait> {
         /// `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`.
         const FLAGS: u32 = 128 | 256;
         match operation & !FLAGS {
@@ -102,7 +102,7 @@ impl FutexWaits {
         operation: u32,
         value: u32,
     ) {
-        if let Some(kind) = FutexWait::of(operation) {
+        if let Some(kind) = FutexWait::from_operation(operation) {
             self.time_ns.push(time_ns);
             self.cpu.push(cpu);
             self.kind.0.push(kind);

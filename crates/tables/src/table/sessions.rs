@@ -69,7 +69,7 @@ impl Register for Sessions {
 
 impl Sessions {
     /// Makes the rows from the facts about a recording.
-    pub fn of(info: &RecordingInfo) -> Sessions {
+    pub fn from_info(info: &RecordingInfo) -> Sessions {
         let mut rows = Sessions::default();
         let mut sessions: Vec<_> = info.sessions.iter().collect();
         sessions.sort_by_key(|session| session.header.as_ref().map(|header| header.start_ns));

@@ -135,22 +135,22 @@ fn is_of_word(unit: u16) -> bool {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> String {
+    fn pseudonym(text: &str) -> String {
         Pseudonyms::new(Some("key")).unwrap().of_text(text)
     }
 
     #[test]
     fn the_same_word_is_the_same_everywhere_and_as_long() {
-        let path = of(r"\Device\HarddiskVolume3\Users\alice\Secret Plans.docx");
+        let path = pseudonym(r"\Device\HarddiskVolume3\Users\alice\Secret Plans.docx");
         let (prefix, rest) = path.split_at(r"\Device\HarddiskVolume3\Users\".len());
         assert_eq!(prefix, r"\Device\HarddiskVolume3\Users\");
         assert_eq!(rest.len(), r"alice\Secret Plans.docx".len());
         assert!(rest.ends_with(".docx"));
         let name = rest.split('\\').next().unwrap();
         assert_ne!(name, "alice");
-        assert_eq!(of("ALICE"), name);
+        assert_eq!(pseudonym("ALICE"), name);
         assert_eq!(
-            of(r#""C:\x" --user=alice"#).split('=').next_back(),
+            pseudonym(r#""C:\x" --user=alice"#).split('=').next_back(),
             Some(name)
         );
         let other = Pseudonyms::new(Some("other")).unwrap();
@@ -170,14 +170,14 @@ mod tests {
             "svchost.exe",
             "",
         ] {
-            assert_eq!(of(text), text);
+            assert_eq!(pseudonym(text), text);
         }
     }
 
     #[test]
     fn only_known_extensions_are_kept() {
-        assert!(of("report.xlsx").ends_with(".xlsx"));
-        assert!(!of("john.doe").ends_with(".doe"));
+        assert!(pseudonym("report.xlsx").ends_with(".xlsx"));
+        assert!(!pseudonym("john.doe").ends_with(".doe"));
     }
 
     #[test]

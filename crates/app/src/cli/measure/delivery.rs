@@ -50,7 +50,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(path: &Path) -> Result<Kind, Failure> {
+    fn from_path(path: &Path) -> Result<Kind, Failure> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("png") => Ok(Kind::Png),
@@ -95,7 +95,7 @@ impl Delivery {
     pub(super) fn prepare(&self) -> Result<Destination, Failure> {
         let file = match &self.output {
             None => None,
-            Some(path) => Some((Kind::of(path)?, path.clone(), NewFile::create(path)?)),
+            Some(path) => Some((Kind::from_path(path)?, path.clone(), NewFile::create(path)?)),
         };
         Ok(Destination {
             scale: match self.scale {
@@ -202,7 +202,7 @@ mod tests {
             ("a.etl", None),
             ("a", None),
         ] {
-            assert_eq!(Kind::of(Path::new(name)).ok(), kind, "{name}");
+            assert_eq!(Kind::from_path(Path::new(name)).ok(), kind, "{name}");
         }
     }
 }

@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         measured.measurement.unavailable.push(left_out);
     }
     let show = if json { Show::Json } else { Show::Text };
-    let report = Report::of(&measured.measurement).with_causes(causes.as_ref());
+    let report = Report::new(&measured.measurement).with_causes(causes.as_ref());
     let delivered = destination.deliver(&report, show);
     match measured.failure {
         // The results that were measured before the failure are already printed.

@@ -169,7 +169,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         (false, Some(Format::Seed)) => Show::Lines,
         (false, None) => Show::Text,
     };
-    let report = Report::of(&measurement).with_causes(causes.as_ref());
+    let report = Report::new(&measurement).with_causes(causes.as_ref());
     destination.deliver(&report, show)
 }
 

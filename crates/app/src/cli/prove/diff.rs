@@ -119,7 +119,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     )?;
     let answer = Answer {
         diff: diff(&before.recordings, &after.recordings, args.per.as_ref()),
-        latency: (args.thread.as_ref()).map(|_| Latency::of(&before.paths, &after.paths)),
+        latency: (args.thread.as_ref()).map(|_| Latency::compare(&before.paths, &after.paths)),
     };
     if let (Some(work), None) = (&args.per, &answer.diff.per_work) {
         let recordings = before.recordings.iter().chain(&after.recordings);

@@ -198,7 +198,7 @@ struct Contents {
 }
 
 impl Contents {
-    fn of(kit: &Kit) -> Contents {
+    fn from_kit(kit: &Kit) -> Contents {
         let capture = kit.capture();
         let (judged, open): (Vec<&Needs>, Vec<&Needs>) = needs::THEORIES
             .iter()
@@ -230,7 +230,7 @@ impl Report {
         Report {
             folder: folder.display().to_string(),
             files,
-            contents: Contents::of(kit),
+            contents: Contents::from_kit(kit),
         }
     }
 }
@@ -297,7 +297,7 @@ fn or_none(names: &[&str]) -> String {
 fn list(json: bool) -> io::Result<()> {
     let kits = Investigation::ALL.map(|asked| Kit::new(asked, Machine::TYPICAL));
     if json {
-        return output::json(&kits.each_ref().map(Contents::of));
+        return output::json(&kits.each_ref().map(Contents::from_kit));
     }
     let mut out = output::for_people();
     let mut columns = Columns::new(&[Side::Left, Side::Left, Side::Left]);

@@ -194,7 +194,7 @@ fn read_trace(args: &Args) -> Result<Recording, Failure> {
     }
     Ok(Recording {
         load: Load::new(writes, 0, end_ns),
-        simulated: WindowsRecording::of(tables.store())
+        simulated: WindowsRecording::from_store(tables.store())
             .is_some_and(|recording| events::is_simulated(recording.trace())),
         unattributed,
     })

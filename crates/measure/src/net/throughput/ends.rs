@@ -41,7 +41,7 @@ pub(super) struct Ends {
 pub(super) type Make<T> = Box<dyn FnOnce() -> io::Result<Box<T>> + core::marker::Send>;
 
 impl Ends {
-    fn of<T: core::marker::Send + 'static>(
+    fn new<T: core::marker::Send + 'static>(
         [(near, sender_buffers), (far, receiver_buffers)]: [(T, Buffers); 2],
         sender: fn(T, usize) -> Box<dyn Send>,
         receiver: fn(T, usize) -> Box<dyn Receive>,
@@ -86,17 +86,17 @@ impl Load<'_> {
                     self.buffer_bytes,
                     scheduling,
                 )?;
-                Ends::of(ends, group::sender, group::receiver, size)
+                Ends::new(ends, group::sender, group::receiver, size)
             }
             #[cfg(target_os = "linux")]
             Way::OpenPgm => {
                 method.carrier().check(size, Some(self.testbed))?;
                 let ends = openpgm::ends(self.testbed, group()?, self.buffer_bytes)?;
-                Ends::of(ends, openpgm::sender, openpgm::receiver, size)
+                Ends::new(ends, openpgm::sender, openpgm::receiver, size)
             }
             Way::Pgm(batch) => {
                 let ends = reliable::ends(self.testbed, group()?, batch, self.buffer_bytes)?;
-                Ends::of(ends, reliable::sender, reliable::receiver, size)
+                Ends::new(ends, reliable::sender, reliable::receiver, size)
             }
         })
     }

@@ -82,7 +82,7 @@ pub struct ThroughputReport {
 
 impl ThroughputReport {
     /// Returns the runs of a method.
-    pub fn of(&self, method: &str) -> impl Iterator<Item = &ThroughputRun> {
+    pub fn runs_with(&self, method: &str) -> impl Iterator<Item = &ThroughputRun> {
         self.runs.iter().filter(move |run| run.method == method)
     }
 
@@ -105,7 +105,7 @@ impl ThroughputReport {
             PEER => (self.peer.iter())
                 .map(|run| (run.run, run.through.packets_per_second))
                 .collect(),
-            _ => (self.of(method))
+            _ => (self.runs_with(method))
                 .filter_map(|run| Some((run.run, run.through.packets_per_second()?)))
                 .collect(),
         }

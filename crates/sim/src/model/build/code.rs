@@ -18,7 +18,7 @@ impl Builder<'_> {
                 .iter()
                 .map(|frame| self.modules.frame(owner, frame))
                 .collect();
-            let addresses = addresses.map_err(|e| Fault::of("in", e.to_string()))?;
+            let addresses = addresses.map_err(|e| Fault::in_field("in", e.to_string()))?;
             sites.push(Site {
                 address: addresses.first().copied().unwrap_or(0),
                 stack: self.modules.stack(&addresses),
@@ -40,7 +40,7 @@ impl Builder<'_> {
         }
         let address = self.modules.function(None, name);
         self.routines
-            .push(address.map_err(|e| Fault::of("in", e.to_string()))?);
+            .push(address.map_err(|e| Fault::in_field("in", e.to_string()))?);
         self.labels.routines.push(name.to_owned());
         Ok(self.routines.len() - 1)
     }
@@ -50,7 +50,7 @@ impl Builder<'_> {
     pub(super) fn source(&mut self, routine: &Routine, caller: &str) -> Result<Source, Fault> {
         let outermost = routine.frames.0.last();
         let name =
-            outermost.ok_or_else(|| Fault::of("in", "a routine needs its frames in `in`"))?;
+            outermost.ok_or_else(|| Fault::in_field("in", "a routine needs its frames in `in`"))?;
         let routine_id = self.routine(name)?;
         let stack = routine.frames.0.iter().cloned();
         let stack = stack.chain([format!("ntoskrnl.exe!{caller}")]).collect();

@@ -105,18 +105,20 @@ impl Builder<'_> {
                     nic.name,
                     nic.layers.len()
                 );
-                return Err(at(Fault::of("layer", message)));
+                return Err(at(Fault::in_field("layer", message)));
             }
             for (l, layer) in nic.layers.iter().enumerate() {
                 if layer.frames.0.is_empty() {
-                    let fault = Fault::of("in", "a layer needs its frames in `in`");
+                    let fault = Fault::in_field("in", "a layer needs its frames in `in`");
                     return Err(at(fault.member("layer", l)));
                 }
             }
-            let cpus = nic
-                .rss
-                .processors(&self.topology)
-                .map_err(|e| at(Fault::of("rss", format!("adapter `{}`: {e}", nic.name))))?;
+            let cpus = nic.rss.processors(&self.topology).map_err(|e| {
+                at(Fault::in_field(
+                    "rss",
+                    format!("adapter `{}`: {e}", nic.name),
+                ))
+            })?;
             let stacks = nic.layers.iter().map(|layer| {
                 let stack = layer.frames.0.iter().cloned();
                 Frames(
@@ -163,7 +165,7 @@ impl Builder<'_> {
         for (at, flow) in self.document.flows.iter().enumerate() {
             let nic = position(&self.document.nics, &flow.nic, |n| &n.name)
                 .ok_or_else(|| unknown("adapter", &flow.nic))?;
-            let wrong = |message: String| Fault::of("nic", message).member("flow", at);
+            let wrong = |message: String| Fault::in_field("nic", message).member("flow", at);
             let table = self.document.nics[nic]
                 .rss
                 .indirection_table(&self.topology)

@@ -52,7 +52,7 @@ pub(crate) fn check(document: &Document) -> Result<(), Fault> {
     match Builder::new(document, document.seed)?.build(Cursor::new(Vec::new())) {
         Ok(_) => Ok(()),
         Err(BuildError::Fault(fault)) => Err(fault),
-        Err(BuildError::Write(error)) => Err(Fault::of("record", error.to_string())),
+        Err(BuildError::Write(error)) => Err(Fault::in_field("record", error.to_string())),
     }
 }
 
@@ -127,7 +127,7 @@ impl<'a> Builder<'a> {
             machine.nodes,
             group_size,
         )
-        .map_err(|e| Fault::of(e.field(), e.to_string()).inside("machine"))?;
+        .map_err(|e| Fault::in_field(e.field(), e.to_string()).inside("machine"))?;
         Ok(Builder {
             document,
             recorded: None,
@@ -171,7 +171,7 @@ impl<'a> Builder<'a> {
             Win32PrioritySeparation(machine.win32_priority_separation).decode(machine.server);
         let turns = self.turns(quantum);
         for thread in &mut self.threads {
-            thread.quantum = turns.of(&self.processes[thread.process]).ticks;
+            thread.quantum = turns.turn(&self.processes[thread.process]).ticks;
         }
         let scheduler = document.scheduler.clone();
 
@@ -445,7 +445,7 @@ impl<'a> Builder<'a> {
             }
             if from >= to {
                 let message = format!("window `{}` contains no part of the trace", said.name);
-                return Err(Fault::of("to", message).member("window", n));
+                return Err(Fault::in_field("to", message).member("window", n));
             }
             windows.push(window(&said.name, from, to));
         }

@@ -43,11 +43,11 @@ impl Builder<'_> {
             };
             if self.processes.iter().any(|process| process.id == id) {
                 let message = format!("process id {id} of {} is already used", spec.name);
-                return Err(Fault::of("id", message).member("process", n));
+                return Err(Fault::in_field("id", message).member("process", n));
             }
             if spec.focus && focused {
                 let message = "only one process can have the `focus`, and an earlier one has it";
-                return Err(Fault::of("focus", message).member("process", n));
+                return Err(Fault::in_field("focus", message).member("process", n));
             }
             focused |= spec.focus;
             let is_idle = spec.class == PriorityClass::Idle;
@@ -66,7 +66,7 @@ impl Builder<'_> {
                 },
             });
             let map = |error: crate::log::FrameError| {
-                Fault::of("name", error.to_string()).member("process", n)
+                Fault::in_field("name", error.to_string()).member("process", n)
             };
             self.modules.map(Some(id), &spec.name).map_err(map)?;
             self.modules.map(Some(id), "ntdll.dll").map_err(map)?;

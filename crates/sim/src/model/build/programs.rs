@@ -49,7 +49,7 @@ impl Builder<'_> {
         if let Verb::Repeat { times, stop, steps } = &step.verb {
             if stop.is_some() && in_timed_loop {
                 let message = "a loop with a `stop` cannot be inside another one";
-                return Err(Fault::of("stop", message));
+                return Err(Fault::in_field("stop", message));
             }
             let bare = |op| Instruction {
                 op,
@@ -228,7 +228,7 @@ impl Builder<'_> {
     pub(super) fn disk(&self, number: u32) -> Result<usize, Fault> {
         let disk = self.document.disks.iter().position(|d| d.number == number);
         disk.ok_or_else(|| {
-            Fault::of(
+            Fault::in_field(
                 "disk",
                 format!("there is no disk {number}; add a `[[disk]]`"),
             )
