@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::prefix::{PrefixInput, bit_length, prefix_length, prefix_of_mask};
 use super::{
-    Adapter, Address, Anomaly, Api, ApiReport, Kind, Prefix, PrefixSource, Recorded,
+    Adapter, Address, Anomaly, Api, ApiReport, Kind, Prefix, PrefixSource, RawResults,
     RecordedAdapter, Scope, Status,
 };
 
@@ -26,7 +26,7 @@ const NO_MULTICAST: u32 = 0x10;
 type Rows = [(u32, Ipv4Addr, Ipv4Addr)];
 
 /// Combines the results of the three Windows functions into adapters, and finds their anomalies.
-pub fn interpret(recorded: &Recorded) -> Vec<Adapter> {
+pub fn interpret(recorded: &RawResults) -> Vec<Adapter> {
     let adapters = recorded.adapters.iter();
     let mut adapters: Vec<Adapter> = adapters
         .map(|adapter| convert_adapter(adapter, recorded))
@@ -42,7 +42,7 @@ pub fn interpret(recorded: &Recorded) -> Vec<Adapter> {
 
 /// Adds the addresses that the older function `api` lists, but GetAdaptersAddresses does not. Each row of
 /// `rows` contains the interface index of the adapter to which its address belongs.
-fn add_unknown_addresses(adapters: &mut [Adapter], recorded: &Recorded, api: Api, rows: &Rows) {
+fn add_unknown_addresses(adapters: &mut [Adapter], recorded: &RawResults, api: Api, rows: &Rows) {
     let is_known = |address: Ipv4Addr| {
         let mut unicast = recorded.adapters.iter().flat_map(|one| &one.unicast);
         unicast.any(|(other, ..)| *other == address)
@@ -83,7 +83,7 @@ fn add_unknown_addresses(adapters: &mut [Adapter], recorded: &Recorded, api: Api
     }
 }
 
-fn convert_adapter(adapter: &RecordedAdapter, recorded: &Recorded) -> Adapter {
+fn convert_adapter(adapter: &RecordedAdapter, recorded: &RawResults) -> Adapter {
     let kind = match (adapter.if_type, adapter.tunnel_type) {
         (_, TEREDO) => Kind::Teredo,
         (ETHERNET, _) => Kind::Ethernet,
@@ -132,7 +132,7 @@ fn convert_address(
     &(address, scope_id, on_link): &(IpAddr, u32, Option<u8>),
     kind: Kind,
     status: Status,
-    recorded: &Recorded,
+    recorded: &RawResults,
 ) -> Address {
     let mask_in = |rows: &Rows| {
         let row = rows.iter().find(|(_, other, _)| address == *other);
@@ -224,7 +224,7 @@ mod tests {
     /// for this adapter: the static address and a link-local address, both without prefix. `infos` is the
     /// result of GetAdaptersInfo: the static address with its mask, or 0.0.0.0.
     fn without_cable(infos: Vec<(u32, Ipv4Addr, Ipv4Addr)>) -> Adapter {
-        let recorded = Recorded {
+        let recorded = RawResults {
             adapters: vec![RecordedAdapter {
                 name: "Local Area Connection".to_owned(),
                 index: 11,
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn disagreeing_interfaces_are_anomalies() {
-        let recorded = Recorded {
+        let recorded = RawResults {
             adapters: vec![RecordedAdapter {
                 index: 7,
                 if_type: ETHERNET,
@@ -320,9 +320,9 @@ mod tests {
                 oper_status: 1,
                 ..RecordedAdapter::default()
             };
-            let recorded = Recorded {
+            let recorded = RawResults {
                 adapters: vec![adapter],
-                ..Recorded::default()
+                ..RawResults::default()
             };
             let adapter = interpret(&recorded).remove(0);
             (adapter.kind, adapter.broadcast, adapter.multicast)

@@ -139,7 +139,7 @@ pub struct ApiReport {
 
 /// Unchanged results of the three Windows functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RawResults {
     /// Results of GetAdaptersAddresses.
     pub adapters: Vec<RecordedAdapter>,
     /// Results of GetAdaptersInfo: interface index, address and mask. An address of 0.0.0.0 means that the

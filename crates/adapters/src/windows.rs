@@ -21,7 +21,7 @@ use windows_sys::Win32::Networking::WinSock::{
     AF_INET, AF_INET6, AF_UNSPEC, SOCKADDR, SOCKADDR_IN, SOCKADDR_IN6, SOCKET_ADDRESS,
 };
 
-use super::{Adapter, AdaptersError, Recorded, RecordedAdapter, interpret};
+use super::{Adapter, AdaptersError, RawResults, RecordedAdapter, interpret};
 
 /// Lists the adapters of this machine.
 ///
@@ -35,8 +35,8 @@ pub fn adapters() -> Result<Vec<Adapter>, AdaptersError> {
 ///
 /// # Errors
 /// Returns an error if one of the calls fails.
-pub fn record() -> Result<Recorded, AdaptersError> {
-    Ok(Recorded {
+pub fn record() -> Result<RawResults, AdaptersError> {
+    Ok(RawResults {
         adapters: adapters_addresses()?,
         infos: adapters_info()?,
         table: ip_addr_table()?,

@@ -314,7 +314,7 @@ impl<'a, 'e> Line<'a, 'e> {
         put(&mut object, "tid", header.thread_id)?;
         put(&mut object, "process", self.process())?;
         put(&mut object, "provider", identity.provider.as_ref())?;
-        put(&mut object, "guid", identity.guid.map(Shown))?;
+        put(&mut object, "guid", identity.guid.map(DisplayText))?;
         put(&mut object, "event", identity.name.as_ref())?;
         match header.number {
             Number::None | Number::Opcode(_) => {}
@@ -327,8 +327,8 @@ impl<'a, 'e> Line<'a, 'e> {
         let keyword = header.keyword.map(|keyword| format!("{keyword:#x}"));
         put(&mut object, "keyword", keyword)?;
         object.serialize_entry("header", header.kind)?;
-        put(&mut object, "activity_id", header.activity.map(Shown))?;
-        let related = header.related_activity.map(Shown);
+        put(&mut object, "activity_id", header.activity.map(DisplayText))?;
+        let related = header.related_activity.map(DisplayText);
         put(&mut object, "related_activity_id", related)?;
         put(&mut object, "message", self.decoded.message.as_ref())?;
         let fields = JsonFields { line: self, choice };
@@ -337,12 +337,12 @@ impl<'a, 'e> Line<'a, 'e> {
         put(&mut object, "truncated", truncated)?;
         let tail = Some(self.decoded.fields.tail)
             .filter(|tail| !tail.is_empty() && choice.fields.is_empty());
-        put(&mut object, "tail", tail.map(Value::Bytes).map(Shown))?;
+        put(&mut object, "tail", tail.map(Value::Bytes).map(DisplayText))?;
         if choice.stacks {
             let stack = &header.stack;
             let frames = stack.iter().flatten().map(|address| self.frame(*address));
             let frames: Vec<_> = frames.collect();
-            let shown = |address: &u64| Shown(Value::Pointer(*address));
+            let shown = |address: &u64| DisplayText(Value::Pointer(*address));
             let stack = stack.as_ref().map(|it| it.iter().map(shown).collect());
             put::<Vec<_>, _>(&mut object, "stack", stack)?;
             let known = frames.iter().any(Option::is_some);
@@ -442,9 +442,9 @@ fn put<T: Serialize, M: SerializeMap>(
 }
 
 /// Wrapper that serializes a value as the text that `Display` gives.
-struct Shown<T>(T);
+struct DisplayText<T>(T);
 
-impl<T: Display> Serialize for Shown<T> {
+impl<T: Display> Serialize for DisplayText<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }

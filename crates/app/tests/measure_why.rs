@@ -29,9 +29,9 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Child process that is killed on drop.
-struct Ended(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -40,13 +40,13 @@ impl Drop for Ended {
 
 /// Starts the program `hog` with real-time priority 50 on CPU 0. Returns `None` if this machine does not allow the
 /// priority.
-fn start_hog(folder: &Path) -> Option<Ended> {
+fn start_hog(folder: &Path) -> Option<KillOnDrop> {
     let path = folder.join("hog");
     fs::write(&path, HOG).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new("taskset");
     command.args(["-c", "0", "chrt", "-f", "50"]).arg(&path);
-    let hog = Ended(command.spawn().ok()?);
+    let hog = KillOnDrop(command.spawn().ok()?);
     std::thread::sleep(std::time::Duration::from_millis(500));
     let policy = Command::new("chrt")
         .args(["-p", &hog.0.id().to_string()])
@@ -115,7 +115,7 @@ fn switches_to_hog(recording: &Path) -> usize {
 /// Starts a busy program on each CPU. Some kernels record no events in the context of an idle thread, so no CPU should
 /// be idle. The program on the last CPU has normal priority. The probe may not use this CPU, so the program must not be
 /// reported as a cause. The other programs run only while no other thread wants their CPU.
-fn start_spinners() -> Vec<Ended> {
+fn start_spinners() -> Vec<KillOnDrop> {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
     let start = |cpu: usize| {
         let policy = if cpu + 1 == cpus { "-o" } else { "-i" };
@@ -130,7 +130,7 @@ fn start_spinners() -> Vec<Ended> {
             "-c",
             "while :; do :; done",
         ];
-        Ended(Command::new("taskset").args(line).spawn().unwrap())
+        KillOnDrop(Command::new("taskset").args(line).spawn().unwrap())
     };
     (0..cpus).map(start).collect()
 }

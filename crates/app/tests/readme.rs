@@ -7,19 +7,19 @@ use simulated::Simulated;
 
 /// Command in a document, and the output that the document shows below it. A line `…` matches any number of
 /// lines.
-struct Shown {
+struct Example {
     arguments: Vec<String>,
     lines: Vec<String>,
 }
 
-fn shown(markdown: &str) -> Vec<Shown> {
-    let mut all: Vec<Shown> = Vec::new();
+fn shown(markdown: &str) -> Vec<Example> {
+    let mut all: Vec<Example> = Vec::new();
     let blocks = markdown.split("```console\n").skip(1);
     for line in blocks.flat_map(|block| block.split("```").next().unwrap().lines()) {
         if let Some(command) = line.strip_prefix("$ laglab ") {
             let arguments = arguments(command);
             let lines = Vec::new();
-            all.push(Shown { arguments, lines });
+            all.push(Example { arguments, lines });
         } else {
             all.last_mut().unwrap().lines.push(line.to_owned());
         }
@@ -93,7 +93,7 @@ fn documents_show_real_output() {
         all.extend(found);
     }
     assert!(all.len() >= 6, "{}", all.len());
-    for Shown { arguments, lines } in all {
+    for Example { arguments, lines } in all {
         let arguments: Vec<&str> = arguments
             .iter()
             .map(|argument| match argument.as_str() {
@@ -128,7 +128,7 @@ fn the_query_about_recordings_of_linux_is_answered() {
 /// Tutorials. One of them needs a Unix shell, and they simulate hundreds of megabytes, which takes long under Wine.
 #[cfg(unix)]
 mod tutorials {
-    use super::{Shown, arguments, document, missing, program, shown};
+    use super::{Example, arguments, document, missing, program, shown};
 
     /// Returns the files that a tutorial asks its reader to save, with their contents: blocks of code with a file name
     /// after the language.
@@ -163,7 +163,7 @@ mod tutorials {
         }
         let commands = shown(&text);
         assert!(!commands.is_empty(), "{page}");
-        for Shown {
+        for Example {
             mut arguments,
             mut lines,
         } in commands

@@ -19,5 +19,5 @@ pub use export::{Export, ExportError, Target};
 pub use gate::{Gate, Judgement, Reason};
 pub use name::{NameError, ServerName};
 pub use referrals::{Listed, Referral, Referrals, ReferralsError};
-pub use rewrite::{Change, Left, Names, RewriteError, Rewritten, WhyLeft, rewrite};
+pub use rewrite::{Change, Names, RewriteError, Rewritten, UnchangedTarget, WhyLeft, rewrite};
 pub use runbook::{Migration, MigrationError, Step, runbook};

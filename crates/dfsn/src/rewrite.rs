@@ -49,7 +49,7 @@ pub struct Change {
 /// Target whose server name was not rewritten, or target that exists twice in its link. If a target of a link
 /// already has a full name and exists once, it is not reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Left {
+pub struct UnchangedTarget {
     /// Line number of the target in the export, counted from 1.
     pub line: u32,
     /// Name of the link; `None` for a target of the root.
@@ -85,7 +85,7 @@ pub struct Rewritten {
     pub changes: Vec<Change>,
     /// Targets whose server names were not rewritten, and targets that exist twice in their link. If a target
     /// of a link already has a full name and exists once, it is not in this list.
-    pub left: Vec<Left>,
+    pub left: Vec<UnchangedTarget>,
 }
 
 /// Error that the verification after rewriting found. A bug of this program caused the error, and the file
@@ -134,7 +134,7 @@ pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError
             }
             Ok(None) => target.server.clone(),
             Err(why) => {
-                left.push(Left::new(target, why));
+                left.push(UnchangedTarget::new(target, why));
                 target.server.clone()
             }
         };
@@ -155,9 +155,9 @@ pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError
     })
 }
 
-impl Left {
+impl UnchangedTarget {
     fn new(target: &Target, why: WhyLeft) -> Self {
-        Left {
+        UnchangedTarget {
             line: target.line,
             link: target.link.clone(),
             server: target.server.clone(),
@@ -202,7 +202,7 @@ fn differ_in_servers_only(a: &str, b: &str) -> Result<bool, ExportError> {
 }
 
 /// Returns the targets of links that have the same server and folder as an earlier target of the same link.
-fn duplicates(export: &Export) -> Vec<Left> {
+fn duplicates(export: &Export) -> Vec<UnchangedTarget> {
     let Ok(document) = parse(&export.text) else {
         return Vec::new();
     };
@@ -224,7 +224,7 @@ fn duplicates(export: &Export) -> Vec<Left> {
                 .collect();
             place.sort();
             if places.contains(&place) {
-                doubles.push(Left::new(target, WhyLeft::Twice))
+                doubles.push(UnchangedTarget::new(target, WhyLeft::Twice))
             } else {
                 places.push(place)
             }

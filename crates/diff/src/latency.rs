@@ -32,7 +32,7 @@ pub enum NoPath {
 
 /// Critical path of a thread in the intervals of a recording.
 #[derive(Clone, Debug)]
-pub struct Divided {
+pub struct PathTimes {
     intervals: usize,
     parts: BTreeMap<PathPart, i64>,
 }
@@ -40,7 +40,7 @@ pub struct Divided {
 /// Maximum number of intervals of a recording. Later intervals are ignored.
 const INTERVALS: usize = 1_000;
 
-impl Divided {
+impl PathTimes {
     /// Divides the time of a thread by its critical path.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Divided {
         store: &Store,
         interval: &Interval,
         options: Options<'_>,
-    ) -> Result<Result<Divided, NoPath>, StoreError> {
+    ) -> Result<Result<PathTimes, NoPath>, StoreError> {
         store.make(&[Table::CpuRuns, Table::Marks], options)?;
         let names = Identities::read(store, options)?;
         let Some((thread, ran)) = thread(store, &names, interval, options)? else {
@@ -63,7 +63,7 @@ impl Divided {
             return Ok(Err(NoPath::NoMarks));
         }
         let parts = explain::divided(store, thread, &ranges, options)?;
-        Ok(Ok(Divided {
+        Ok(Ok(PathTimes {
             intervals: ranges.len(),
             parts,
         }))
@@ -184,7 +184,7 @@ pub struct LatencyPart {
 
 impl Latency {
     /// Compares the critical paths of both sides.
-    pub fn compare(before: &[Divided], after: &[Divided]) -> Latency {
+    pub fn compare(before: &[PathTimes], after: &[PathTimes]) -> Latency {
         let sides = [before, after];
         let intervals = sides.map(|side| side.iter().map(|of| of.intervals).sum::<usize>());
         let mean = |side: usize, ns: i64| ns as f64 / intervals[side].max(1) as f64;

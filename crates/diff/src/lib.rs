@@ -48,7 +48,7 @@ pub use besides::{Difference, Driver, OtherDifferences};
 pub use change::{Change, Conclusion, Diff, PerWork, Side, Unit, Unmatched, conclude_alone, diff};
 pub use decomposition::{Parts, decompose};
 pub use finding::{Finding, Proof, When, count_text, rate_text};
-pub use latency::{Divided, Interval as LatencyInterval, Latency, LatencyPart, NoPath};
+pub use latency::{Interval as LatencyInterval, Latency, LatencyPart, NoPath, PathTimes};
 pub use picture::{BesidesRow, ComparedFinding, ComparedSide, Comparison, Source};
 pub use picture_flame::{ComparedFlame, SampledCode};
 pub use picture_histogram::{BackToBack, Durations, QuantileShift, ShiftUnit};

@@ -1,6 +1,6 @@
 //! Latency of a thread, divided by its critical path.
 
-use diff::{Divided, Latency, LatencyInterval, LatencyPart, NoPath};
+use diff::{Latency, LatencyInterval, LatencyPart, NoPath, PathTimes};
 use simulated::Simulated;
 use tables::{Cache, Options};
 
@@ -30,10 +30,10 @@ name = "answers"
 program = [ { forever = [ { wait = "request" }, { run = "2ms" }, { set = "answer" } ] } ]
 "#;
 
-fn divided(settings: &[&str], interval: &LatencyInterval) -> Result<Divided, NoPath> {
+fn divided(settings: &[&str], interval: &LatencyInterval) -> Result<PathTimes, NoPath> {
     let simulated = Simulated::of_text("work", WORK, settings);
     let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
-    Divided::read(&store, interval, Options::default()).unwrap()
+    PathTimes::read(&store, interval, Options::default()).unwrap()
 }
 
 fn find<'l>(latency: &'l Latency, program: Option<&str>, state: &str) -> &'l LatencyPart {
@@ -97,7 +97,7 @@ fn an_interval_that_does_not_exist_is_refused() {
 }
 
 /// Divides the time of two threads that run in turn, for the time `run` each. Each run is a step of the path.
-fn in_turn(run: &str) -> Divided {
+fn in_turn(run: &str) -> PathTimes {
     let text = format!(
         r#"
         extends = "healthy"
@@ -121,7 +121,7 @@ fn in_turn(run: &str) -> Divided {
         thread: "work".to_owned(),
         ..LatencyInterval::default()
     };
-    let divided = Divided::read(&store, &interval, Options::default()).unwrap();
+    let divided = PathTimes::read(&store, &interval, Options::default()).unwrap();
     divided.unwrap()
 }
 

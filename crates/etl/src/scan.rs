@@ -608,12 +608,12 @@ mod tests {
     use super::*;
 
     /// Source that counts the bytes that are read from it.
-    struct Counted {
+    struct CountingSource {
         bytes: Vec<u8>,
         read: AtomicUsize,
     }
 
-    impl Source for Counted {
+    impl Source for CountingSource {
         fn len(&self) -> u64 {
             self.bytes.len() as u64
         }
@@ -638,7 +638,7 @@ mod tests {
 
     #[test]
     fn false_buffers_do_not_have_the_file_read_again_for_each() {
-        let source = Counted {
+        let source = CountingSource {
             bytes: (0..2000).flat_map(|_| buffer(MAX_BUFFER, 0, 0)).collect(),
             read: AtomicUsize::new(0),
         };

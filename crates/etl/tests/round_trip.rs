@@ -12,7 +12,7 @@ use testdata::Rng;
 
 /// One event that is written and read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Written {
+struct EventContent {
     time: i64,
     cpu: u16,
     kind: HeaderKind,
@@ -51,7 +51,7 @@ fn random_session(rng: &mut Rng, compressed: bool) -> Session {
 
 /// Losses that a log's header states, and the number of buffers whose flags mark a loss.
 #[derive(Debug, Default, PartialEq)]
-struct Lost {
+struct LossCounts {
     events: u32,
     buffers: u32,
     marks_of_events: u64,
@@ -60,10 +60,14 @@ struct Lost {
 
 /// Writes `count` random events. Returns the log, the events in the order in which the reader must
 /// return them, and the losses.
-fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written>, Lost) {
+fn write(
+    rng: &mut Rng,
+    session: Session,
+    count: usize,
+) -> (Vec<u8>, Vec<EventContent>, LossCounts) {
     let processors = session.processors;
     let mut writer = Writer::new(Cursor::new(Vec::new()), session).unwrap();
-    let mut lost = Lost::default();
+    let mut lost = LossCounts::default();
     // Marks that are expected in the next buffer of each CPU: the number of marks of lost events, and the
     // number of marks of lost buffers.
     let mut pending = vec![(0, 0); processors.into()];
@@ -77,7 +81,7 @@ fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written
             .map(|i| (i as u8 & 7) ^ words as u8)
             .collect();
         let thread = (words >> 3, words >> 9);
-        let mut event = Written {
+        let mut event = EventContent {
             time,
             cpu,
             kind: HeaderKind::PerfInfo64,
@@ -86,7 +90,7 @@ fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written
             items: Vec::new(),
             payload,
         };
-        let kernel = |event: &Written| KernelEvent {
+        let kernel = |event: &EventContent| KernelEvent {
             hook: event.hook_or_id,
             version: 2,
             time,
@@ -168,7 +172,7 @@ fn write(rng: &mut Rng, session: Session, count: usize) -> (Vec<u8>, Vec<Written
 }
 
 /// Returns the events and the losses of a log. The session's own events are left out.
-fn read(bytes: Vec<u8>) -> (Vec<Written>, Lost) {
+fn read(bytes: Vec<u8>) -> (Vec<EventContent>, LossCounts) {
     let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
     let header = trace.header().unwrap();
     assert!(header.end.is_some());
@@ -179,7 +183,7 @@ fn read(bytes: Vec<u8>) -> (Vec<Written>, Lost) {
         if e.hook().is_some_and(|hook| hook >> 8 == 0) {
             continue;
         }
-        events.push(Written {
+        events.push(EventContent {
             time: e.raw_time(),
             cpu: e.cpu(),
             kind: e.kind(),
@@ -200,7 +204,7 @@ fn read(bytes: Vec<u8>) -> (Vec<Written>, Lost) {
     let damage = trace.damage();
     assert_eq!(damage.counts().len(), 0);
     assert_eq!(damage.missing_sequence_numbers(), Some(0));
-    let lost = Lost {
+    let lost = LossCounts {
         events: header.events_lost,
         buffers: header.buffers_lost,
         marks_of_events: damage.buffers_marking_lost_events,

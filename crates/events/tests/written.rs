@@ -19,14 +19,14 @@ fn writer() -> Writer<Cursor<Vec<u8>>> {
 /// Content of an event that is written and then read: the event's names, and the names and values of its
 /// fields as text.
 #[derive(Debug, PartialEq)]
-struct Said {
+struct EventContent {
     provider: String,
     name: String,
     fields: Vec<(String, String)>,
 }
 
 /// Returns the content of each event except the trace's header event.
-fn decode(writer: Writer<Cursor<Vec<u8>>>) -> Vec<Said> {
+fn decode(writer: Writer<Cursor<Vec<u8>>>) -> Vec<EventContent> {
     let bytes = writer.finish().unwrap().into_inner();
     let trace = Trace::from_sources(vec![("made".into(), Box::new(bytes))]).unwrap();
     let mut decoder = Decoder::new();
@@ -47,7 +47,7 @@ fn decode(writer: Writer<Cursor<Vec<u8>>>) -> Vec<Said> {
         assert!(decoded.fields.tail.is_empty(), "{decoded:?}");
         let name = |name: &Option<std::sync::Arc<str>>| name.as_deref().unwrap_or("").to_owned();
         let fields = decoded.fields.values.iter();
-        events.push(Said {
+        events.push(EventContent {
             provider: name(&decoded.identity.provider),
             name: name(&decoded.identity.name),
             fields: fields.map(|(n, v)| (n.to_string(), show(v))).collect(),
@@ -179,7 +179,7 @@ fn tracelogging_events_say_what_was_logged() {
         ];
         log.provider(0, provider_event(0, items), event.payload())
             .unwrap();
-        expected.push(Said {
+        expected.push(EventContent {
             provider: "Game".to_owned(),
             name,
             fields,

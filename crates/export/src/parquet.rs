@@ -28,7 +28,7 @@ const ROW_GROUP: usize = 1 << 20;
 
 /// Summary of the written files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Written {
+pub struct ParquetSummary {
     /// Number of files, one for each table.
     pub files: u64,
     /// Total number of rows.
@@ -50,7 +50,7 @@ pub fn write(
     tables: &[Table],
     folder: &Path,
     name: &str,
-) -> Result<Written, Error> {
+) -> Result<ParquetSummary, Error> {
     let identity = blake3::hash(&part.recording().identity());
     let identity = identity.to_hex().to_string();
     let files: Vec<(Table, PathBuf)> = tables
@@ -61,7 +61,7 @@ pub fn write(
     for (_, path) in &files {
         check_place(path, name, &identity)?;
     }
-    let mut written = Written::default();
+    let mut written = ParquetSummary::default();
     // If an error occurs, the new files are dropped first, which deletes them. Then the new folders are
     // dropped.
     let mut folders = NewFolders::default();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
-use export::parquet::Written;
+use export::parquet::ParquetSummary;
 use export::{Error, Part, firefox, parquet, perfetto};
 use serde_json::Value;
 use session::{TraceTables, Unobserved};
@@ -65,7 +65,12 @@ impl Exported {
     }
 
     /// Exports tables to a partition of a folder.
-    fn partition(&self, wanted: &[Table], folder: &Path, name: &str) -> Result<Written, Error> {
+    fn partition(
+        &self,
+        wanted: &[Table],
+        folder: &Path,
+        name: &str,
+    ) -> Result<ParquetSummary, Error> {
         parquet::write(&self.part(WHOLE, wanted), wanted, folder, name)
     }
 

@@ -23,7 +23,7 @@ impl Observer for Until {
     }
 }
 
-fn export(folder: &Path, until: PathBuf) -> Result<parquet::Written, Error> {
+fn export(folder: &Path, until: PathBuf) -> Result<parquet::ParquetSummary, Error> {
     let wanted = [Table::Processes, Table::Images, Table::Threads];
     let trace = testdata::path("etl/perfview__net.4.5.2.x64.etl");
     let tables = TraceTables::open(&[trace], Cache::Off, Arc::new(Until(until)))?;

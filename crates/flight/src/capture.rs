@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::Left;
+use crate::MissingEvent;
 use crate::build_ids::BuildId;
-use crate::perf_data::{Contents, FINISHED_ROUND, Machine, Recorded};
+use crate::perf_data::{Contents, FINISHED_ROUND, Machine, RecordedEvent};
 use crate::tracefs::Described;
 
 /// Records that the recorder moved to memory together. All records of a round are older than the records of later
@@ -34,11 +34,11 @@ impl Round {
 /// Parts of a recording that stay the same until its end.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub(crate) events: Vec<Recorded>,
+    pub(crate) events: Vec<RecordedEvent>,
     pub(crate) tracepoints: Vec<Described>,
     pub(crate) pages: [Vec<u8>; 2],
     pub(crate) machine: Machine,
-    pub(crate) left: Vec<Left>,
+    pub(crate) left: Vec<MissingEvent>,
 }
 
 /// Cost of a recording.
@@ -134,7 +134,7 @@ impl Capture {
     }
 
     /// Returns the events that this machine cannot record, with the reasons.
-    pub fn left_out(&self) -> &[Left] {
+    pub fn left_out(&self) -> &[MissingEvent] {
         &self.setup.left
     }
 }

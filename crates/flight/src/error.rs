@@ -38,7 +38,7 @@ pub enum StartError {
 
 /// Event that a recorder left out.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Left {
+pub struct MissingEvent {
     /// Name of the event, as in `perf list`.
     pub event: String,
     /// Reason why the recorder left out the event.

@@ -40,7 +40,7 @@ mod threads;
 mod tracefs;
 
 pub use capture::{Capture, Cost};
-pub use error::{Left, StartError};
+pub use error::{MissingEvent, StartError};
 pub use proc_facts::own_cpus;
 pub use record::linux::Event;
 pub use recorder::{Order, Recorder, now_ns};

@@ -38,7 +38,7 @@ pub(crate) const FINISHED_ROUND: [u8; 8] = {
 
 /// Event of a recording.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedEvent {
     pub(crate) attribute: Attribute,
     /// Name, as in `perf list`.
     pub(crate) name: String,
@@ -63,7 +63,7 @@ pub(crate) struct Machine {
 
 /// Contents of a file.
 pub(crate) struct Contents<'c> {
-    pub(crate) events: &'c [Recorded],
+    pub(crate) events: &'c [RecordedEvent],
     pub(crate) tracepoints: &'c [Described],
     /// Descriptions of the pages of the kernel's tracing buffers: `header_page` and `header_event`.
     pub(crate) pages: &'c [Vec<u8>; 2],

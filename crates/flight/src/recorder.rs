@@ -15,12 +15,12 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::attribute::{Attribute, flag, kind, sample, software};
 use crate::capture::{Round, Setup};
-use crate::perf_data::{Machine, Recorded};
+use crate::perf_data::{Machine, RecordedEvent};
 use crate::proc_facts::{self, KernelSymbols};
 use crate::ring::{OpenEvent, Ring};
 use crate::threads::{self, Thread};
 use crate::tracefs::{Described, Tracefs};
-use crate::{Capture, Cost, Event, Left, StartError, build_ids, records};
+use crate::{Capture, Cost, Event, MissingEvent, StartError, build_ids, records};
 
 /// Time between two moves of records from the kernel's buffers to memory.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -112,7 +112,7 @@ impl Recorder {
         let symbols = KernelSymbols::read(order.has_samples());
         let threads = threads::all();
         let first = proc_facts::of_threads(&threads);
-        let mut open = Open::new(order, &tracefs, &symbols)?;
+        let mut open = OpenEvents::new(order, &tracefs, &symbols)?;
         let setup = Arc::new(Setup {
             events: std::mem::take(&mut open.recorded),
             tracepoints: std::mem::take(&mut open.tracepoints),
@@ -227,24 +227,28 @@ impl Drop for Recorder {
 }
 
 /// Open events of all CPUs, with their buffers.
-struct Open {
+struct OpenEvents {
     events: Vec<OpenEvent>,
     rings: Vec<Ring>,
-    recorded: Vec<Recorded>,
+    recorded: Vec<RecordedEvent>,
     tracepoints: Vec<Described>,
-    left: Vec<Left>,
+    left: Vec<MissingEvent>,
 }
 
 /// Event to open.
-struct Wanted {
+struct EventRequest {
     attribute: Attribute,
     name: String,
     filter: Option<CString>,
 }
 
-impl Open {
-    fn new(order: &Order, tracefs: &Tracefs, symbols: &KernelSymbols) -> Result<Open, StartError> {
-        let mut open = Open {
+impl OpenEvents {
+    fn new(
+        order: &Order,
+        tracefs: &Tracefs,
+        symbols: &KernelSymbols,
+    ) -> Result<OpenEvents, StartError> {
+        let mut open = OpenEvents {
             events: Vec::new(),
             rings: Vec::new(),
             recorded: Vec::new(),
@@ -257,7 +261,7 @@ impl Open {
         if order.has_samples() {
             flags |= flag::MMAP | flag::MMAP2;
         }
-        let owner = Wanted {
+        let owner = EventRequest {
             attribute: Attribute {
                 kind: kind::SOFTWARE,
                 config: software::DUMMY,
@@ -277,8 +281,9 @@ impl Open {
             open.rings.push(map(owner, order.buffer_bytes)?);
         }
         open.open_all(&wanted[1..], &cpus)?;
-        let is_needed =
-            |left: &&Left| ["sched:sched_switch", "sched:sched_waking"].contains(&&*left.event);
+        let is_needed = |left: &&MissingEvent| {
+            ["sched:sched_switch", "sched:sched_waking"].contains(&&*left.event)
+        };
         match open.left.iter().find(is_needed) {
             Some(left) => Err(StartError::Kernel(format!("{}: {}", left.event, left.why))),
             None => Ok(open),
@@ -292,7 +297,7 @@ impl Open {
         order: &Order,
         tracefs: &Tracefs,
         symbols: &KernelSymbols,
-    ) -> Result<Vec<Wanted>, StartError> {
+    ) -> Result<Vec<EventRequest>, StartError> {
         let mut wanted = Vec::new();
         for event in &order.events {
             let name = event.name();
@@ -349,7 +354,7 @@ impl Open {
                     }
                 }
             }
-            wanted.push(Wanted {
+            wanted.push(EventRequest {
                 attribute,
                 name,
                 filter,
@@ -360,12 +365,12 @@ impl Open {
 
     fn leave(&mut self, event: String, why: impl ToString) {
         let why = why.to_string();
-        self.left.push(Left { event, why });
+        self.left.push(MissingEvent { event, why });
     }
 
     /// Opens each event on each CPU. If the buffers are already mapped, each event writes into the buffer of its CPU.
     /// An event that the system refuses is added to `left`.
-    fn open_all(&mut self, wanted: &[Wanted], cpus: &[u32]) -> Result<(), StartError> {
+    fn open_all(&mut self, wanted: &[EventRequest], cpus: &[u32]) -> Result<(), StartError> {
         for it in wanted {
             let mut ids = Vec::new();
             let opened = self.events.len();
@@ -382,7 +387,7 @@ impl Open {
                 Ok::<(), io::Error>(())
             });
             match done {
-                Ok(()) => self.recorded.push(Recorded {
+                Ok(()) => self.recorded.push(RecordedEvent {
                     attribute: it.attribute,
                     name: it.name.clone(),
                     ids,
@@ -573,7 +578,7 @@ fn count(part: &[u8], cost: &mut Cost) {
 }
 
 /// Moves records to memory until the recording ends.
-fn run(mut open: Open, mut memory: Memory, requests: &Receiver<Request>) {
+fn run(mut open: OpenEvents, mut memory: Memory, requests: &Receiver<Request>) {
     let began = now_ns();
     let mut since = began;
     let mut buffer = Vec::new();

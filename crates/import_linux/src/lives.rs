@@ -12,7 +12,7 @@ use crate::proc_facts::ProcFacts;
 pub(crate) struct Lives {
     facts: Vec<(i64, Fact)>,
     /// First sign of each thread in tracepoint events, by thread id.
-    seen: FxHashMap<u32, Seen>,
+    seen: FxHashMap<u32, FirstSign>,
     /// True if the recording does not have the ids of processes. trace-cmd records none, and a text
     /// may have none.
     lacks_processes: bool,
@@ -30,7 +30,7 @@ const LONGEST_NAME: usize = 15;
 /// First sign of a thread: the time of the first event that shows the thread. Also has the process and the name of the
 /// thread, if an event contains them.
 #[derive(Clone, Debug)]
-struct Seen {
+struct FirstSign {
     time_ns: i64,
     process_id: Option<u32>,
     name: Option<String>,
@@ -48,7 +48,7 @@ enum Fact {
     },
     /// A thread exists. If `is_new` is true, the thread started at the time of this fact. Otherwise, the thread already
     /// existed when the recording began.
-    Started {
+    TimerStart {
         thread_id: u32,
         process_id: u32,
         creator: (u32, u32),
@@ -100,7 +100,7 @@ impl Lives {
                 parent_thread_id,
             } => {
                 if let Some((process_id, thread_id)) = event.process_id.zip(event.thread_id) {
-                    let fact = Fact::Started {
+                    let fact = Fact::TimerStart {
                         thread_id,
                         process_id,
                         creator: (*parent_process_id, *parent_thread_id),
@@ -189,7 +189,7 @@ impl Lives {
     }
 
     fn see(&mut self, time_ns: i64, thread_id: u32, process_id: Option<u32>, name: Option<&[u8]>) {
-        let seen = self.seen.entry(thread_id).or_insert(Seen {
+        let seen = self.seen.entry(thread_id).or_insert(FirstSign {
             time_ns,
             process_id: None,
             name: None,
@@ -223,9 +223,9 @@ impl Lives {
     /// Makes the tables of processes and threads.
     pub(crate) fn into_tables(mut self, facts: &ProcFacts) -> (Processes, Threads) {
         self.facts.sort_by_key(|(time_ns, _)| *time_ns);
-        let mut known = Known {
+        let mut known = Owners {
             processes_of: self.lacks_processes.then_some(&facts.processes),
-            ..Known::default()
+            ..Owners::default()
         };
         for (time_ns, fact) in self.facts {
             known.take(time_ns, fact);
@@ -262,7 +262,7 @@ struct Life {
 
 /// Processes and threads found so far.
 #[derive(Debug, Default)]
-struct Known<'f> {
+struct Owners<'f> {
     /// Processes of threads, by thread id. `None` if the recording has the ids of processes.
     processes_of: Option<&'f FxHashMap<u32, u32>>,
     threads: Vec<Life>,
@@ -298,7 +298,7 @@ fn living<'l>(
     &mut lives[row]
 }
 
-impl Known<'_> {
+impl Owners<'_> {
     fn thread(&mut self, id: u32, time_ns: i64) -> &mut Life {
         living(&mut self.threads, &mut self.latest_threads, id, time_ns)
     }
@@ -325,7 +325,7 @@ impl Known<'_> {
                 is_of_same_process,
             } => {
                 let creator_process = self.assumed_process(creator_id).unwrap_or(creator_id);
-                let started = Fact::Started {
+                let started = Fact::TimerStart {
                     thread_id,
                     process_id: if is_of_same_process {
                         creator_process
@@ -337,7 +337,7 @@ impl Known<'_> {
                 };
                 self.take(time_ns, started);
             }
-            Fact::Started {
+            Fact::TimerStart {
                 thread_id,
                 process_id,
                 creator,
@@ -408,7 +408,7 @@ impl Known<'_> {
 
     /// Adds the first sign of the thread in a row. Adds the thread and its process if they do not exist. Sets the process
     /// and the name of the thread if they are unknown.
-    fn see(&mut self, thread_id: u32, row: Option<usize>, seen: Seen) {
+    fn see(&mut self, thread_id: u32, row: Option<usize>, seen: FirstSign) {
         let row = row.unwrap_or_else(|| {
             self.thread(thread_id, seen.time_ns);
             self.latest_threads[&thread_id]

@@ -19,13 +19,13 @@ const SOFTIRQS: [&str; 10] = [
 /// Open routines of a CPU: the routines that have started but have not ended, innermost routine last.
 #[derive(Debug, Default)]
 pub(crate) struct Routines {
-    open: Vec<Open>,
+    open: Vec<OpenRoutine>,
     /// True while a thread `ksoftirqd` runs on the CPU. Such a thread only runs softirqs.
     in_ksoftirqd: bool,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenRoutine {
     start_ns: i64,
     kind: InterruptKind,
     number: u64,
@@ -98,7 +98,7 @@ impl Routines {
 
     fn begin(&mut self, start_ns: i64, kind: InterruptKind, number: u64, name: String) {
         if self.open.len() < DEEPEST {
-            self.open.push(Open {
+            self.open.push(OpenRoutine {
                 start_ns,
                 kind,
                 number,
@@ -107,7 +107,13 @@ impl Routines {
         }
     }
 
-    fn end(&mut self, cpu: u16, end_ns: i64, rows: &mut Interrupts, is_it: impl Fn(&Open) -> bool) {
+    fn end(
+        &mut self,
+        cpu: u16,
+        end_ns: i64,
+        rows: &mut Interrupts,
+        is_it: impl Fn(&OpenRoutine) -> bool,
+    ) {
         let Some(at) = self.open.iter().rposition(is_it) else {
             return;
         };

@@ -7,14 +7,14 @@ use linux::{Chunk, Event, EventKind, Meaning, Recording, Request, Tracepoint, Wo
 use rayon::prelude::*;
 use tables::import::{Progress, RawRows, ReaderSet, RowSource, SLACK_NS, ends_of_slices};
 use tables::{
-    BlockEvent, Cancelled, Change, EventPlace, Events, PriorityKind, Readied, ReclaimEvent,
-    Shortage, Stage, Started, Switch, Table, TimerEvent, kind_of_request,
+    BlockEvent, Cancelled, Change, EventPlace, Events, PriorityKind, ReadyEvent, ReclaimEvent,
+    Shortage, Stage, Switch, Table, TimerEvent, TimerStart, kind_of_request,
 };
 
 use crate::proc_facts::ProcFacts;
 use crate::recording::{cpu_of, origin_ns, time_since};
 use crate::routines::Routines;
-use crate::sampling::{Sampled, Sampling};
+use crate::sampling::{SampleMeaning, Sampling};
 use crate::{LinuxDecoder, states};
 
 /// Reader of a recording in slices of time, with all CPUs in parallel.
@@ -240,14 +240,14 @@ impl Cpu<'_> {
         self.last_ns = self.last_ns.max(time_ns);
         let (place, wanted) = ((time_ns, self.number), rules.wanted);
         match rules.sampling.sampled(attribute) {
-            Sampled::Code(weight) if wanted.has_table(Table::Samples) => {
+            SampleMeaning::Code(weight) if wanted.has_table(Table::Samples) => {
                 if let Some(ip) = ip {
                     let weight_ns = weight.weigh(period);
                     let rows = &mut self.raw.samples;
                     rows.push_of_linux(place, thread_id, ip, weight_ns);
                 }
             }
-            Sampled::HardFault if wanted.has_table(Table::HardFaults) => {
+            SampleMeaning::HardFault if wanted.has_table(Table::HardFaults) => {
                 if let Some(address) = address {
                     let rows = &mut self.raw.hard_faults;
                     rows.end(time_ns, self.number, thread_id, address);
@@ -340,7 +340,7 @@ fn add_tracepoint(
             due_ns,
             latest_ns,
         } if wanted.has_table(Table::SlackTimers) => {
-            let started = Started {
+            let started = TimerStart {
                 due_ns,
                 slack_ns: latest_ns.saturating_sub(due_ns),
                 cpu: place.1,
@@ -409,8 +409,13 @@ fn add_request(
     }
 }
 
-fn readied(cpu: u16, place: EventPlace, tracepoint: &Tracepoint<'_>, woken: &Woken<'_>) -> Readied {
-    Readied {
+fn readied(
+    cpu: u16,
+    place: EventPlace,
+    tracepoint: &Tracepoint<'_>,
+    woken: &Woken<'_>,
+) -> ReadyEvent {
+    ReadyEvent {
         cpu,
         place,
         thread_id: woken.thread_id,

@@ -19,12 +19,12 @@ const MAJOR_FAULTS: u64 = 6;
 #[derive(Debug)]
 pub(crate) struct Sampling {
     /// Meanings of events, by their index in [`Recording::attributes`].
-    of: Vec<Sampled>,
+    of: Vec<SampleMeaning>,
 }
 
 /// Meaning of an event that is not a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sampled {
+pub(crate) enum SampleMeaning {
     /// Sample of the code that runs.
     Code(Weight),
     /// A page was read from a disk.
@@ -63,19 +63,22 @@ impl Sampling {
             let is_same =
                 |code: &Attribute| (code.kind, code.config) == (attribute.kind, attribute.config);
             match code {
-                Some(code) if is_same(code) => Sampled::Code(weight(attribute)),
+                Some(code) if is_same(code) => SampleMeaning::Code(weight(attribute)),
                 _ if (attribute.kind, attribute.config) == (kind::SOFTWARE, MAJOR_FAULTS) => {
-                    Sampled::HardFault
+                    SampleMeaning::HardFault
                 }
-                _ => Sampled::Other,
+                _ => SampleMeaning::Other,
             }
         });
         Sampling { of: of.collect() }
     }
 
     /// Returns the meaning of the event with this index in [`Recording::attributes`].
-    pub(crate) fn sampled(&self, attribute: usize) -> Sampled {
-        self.of.get(attribute).copied().unwrap_or(Sampled::Other)
+    pub(crate) fn sampled(&self, attribute: usize) -> SampleMeaning {
+        self.of
+            .get(attribute)
+            .copied()
+            .unwrap_or(SampleMeaning::Other)
     }
 }
 

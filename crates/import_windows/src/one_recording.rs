@@ -22,7 +22,7 @@ const CPU_EVENTS: [u16; 6] = [
 const SAMPLED_BUFFERS: usize = 16;
 
 /// CPU events that a session recorded.
-struct Recorded {
+struct CpuSpan {
     file: u16,
     cpus: BTreeSet<u16>,
     hooks: BTreeSet<u16>,
@@ -54,7 +54,7 @@ pub fn check_one_recording(trace: &Trace) -> Result<(), RecordedTwice> {
         return Ok(());
     }
     let segments = 0..trace.segments().len() as u16;
-    let recorded: Vec<Recorded> = segments.filter_map(|place| read(trace, place)).collect();
+    let recorded: Vec<CpuSpan> = segments.filter_map(|place| read(trace, place)).collect();
     for (place, one) in recorded.iter().enumerate() {
         for other in recorded[..place]
             .iter()
@@ -75,7 +75,7 @@ pub fn check_one_recording(trace: &Trace) -> Result<(), RecordedTwice> {
 /// Returns true if two sessions have a common CPU and a common kind of CPU events, and if they overlap for at least
 /// half of the duration of the shorter session. A shorter overlap is accepted, because consecutive files may overlap a
 /// little.
-fn is_same_time(one: &Recorded, other: &Recorded) -> bool {
+fn is_same_time(one: &CpuSpan, other: &CpuSpan) -> bool {
     let length = |range: &Range<i64>| range.end.saturating_sub(range.start);
     let start = one.during.start.max(other.during.start);
     let common = start..one.during.end.min(other.during.end);
@@ -89,7 +89,7 @@ fn is_same_time(one: &Recorded, other: &Recorded) -> bool {
 /// Finds the CPUs, the time range and the kinds of CPU events of a session. Reads only a sample of the session's
 /// buffers. Returns `None` if the session's header is unreadable, if the session has no buffers, or if CPUs share
 /// buffers.
-fn read(trace: &Trace, place: u16) -> Option<Recorded> {
+fn read(trace: &Trace, place: u16) -> Option<CpuSpan> {
     let segment = &trace.segments()[usize::from(place)];
     let mode = segment.header.as_ref()?.log_file_mode;
     if mode & etl::mode::NO_PER_PROCESSOR_BUFFERING != 0 {
@@ -110,7 +110,7 @@ fn read(trace: &Trace, place: u16) -> Option<Recorded> {
             hooks.extend(event.hook().filter(|hook| CPU_EVENTS.contains(hook)));
         }
     }
-    Some(Recorded {
+    Some(CpuSpan {
         file: segment.file,
         cpus: buffers.iter().map(|buffer| buffer.cpu).collect(),
         hooks,

@@ -17,7 +17,7 @@ pub(crate) struct Presence {
     /// True if the CPU switched threads.
     pub(crate) switches: bool,
     /// Thread that the CPU's samples name.
-    sampled: Sampled,
+    sampled: SampledThread,
     /// First and last sample, if there are any.
     samples: Option<FirstAndLast>,
     /// Times of the first and the last kernel event.
@@ -31,7 +31,7 @@ pub(crate) struct Presence {
 
 /// Thread that the samples of a CPU name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Sampled {
+enum SampledThread {
     #[default]
     Never,
     /// All samples name this thread.
@@ -40,12 +40,12 @@ enum Sampled {
     Mixed,
 }
 
-impl Sampled {
-    fn and(self, other: Sampled) -> Sampled {
+impl SampledThread {
+    fn and(self, other: SampledThread) -> SampledThread {
         match (self, other) {
-            (Sampled::Never, other) | (other, Sampled::Never) => other,
+            (SampledThread::Never, other) | (other, SampledThread::Never) => other,
             (one, other) if one == other => one,
-            _ => Sampled::Mixed,
+            _ => SampledThread::Mixed,
         }
     }
 }
@@ -78,7 +78,8 @@ impl Presence {
                 let sample = event.version().and_then(|version| {
                     Sample::read(event.payload(), version, event.pointer_size())
                 });
-                let sampled = sample.map_or(Sampled::Mixed, |s| Sampled::Always(s.thread_id));
+                let sampled =
+                    sample.map_or(SampledThread::Mixed, |s| SampledThread::Always(s.thread_id));
                 self.sampled = self.sampled.and(sampled);
                 if let Some(sample) = sample {
                     let sample = (time_ns, sample.thread_id);
@@ -119,9 +120,9 @@ impl Presence {
         let is_present = ends_late && self.seconds.saturating_mul(2) >= seconds;
         match self.sampled {
             _ if self.switches || !is_present => None,
-            Sampled::Never => Some(0),
-            Sampled::Always(thread_id) => Some(thread_id),
-            Sampled::Mixed => None,
+            SampledThread::Never => Some(0),
+            SampledThread::Always(thread_id) => Some(thread_id),
+            SampledThread::Mixed => None,
         }
     }
 }
@@ -130,7 +131,7 @@ impl Presence {
 mod tests {
     use super::*;
 
-    fn seen(sampled: Sampled, seconds: i64) -> Presence {
+    fn seen(sampled: SampledThread, seconds: i64) -> Presence {
         Presence {
             sampled,
             seconds,
@@ -144,32 +145,41 @@ mod tests {
     fn a_cpu_that_never_switches_ran_the_thread_of_its_samples() {
         let span = 0..9 * SECOND_NS;
         assert_eq!(
-            seen(Sampled::Always(0), 10).unswitched_thread(&span),
+            seen(SampledThread::Always(0), 10).unswitched_thread(&span),
             Some(0)
         );
         assert_eq!(
-            seen(Sampled::Always(7), 10).unswitched_thread(&span),
+            seen(SampledThread::Always(7), 10).unswitched_thread(&span),
             Some(7)
         );
-        assert_eq!(seen(Sampled::Never, 10).unswitched_thread(&span), Some(0));
-        assert_eq!(seen(Sampled::Mixed, 10).unswitched_thread(&span), None);
+        assert_eq!(
+            seen(SampledThread::Never, 10).unswitched_thread(&span),
+            Some(0)
+        );
+        assert_eq!(
+            seen(SampledThread::Mixed, 10).unswitched_thread(&span),
+            None
+        );
     }
 
     #[test]
     fn a_cpu_of_a_few_events_or_with_switches_is_unknown() {
         let span = 0..9 * SECOND_NS;
-        assert_eq!(seen(Sampled::Always(0), 2).unswitched_thread(&span), None);
+        assert_eq!(
+            seen(SampledThread::Always(0), 2).unswitched_thread(&span),
+            None
+        );
         let switching = Presence {
             switches: true,
-            ..seen(Sampled::Always(0), 10)
+            ..seen(SampledThread::Always(0), 10)
         };
         assert_eq!(switching.unswitched_thread(&span), None);
     }
 
     #[test]
     fn streams_of_one_cpu_are_judged_together() {
-        let mut one = seen(Sampled::Always(0), 10);
-        one.merge(&seen(Sampled::Always(3), 1));
+        let mut one = seen(SampledThread::Always(0), 10);
+        one.merge(&seen(SampledThread::Always(3), 1));
         assert_eq!(one.unswitched_thread(&(0..SECOND_NS)), None);
     }
 }

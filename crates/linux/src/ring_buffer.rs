@@ -192,7 +192,7 @@ impl Pages {
     /// Converts pages of a CPU to records of perf with the layout `SampleLayout::OF_PAGES`. The
     /// process of an event is always unknown.
     pub(crate) fn records(&self, bytes: &[u8], cpu: u32) -> Vec<u8> {
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Vec<PageEvent> = Vec::new();
         for (index, page) in bytes.chunks(self.size).enumerate() {
             let start = index * self.size;
             self.read(page, &mut |time_ns, data| {
@@ -206,7 +206,7 @@ impl Pages {
                     it.stack = Some(data.start + stack..data.end);
                     return;
                 }
-                found.push(Found {
+                found.push(PageEvent {
                     time_ns,
                     data,
                     stack: None,
@@ -239,7 +239,7 @@ impl Pages {
             && self.stack(event).is_none()
     }
 
-    fn write(&self, found: &Found, bytes: &[u8], cpu: u32, records: &mut Vec<u8>) {
+    fn write(&self, found: &PageEvent, bytes: &[u8], cpu: u32, records: &mut Vec<u8>) {
         let order = self.order;
         let event = &bytes[found.data.clone()];
         let (id, thread) = (self.common(0, event), self.common(2, event));
@@ -279,7 +279,7 @@ struct Entry {
 }
 
 /// Event in pages.
-struct Found {
+struct PageEvent {
     time_ns: u64,
     data: Range<usize>,
     /// Place of the addresses of the event's stack.

@@ -134,14 +134,14 @@ fn check_time(asked: &Range<i64>, store: &Store) -> Result<(), Failure> {
 
 /// Threads, processes and time that a call asks about.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct CallScope {
     pub(crate) process: Option<String>,
     pub(crate) thread: Option<u32>,
     pub(crate) at: Option<Time>,
     pub(crate) between: Option<[Time; 2]>,
 }
 
-impl Asked {
+impl CallScope {
     /// Returns the scope of an explanation.
     pub(crate) fn scope(&self, trace: &OpenTrace, call: &Arc<Call>) -> Result<Scope, Failure> {
         if self.at.is_some() && self.between.is_some() {

@@ -22,7 +22,7 @@ const OPEN: usize = 8;
 const EXPLAINED: usize = 16;
 
 /// Traces that are open. In `traces`, the most recently used trace is last.
-pub(crate) struct Opened {
+pub(crate) struct OpenTraces {
     cache: Cache,
     symbols: SymbolOptions,
     /// Traces that stay open until the server ends.
@@ -65,9 +65,9 @@ pub(crate) struct OpenTrace {
     pub(crate) results: crate::results::Results,
 }
 
-impl Opened {
-    pub(crate) fn new(cache: Cache, symbols: SymbolOptions) -> Opened {
-        Opened {
+impl OpenTraces {
+    pub(crate) fn new(cache: Cache, symbols: SymbolOptions) -> OpenTraces {
+        OpenTraces {
             cache,
             symbols,
             kept: Vec::new(),
@@ -76,7 +76,7 @@ impl Opened {
     }
 
     /// Creates the list of traces that are open already and stay open. Also returns them as files.
-    pub(crate) fn of_open(open: impl IntoIterator<Item = Opening>) -> (Opened, Vec<TraceFile>) {
+    pub(crate) fn of_open(open: impl IntoIterator<Item = Opening>) -> (OpenTraces, Vec<TraceFile>) {
         let open = open.into_iter().enumerate().map(|(number, opening)| {
             let bytes = opening.store.info().size_bytes;
             let file = TraceFile::open(number, opening.name, bytes);
@@ -84,9 +84,9 @@ impl Opened {
         });
         let kept: Vec<Arc<OpenTrace>> = open.collect();
         let files = kept.iter().map(|open| open.file.clone()).collect();
-        let opened = Opened {
+        let opened = OpenTraces {
             kept,
-            ..Opened::new(Cache::Off, SymbolOptions::default())
+            ..OpenTraces::new(Cache::Off, SymbolOptions::default())
         };
         (opened, files)
     }

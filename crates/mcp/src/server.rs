@@ -23,7 +23,7 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::failure::{Failure, Kind};
 use crate::folders::{FolderError, Folders};
-use crate::opened::{Opened, Opening};
+use crate::opened::{OpenTraces, Opening};
 use crate::tools::{self, Session};
 use crate::{definitions, prompts, resources};
 
@@ -47,7 +47,7 @@ pub struct Server(Arc<Shared>);
 /// State that all requests share.
 pub(crate) struct Shared {
     pub(crate) folders: Folders,
-    pub(crate) opened: Opened,
+    pub(crate) opened: OpenTraces,
     places: Arc<Semaphore>,
     quick_places: Arc<Semaphore>,
     /// Counters of running SQL queries, one for each session.
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn new(folders: Folders, opened: Opened) -> Shared {
+    fn new(folders: Folders, opened: OpenTraces) -> Shared {
         Shared {
             folders,
             opened,
@@ -101,7 +101,10 @@ impl Shared {
     #[cfg(test)]
     pub(crate) fn for_tests(folder: &std::path::Path) -> Shared {
         let folders = Folders::new(&[folder.to_owned()]).unwrap();
-        Shared::new(folders, Opened::new(Cache::Off, SymbolOptions::default()))
+        Shared::new(
+            folders,
+            OpenTraces::new(Cache::Off, SymbolOptions::default()),
+        )
     }
 }
 
@@ -113,13 +116,13 @@ impl Server {
         symbols: SymbolOptions,
     ) -> Result<Server, FolderError> {
         let folders = Folders::new(folders)?;
-        let opened = Opened::new(cache, symbols);
+        let opened = OpenTraces::new(cache, symbols);
         Ok(Server(Arc::new(Shared::new(folders, opened))))
     }
 
     /// Creates a server for traces that are already open. This server opens no files.
     pub fn of_open(open: impl IntoIterator<Item = Opening>) -> Server {
-        let (opened, files) = Opened::of_open(open);
+        let (opened, files) = OpenTraces::of_open(open);
         Server(Arc::new(Shared::new(Folders::of_open(files), opened)))
     }
 

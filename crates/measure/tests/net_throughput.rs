@@ -9,7 +9,7 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use measure::net::Family;
-use measure::net::throughput::{Counted, Counter, Method, ThroughputPlan, ThroughputReport};
+use measure::net::throughput::{Counter, CounterSums, Method, ThroughputPlan, ThroughputReport};
 use measure::net::{NetError, Patience, Place, Route, RunContext, Side, Testbed};
 use measure::{Clock, Plan, Scheduling};
 
@@ -44,7 +44,7 @@ fn while_counting<T>(
     testbed: &Testbed,
     counter: &Counter,
     work: impl FnOnce(SocketAddr) -> T,
-) -> (T, Counted) {
+) -> (T, CounterSums) {
     let at = counter.local_address().expect("an address");
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -77,7 +77,7 @@ fn measure(to: SocketAddr, methods: &[Method]) -> Result<ThroughputReport, NetEr
 
 /// Checks that a report agrees with the counts of the counter, which is the receiving end. The counter counts
 /// twice as many runs as the report, because each method has a trial run first.
-fn check(report: &ThroughputReport, counted: Counted) {
+fn check(report: &ThroughputReport, counted: CounterSums) {
     assert_eq!(report.failed, None);
     let here = report.unavailable.iter().filter(|one| {
         let is_expected = one.why == NetError::OnlyHere.to_string();

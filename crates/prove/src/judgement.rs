@@ -93,7 +93,7 @@ pub struct Judgement {
     pub modes: Vec<Move>,
     /// Samples that moved from one mode to another mode. `None` if chance may explain the changes of the
     /// shares.
-    pub moved: Option<Moved>,
+    pub moved: Option<ModeShift>,
     /// Maximum over all runs of the number of consecutive samples that count as one independent sample. `None` if each
     /// run has one value.
     pub samples_per_independent: Option<f64>,
@@ -182,7 +182,7 @@ pub enum NoRates {
 
 /// Samples that moved from one mode to another mode.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Moved {
+pub struct ModeShift {
     /// Peak of the mode whose share decreased most.
     pub from: f64,
     /// Peak of the mode whose share increased most.
@@ -191,10 +191,10 @@ pub struct Moved {
     pub share: f64,
 }
 
-impl Moved {
+impl ModeShift {
     /// Finds the mode whose share decreased most and the mode whose share increased most. Modes whose change
     /// chance may explain are ignored. Returns `None` if no mode decreased or no mode increased.
-    fn from_moves(modes: &[Move]) -> Option<Moved> {
+    fn from_moves(modes: &[Move]) -> Option<ModeShift> {
         let all_p: Vec<f64> = modes.iter().map(|of| of.odds.p).collect();
         let adjusted = multiple::holm(&all_p);
         let sure = modes.iter().zip(adjusted).filter(|(_, p)| *p <= ALPHA);
@@ -202,7 +202,7 @@ impl Moved {
         let sure = sure.map(|(of, _)| of);
         let by_gain = |a: &&Move, b: &&Move| gain(a).total_cmp(&gain(b));
         let (from, to) = (sure.clone().min_by(by_gain)?, sure.max_by(by_gain)?);
-        (gain(from) < 0.0 && gain(to) > 0.0).then(|| Moved {
+        (gain(from) < 0.0 && gain(to) > 0.0).then(|| ModeShift {
             from: from.mode.peak,
             to: to.mode.peak,
             share: gain(to).min(-gain(from)),
@@ -286,7 +286,7 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
         stalls: stalls(sides, [before, after], &sessions)?,
         // If sessions count as values, the shares of runs of different sessions differ by more than chance within a
         // session explains, so no move is reported.
-        moved: Moved::from_moves(&modes).filter(|_| !sessions.count),
+        moved: ModeShift::from_moves(&modes).filter(|_| !sessions.count),
         modes: if modes.len() > 1 { modes } else { Vec::new() },
         samples_per_independent: (!is_single).then(|| dependence.fold(1.0, f64::max)),
         doubts: [

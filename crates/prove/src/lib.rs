@@ -30,7 +30,7 @@ pub mod traces;
 pub use error::Error;
 pub use history::{History, HistoryLine, Segment, histories};
 pub use judgement::{
-    Judgement, Line, MOST_NEEDED, Metric, Moved, NoRates, OrderEffect, Question, Stalls, judge,
+    Judgement, Line, MOST_NEEDED, Metric, ModeShift, NoRates, OrderEffect, Question, Stalls, judge,
     needed_text,
 };
 pub use picture::{Histogram, Picture, picture};

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 use sim::replay::{Interrupt, Machine, Moment, Process, Request, Thread, WorkloadError};
 
-use crate::recorded::{Note, Record, Recorded};
+use crate::recorded::{Note, Record, RecordedWorkload};
 
 /// Name and version of the format, in the header.
 const FORMAT: &str = "laglab workload 1";
@@ -71,7 +71,7 @@ pub fn is_workload(first: &[u8]) -> bool {
 ///
 /// # Errors
 /// Returns an error if the output cannot be written.
-pub fn write(recorded: &Recorded, mut out: impl Write) -> io::Result<()> {
+pub fn write(recorded: &RecordedWorkload, mut out: impl Write) -> io::Result<()> {
     let workload = &recorded.workload;
     let mut line = |line: &Line| {
         serde_json::to_writer(&mut out, line)?;
@@ -109,8 +109,8 @@ pub fn write(recorded: &Recorded, mut out: impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns an error if the input cannot be read, a line is wrong, or the lines do not fit together.
-pub fn read(mut input: impl BufRead) -> Result<Recorded, FileError> {
-    let mut recorded = Recorded::default();
+pub fn read(mut input: impl BufRead) -> Result<RecordedWorkload, FileError> {
+    let mut recorded = RecordedWorkload::default();
     let mut text = Vec::new();
     for number in 1.. {
         text.clear();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_workload_is_read_as_it_was_written() {
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedWorkload::default();
         recorded.workload.duration_ns = 1_000;
         recorded.workload.processes.push(Process {
             id: 4,

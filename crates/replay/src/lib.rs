@@ -1,6 +1,6 @@
 //! Would a change help? Replay of a recorded trace in the model of Windows (crate `sim`), with the change.
 //!
-//! [`extract`] makes a [`Recorded`] workload from the tables of a trace; [`write()`](fn@write) and [`read`] keep it in
+//! [`extract`] makes a [`RecordedWorkload`] workload from the tables of a trace; [`write()`](fn@write) and [`read`] keep it in
 //! a file. [`predict`] replays it as recorded, which shows how well the model reproduces the record, and then with
 //! [`Change`]s.
 
@@ -20,7 +20,7 @@ pub use file::{FileError, is_workload, read, write};
 pub use predict::{
     Bar, Metric, PredictError, Predicted, Prediction, ReplayError, Row, Scope, predict,
 };
-pub use recorded::{Lack, Note, Record, Recorded, Refusal};
-pub use search::{Found, search};
+pub use recorded::{Lack, Note, Record, RecordedWorkload, Refusal};
+pub use search::{Candidate, search};
 pub use sim::replay::RunError;
 pub use summary::{Spread, Summary};

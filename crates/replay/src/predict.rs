@@ -9,7 +9,7 @@ use serde::Serialize;
 use sim::replay::{RunError, Used, Workload};
 
 use crate::change::{Change, ChangeError, processes_of};
-use crate::recorded::{Lack, Recorded};
+use crate::recorded::{Lack, RecordedWorkload};
 use crate::summary::{Spread, Summary};
 use crate::variants::Variant;
 
@@ -297,7 +297,7 @@ type Numbers = Vec<[Option<f64>; Metric::ALL.len()]>;
 /// # Errors
 /// Returns an error if a change or the scope does not fit the trace, or if the replay is cancelled.
 pub fn predict(
-    recorded: &Recorded,
+    recorded: &RecordedWorkload,
     changes: &[Change],
     scope: &Scope,
     replays: usize,
@@ -316,7 +316,7 @@ pub fn predict(
 
 /// Returns the workload with changes.
 pub(crate) fn edited(
-    recorded: &Recorded,
+    recorded: &RecordedWorkload,
     changes: &[Change],
 ) -> Result<Arc<Workload>, PredictError> {
     let mut workload = recorded.workload.clone();
@@ -333,7 +333,7 @@ pub(crate) fn edited(
 
 /// Replays without a change. The predictions of several changes share them.
 pub(crate) struct Baseline<'r> {
-    recorded: &'r Recorded,
+    recorded: &'r RecordedWorkload,
     /// Rows without metrics.
     pub(crate) rows: Vec<Row>,
     variants: Vec<Variant>,
@@ -346,7 +346,7 @@ pub(crate) struct Baseline<'r> {
 impl<'r> Baseline<'r> {
     /// Replays the record with each variant. The first variant is the default one.
     pub(crate) fn new(
-        recorded: &'r Recorded,
+        recorded: &'r RecordedWorkload,
         scope: &Scope,
         variants: Vec<Variant>,
         go_on: &(dyn Fn() -> bool + Sync),
@@ -481,7 +481,7 @@ fn runs(
 }
 
 /// Returns the assumptions of the changes, and the limits of the recording.
-fn limits(recorded: &Recorded, changes: &[Change]) -> Vec<String> {
+fn limits(recorded: &RecordedWorkload, changes: &[Change]) -> Vec<String> {
     let mut limits: Vec<String> = Vec::new();
     for text in changes.iter().map(|change| change.held_fixed().to_owned()) {
         if !limits.contains(&text) {
@@ -500,7 +500,7 @@ fn limits(recorded: &Recorded, changes: &[Change]) -> Vec<String> {
 }
 
 /// Returns the rows of a prediction, without metrics.
-fn rows(recorded: &Recorded, scope: &Scope) -> Result<Vec<Row>, PredictError> {
+fn rows(recorded: &RecordedWorkload, scope: &Scope) -> Result<Vec<Row>, PredictError> {
     let workload = &recorded.workload;
     let mut asked = BTreeSet::new();
     for name in &scope.processes {
@@ -561,7 +561,7 @@ fn rows(recorded: &Recorded, scope: &Scope) -> Result<Vec<Row>, PredictError> {
 }
 
 /// Sets the reason why nothing is predicted for a row, if there is one.
-fn judge(row: &mut Row, recorded: &Recorded, replayed: &[Option<f64>; Metric::ALL.len()]) {
+fn judge(row: &mut Row, recorded: &RecordedWorkload, replayed: &[Option<f64>; Metric::ALL.len()]) {
     let wait = |summary: &Summary| summary.cpu_ns.saturating_add(summary.ready.sum_ns);
     let all = wait(&row.recorded).max(1);
     let mut lacks: Vec<(Lack, usize)> = Vec::new();

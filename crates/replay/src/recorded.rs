@@ -7,7 +7,7 @@ use crate::summary::Summary;
 
 /// Workload of a trace, with what its threads used in the record.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recorded {
+pub struct RecordedWorkload {
     /// Workload of the trace.
     pub workload: Workload,
     /// Use of the processors by each thread of the workload, as recorded.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::change::Change;
 use crate::predict::{Baseline, Metric, PredictError, Prediction, Scope, edited};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedWorkload;
 use crate::variants::Variant;
 
 /// Maximum number of modules whose removal is tried: those with the most time.
@@ -12,7 +12,7 @@ const MODULES: usize = 3;
 
 /// Change with its prediction.
 #[derive(Debug)]
-pub struct Found {
+pub struct Candidate {
     /// Prediction. Its error bar has no part because of chance.
     pub prediction: Prediction,
     /// Predicted gain: less waiting of the first row for a processor, in nanoseconds. If the prediction is a bound, this
@@ -26,10 +26,10 @@ pub struct Found {
 /// # Errors
 /// Returns an error if the scope does not fit the trace, or if the search is cancelled.
 pub fn search(
-    recorded: &Recorded,
+    recorded: &RecordedWorkload,
     scope: &Scope,
     go_on: &(dyn Fn() -> bool + Sync),
-) -> Result<(Vec<Found>, usize), PredictError> {
+) -> Result<(Vec<Candidate>, usize), PredictError> {
     // All candidates share the replays without a change.
     let baseline = Baseline::new(recorded, scope, Variant::all(recorded, 0), go_on)?;
     if let Some(row) = baseline.rows.first()
@@ -57,7 +57,7 @@ pub fn search(
             of.differs().then_some(of.recorded_ns - with_ns)
         };
         if let Some(gain_ns) = gain(Metric::ReadyTotal).filter(|gain| *gain > 0.0) {
-            found.push(Found {
+            found.push(Candidate {
                 gain_ns,
                 prediction,
             });
@@ -67,7 +67,7 @@ pub fn search(
     Ok((found, tried))
 }
 
-fn candidates(recorded: &Recorded, scope: &Scope) -> Vec<String> {
+fn candidates(recorded: &RecordedWorkload, scope: &Scope) -> Vec<String> {
     let workload = &recorded.workload;
     let mut texts: Vec<String> = [
         "rank:off",

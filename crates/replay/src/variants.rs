@@ -6,7 +6,7 @@ use rules::quantum::TABLE_DOUBTED_FROM;
 use sim::replay::{self, Machine, Options, RunError, Step, Used, Wait, Windows, Workload};
 use statistics::random::Random;
 
-use crate::recorded::{Note, Recorded};
+use crate::recorded::{Note, RecordedWorkload};
 
 /// Win32PrioritySeparation with the long, fixed quanta of a server.
 const LONG_FIXED: u32 = 0x18;
@@ -31,7 +31,7 @@ pub(crate) struct Variant {
 impl Variant {
     /// Returns the default, a variant for each assumption that the record does not decide, and `replays` variants with
     /// other times of arrivals.
-    pub(crate) fn all(recorded: &Recorded, replays: usize) -> Vec<Variant> {
+    pub(crate) fn all(recorded: &RecordedWorkload, replays: usize) -> Vec<Variant> {
         let workload = &recorded.workload;
         let machine = &workload.machine;
         let mut all = vec![Variant::default()];

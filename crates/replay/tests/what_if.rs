@@ -4,7 +4,7 @@
 use crate::pairs;
 
 use pairs::{Pair, distance, predicted, record, shipped, workload};
-use replay::{Metric, Note, Prediction, Recorded, Refusal, Row};
+use replay::{Metric, Note, Prediction, RecordedWorkload, Refusal, Row};
 use sim::replay::{
     self as model, Interrupt, Moment, Options, Part, Process, Step, Thread, Wait, Wake, Workload,
 };
@@ -205,7 +205,7 @@ fn a_file_gives_the_same_prediction() {
 }
 
 /// Simulates a scenario of Windows 10, and writes another build number into the header of the trace.
-fn of_build(scenario: &str, build: u32) -> Result<Recorded, Refusal> {
+fn of_build(scenario: &str, build: u32) -> Result<RecordedWorkload, Refusal> {
     let simulated = Simulated::new(scenario, &["duration=1s"]);
     let mut bytes = std::fs::read(&simulated.trace).expect("a trace");
     let at = bytes[..512]

@@ -21,16 +21,16 @@ const LONGEST_NAME: usize = 64;
 
 /// Store of the documents, in a folder with one file for each document.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct DocumentStore {
     /// Path of the folder. `None` if the user has no home folder.
     folder: Option<PathBuf>,
     /// Lock that writers of documents hold.
     writing: Mutex<()>,
 }
 
-impl Kept {
-    pub(super) fn new(folder: Option<PathBuf>) -> Kept {
-        Kept {
+impl DocumentStore {
+    pub(super) fn new(folder: Option<PathBuf>) -> DocumentStore {
+        DocumentStore {
             folder,
             writing: Mutex::default(),
         }
@@ -111,11 +111,11 @@ mod tests {
     #[test]
     fn documents_are_kept_and_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(Some(folder.path().join("not/yet/there")));
+        let kept = DocumentStore::new(Some(folder.path().join("not/yet/there")));
         assert_eq!(kept.read("workspace-1").unwrap(), Value::Null);
         kept.replace("workspace-1", &json!({"notes": ["<b>"]}))
             .unwrap();
-        let again = Kept::new(Some(folder.path().join("not/yet/there")));
+        let again = DocumentStore::new(Some(folder.path().join("not/yet/there")));
         assert_eq!(
             again.read("workspace-1").unwrap(),
             json!({"notes": ["<b>"]})
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn names_never_lead_out_of_the_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(Some(folder.path().join("inside")));
+        let kept = DocumentStore::new(Some(folder.path().join("inside")));
         let long = "x".repeat(LONGEST_NAME + 1);
         for name in [
             "",
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn damaged_documents_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(Some(folder.path().to_owned()));
+        let kept = DocumentStore::new(Some(folder.path().to_owned()));
         let long = format!("\"{}\"", "x".repeat(body::LONGEST));
         for text in ["{", &long] {
             fs::write(folder.path().join("queries.json"), text).unwrap();

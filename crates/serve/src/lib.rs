@@ -42,7 +42,7 @@ use access::Access;
 use comparison::Compared;
 use connections::Limits;
 pub use error::Error;
-use kept::Kept;
+use kept::DocumentStore;
 use presets::UserPresets;
 use refusal::Refusal;
 pub use traces::ServedTrace;
@@ -59,7 +59,7 @@ struct Shared {
     /// Comparison of the first two traces, if the user requested it.
     compared: Option<Compared>,
     presets: UserPresets,
-    kept: Kept,
+    kept: DocumentStore,
     /// Content of the view with which the page starts, if the user named a file with a view. Only the page knows the
     /// format of the content.
     view: Option<serde_json::Value>,
@@ -135,7 +135,7 @@ impl Server {
                     _ => None,
                 },
                 traces,
-                kept: Kept::new(
+                kept: DocumentStore::new(
                     presets
                         .as_deref()
                         .and_then(Path::parent)

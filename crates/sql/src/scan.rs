@@ -238,13 +238,13 @@ impl ExecutionPlan for Scan {
 struct Rows {
     layout: Arc<Layout>,
     pieces: std::vec::IntoIter<Piece>,
-    open: Option<Open>,
+    open: Option<LoadedChunk>,
     batch_rows: usize,
     chunks_read: Count,
 }
 
 /// A chunk in memory.
-struct Open {
+struct LoadedChunk {
     piece: Piece,
     batch: RecordBatch,
     /// Name of the trace, repeated for each row of one batch.
@@ -271,7 +271,7 @@ impl Iterator for Rows {
             self.open = None;
             let piece = self.pieces.next()?;
             self.chunks_read.add(1);
-            match Open::read(piece, &self.layout, self.batch_rows) {
+            match LoadedChunk::read(piece, &self.layout, self.batch_rows) {
                 Ok(open) => self.open = Some(open),
                 Err(error) => return Some(Err(DataFusionError::External(Box::new(error)))),
             }
@@ -279,8 +279,8 @@ impl Iterator for Rows {
     }
 }
 
-impl Open {
-    fn read(piece: Piece, layout: &Layout, batch_rows: usize) -> Result<Open, StoreError> {
+impl LoadedChunk {
+    fn read(piece: Piece, layout: &Layout, batch_rows: usize) -> Result<LoadedChunk, StoreError> {
         let mut names: Vec<&str> = Vec::with_capacity(layout.columns.len() + 1);
         for column in &layout.columns {
             if let Column::Stored(name) | Column::RowNumbers(name) = column {
@@ -300,7 +300,7 @@ impl Open {
             let names = std::iter::repeat_n(piece.part.trace.as_str(), rows);
             Arc::new(StringArray::from_iter_values(names)) as ArrayRef
         });
-        Ok(Open {
+        Ok(LoadedChunk {
             piece,
             batch,
             trace,

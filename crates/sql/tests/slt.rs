@@ -14,7 +14,7 @@
 
 use crate::given;
 
-use given::{Given, answer, ask, real, session, simulated};
+use given::{TraceWithTruth, answer, ask, real, session, simulated};
 use serde_json::Value;
 use sql::Settings;
 
@@ -69,7 +69,7 @@ fn run(path: &str, text: &str) -> usize {
     queries
 }
 
-fn open(trace: &str) -> Given {
+fn open(trace: &str) -> TraceWithTruth {
     let mut words = trace.split(' ');
     match (words.next(), words.next()) {
         (Some("simulated"), Some(name)) => simulated(name, &words.collect::<Vec<_>>()),
@@ -79,7 +79,7 @@ fn open(trace: &str) -> Given {
 }
 
 /// Replaces each reference in braces by its value in the ground truth.
-fn filled(line: &str, given: &Given) -> String {
+fn filled(line: &str, given: &TraceWithTruth) -> String {
     let mut parts = line.split('{');
     let mut filled = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -73,7 +73,7 @@ pub enum PdbError {
 
 self_cell::self_cell!(
     /// Parsed parts of a PDB, and the resolver that is built from these parts.
-    struct Opened {
+    struct OpenPdb {
         owner: ContextPdbData<'static, 'static, Bytes>,
         #[not_covariant]
         dependent: Resolver,
@@ -83,7 +83,7 @@ self_cell::self_cell!(
 type Resolver<'a> = Context<'a, 'static>;
 
 /// A PDB that is ready for look-ups of addresses.
-pub struct Pdb(Opened);
+pub struct Pdb(OpenPdb);
 
 impl Pdb {
     /// Opens the PDB in `bytes` and checks that its identity is `id`.
@@ -105,7 +105,7 @@ impl Pdb {
                 | TypeFormatterFlags::NO_MEMBER_FUNCTION_STATIC
                 | TypeFormatterFlags::NAME_ONLY
                 | TypeFormatterFlags::NO_ARGUMENTS;
-            Opened::try_new(data, |data| data.make_context_with_formatter_flags(flags))
+            OpenPdb::try_new(data, |data| data.make_context_with_formatter_flags(flags))
                 .map(Pdb)
                 .map_err(unreadable)
         })

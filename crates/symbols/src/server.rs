@@ -41,7 +41,7 @@ pub(crate) struct Servers {
 }
 
 /// A file to download.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Download<'a> {
     /// URL of the server's root.
     pub(crate) server: &'a str,
     /// URL of the file.
@@ -72,7 +72,7 @@ impl Servers {
     /// Downloads a PDB and reads it with `read`. Stores the file in the first writable folder of `keep_in`.
     pub(crate) fn fetch<T>(
         &mut self,
-        wanted: &Wanted<'_>,
+        wanted: &Download<'_>,
         form: Form,
         keep_in: &[PathBuf],
         read: &stores::Read<'_, T>,
@@ -114,7 +114,7 @@ impl Servers {
     /// response ends.
     fn download(
         &mut self,
-        wanted: &Wanted<'_>,
+        wanted: &Download<'_>,
         form: Form,
         to: &mut Limited<'_>,
     ) -> Result<(), Outcome> {

@@ -108,7 +108,7 @@ impl Stores {
                 keep_in,
             } => {
                 let servers = self.servers.as_mut().ok_or(Outcome::NetworkNotAllowed)?;
-                let wanted = crate::server::Wanted { server, url, id };
+                let wanted = crate::server::Download { server, url, id };
                 let found = servers.fetch(&wanted, candidate.form, keep_in, read)?;
                 self.folders = Folders::default();
                 Ok(found)

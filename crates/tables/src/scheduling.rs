@@ -11,7 +11,7 @@ use crate::run::{Begin, Ready, Run, SwitchIn, SwitchOut};
 use crate::schema::Rows;
 use crate::stack_index::StackCursor;
 use crate::table::context_switches::Switch;
-use crate::table::ready_threads::Readied;
+use crate::table::ready_threads::ReadyEvent;
 use crate::timed::Timed;
 use crate::trackers::{KnownThread, ThreadIds, Trackers};
 use crate::{CpuRuns, ReadyThreads};
@@ -112,7 +112,7 @@ impl Scheduler {
     pub(crate) fn join(
         &mut self,
         switches: &Timed<Switch>,
-        readied: &Timed<Readied>,
+        readied: &Timed<ReadyEvent>,
         ready_rows: &mut ReadyThreads,
         trackers: &Trackers<'_>,
     ) -> CpuRuns {
@@ -225,11 +225,11 @@ impl Scheduler {
     fn ready(
         &mut self,
         time_ns: i64,
-        readied: &Readied,
+        readied: &ReadyEvent,
         rows: &mut ReadyThreads,
         trackers: &Trackers<'_>,
     ) {
-        let Readied { cpu, thread_id, .. } = *readied;
+        let ReadyEvent { cpu, thread_id, .. } = *readied;
         let index = self.index(thread_id);
         let thread = &mut self.threads[index as usize];
         let ids = thread.known.ids_at(trackers, thread_id, time_ns);

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::catalogue::{Catalogue, Confidence, Datum, DefaultRule, Setting, Type, Verdict};
-use crate::found::{Found, Place};
+use crate::found::{Place, PlacedValue};
 use crate::inputs::Input;
 use crate::machine::Machine;
 use crate::same::have_same_effect;
@@ -33,9 +33,9 @@ pub struct Finding {
     /// meant.
     pub setting: &'static Setting,
     /// Last value that the inputs contain for the location. It overrides the earlier values.
-    pub found: Found,
+    pub found: PlacedValue,
     /// Earlier values that the inputs contain for the location.
-    pub before: Vec<Found>,
+    pub before: Vec<PlacedValue>,
     /// Value, converted to a number or text as in the catalogue. `None` if the value is not set, has the wrong
     /// type, or has a misspelt name or location.
     pub value: Option<Datum>,
@@ -199,8 +199,8 @@ fn judge(place: &Place, history: &History<'_>, machine: &Machine) -> Option<Find
 /// Judges a value of a setting.
 fn judge_setting(
     setting: &'static Setting,
-    found: Found,
-    before: Vec<Found>,
+    found: PlacedValue,
+    before: Vec<PlacedValue>,
     machine: &Machine,
 ) -> Finding {
     let place = Some(&found.place);

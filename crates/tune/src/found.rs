@@ -10,7 +10,7 @@ use registry::{Key, Value, is_same_name};
 
 /// A value that an input sets or deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct PlacedValue {
     /// Place of the setting.
     pub place: Place,
     /// New value. `None` if the input deletes the value (`"name"=-` in a `.reg` file).
@@ -198,7 +198,11 @@ mod tests {
     /// this struct, the texts of the name and the value, the index entry, and the text of the file.
     #[test]
     fn values_are_small() {
-        assert!(size_of::<Found>() <= 120, "{}", size_of::<Found>());
+        assert!(
+            size_of::<PlacedValue>() <= 120,
+            "{}",
+            size_of::<PlacedValue>()
+        );
         let key = Key::new(r"HKLM\SOFTWARE").unwrap();
         let shared = key.clone();
         assert!(std::ptr::eq(key.as_str(), shared.as_str()));

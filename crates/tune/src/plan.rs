@@ -10,7 +10,7 @@ use registry::{Entry, Key, Value};
 
 use crate::audit;
 use crate::catalogue::{Catalogue, Datum, PlacePattern, Setting, Type};
-use crate::found::{Found, Place};
+use crate::found::{Place, PlacedValue};
 use crate::inputs::Input;
 use crate::inputs::reg::{self, ControlCharacter};
 use crate::machine::Machine;
@@ -38,7 +38,7 @@ pub struct Change {
     /// Current value; `None` if it is not set.
     pub from: Option<Value>,
     /// Entry of the inputs that contains the current value. `None` if the setting is not set.
-    pub found: Option<Found>,
+    pub found: Option<PlacedValue>,
     /// New value; `None` to remove the setting.
     pub to: Option<Value>,
     /// Risk of the change; `None` if the change does not lower protection.

@@ -6,14 +6,14 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use registry::{Key, Value};
 
-use crate::found::{Found, Origin, Place};
+use crate::found::{Origin, Place, PlacedValue};
 use crate::inputs::{Format, Input};
 
 /// State of a place according to the inputs: set, absent or unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// An input sets or deletes the value of the place.
-    Set(Found),
+    Set(PlacedValue),
     /// An input lists all values of the key or boot entry, and this value is not among them.
     Absent,
     /// No input contains the place, and no input lists all values of its key or boot entry.
@@ -32,15 +32,15 @@ impl State {
 
 /// Change that one input makes at a place: it sets or deletes the value.
 #[derive(Clone, Copy)]
-pub(crate) struct Said<'a> {
+pub(crate) struct InputChange<'a> {
     /// New value. `None` if the input deletes the value.
     pub(crate) value: Option<&'a Value>,
     pub(crate) origin: &'a Origin,
 }
 
-impl Said<'_> {
-    pub(crate) fn into_found(self, place: &Place) -> Found {
-        Found {
+impl InputChange<'_> {
+    pub(crate) fn into_found(self, place: &Place) -> PlacedValue {
+        PlacedValue {
             place: place.clone(),
             value: self.value.cloned(),
             origin: self.origin.clone(),
@@ -51,12 +51,12 @@ impl Said<'_> {
 /// Statements of the inputs about one place, in their order.
 pub(crate) struct History<'a> {
     /// Last statement. It overrides the earlier statements.
-    pub(crate) last: Said<'a>,
-    pub(crate) before: Vec<Said<'a>>,
+    pub(crate) last: InputChange<'a>,
+    pub(crate) before: Vec<InputChange<'a>>,
 }
 
 impl<'a> History<'a> {
-    fn push(&mut self, said: Said<'a>) {
+    fn push(&mut self, said: InputChange<'a>) {
         self.before.push(std::mem::replace(&mut self.last, said));
     }
 }
@@ -94,7 +94,7 @@ impl<'a> States<'a> {
         states
     }
 
-    fn add(&mut self, found: &'a Found) {
+    fn add(&mut self, found: &'a PlacedValue) {
         match &found.place {
             Place::Registry { key, .. } => {
                 self.keys.insert(key);
@@ -104,7 +104,7 @@ impl<'a> States<'a> {
             }
             Place::Answer { .. } | Place::Power { .. } | Place::Kernel { .. } => {}
         }
-        let said = Said {
+        let said = InputChange {
             value: found.value.as_ref(),
             origin: &found.origin,
         };
@@ -182,7 +182,7 @@ fn delete_keys<'a>(input: &'a Input, places: &mut IndexMap<&'a Place, History<'a
         };
         let last = history.last.origin;
         if last.source != origin.source || last.at < origin.at {
-            history.push(Said {
+            history.push(InputChange {
                 value: None,
                 origin,
             });

@@ -35,7 +35,7 @@ pub(super) struct Args {
 
 /// JSON output of `laglab report`. Programs rely on its fields.
 #[derive(Serialize)]
-struct Written {
+struct ReportJson {
     output: String,
     bytes: u64,
     problems: usize,
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     written.map_err(|error| Failure::writing(&args.output, &error))?;
     let findings = &explained.explanation.findings;
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
-    let written = Written {
+    let written = ReportJson {
         output: args.output.display().to_string(),
         bytes: new.finish()?,
         problems: count(Severity::Problem),

@@ -66,7 +66,7 @@ pub(super) struct Args {
 
 /// JSON output of `laglab open`. It has the address of the page and the names of its traces.
 #[derive(Serialize)]
-struct Opened<'o> {
+struct PageJson<'o> {
     address: &'o str,
     traces: &'o [String],
 }
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let address = server.address();
     if json {
         let (address, traces) = (address.as_str(), names.as_slice());
-        output::json(&Opened { address, traces })?;
+        output::json(&PageJson { address, traces })?;
     } else {
         let mut out = output::for_people();
         for (name, files) in names.iter().zip(&groups) {

@@ -89,7 +89,7 @@ struct Report<'a> {
 
 /// JSON output of `laglab simulate --show`. Programs rely on its fields.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ScenarioJson<'a> {
     scenario: &'a str,
     toml: &'a str,
 }
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     if args.show {
         if json {
             let (scenario, toml) = (name, &*text);
-            return Ok(output::json(&Shown { scenario, toml })?);
+            return Ok(output::json(&ScenarioJson { scenario, toml })?);
         }
         let mut out = output::for_programs();
         write!(out, "{}", TomlText(&text))?;

@@ -11,7 +11,7 @@ use events::{Decoded, Value};
 use crate::golden::facts::Facts;
 
 /// A decoded event that is compared with a line of TraceEvent's output.
-pub(crate) struct Printed<'a> {
+pub(crate) struct DecodedEvent<'a> {
     pub(crate) event: &'a Event<'a>,
     pub(crate) decoded: &'a Decoded<'a>,
     pub(crate) facts: &'a Facts,
@@ -66,7 +66,7 @@ const RENAMED: &[(&str, &str, &str)] = &[
 
 /// Function that computes TraceEvent's text from our values. Returns `None` if the values are missing in our
 /// event.
-type Compute = fn(&Printed<'_>) -> Option<String>;
+type Compute = fn(&DecodedEvent<'_>) -> Option<String>;
 
 /// Fields that TraceEvent computes. Each entry has the event kind, the name of the field, and a function that
 /// computes the same text.
@@ -377,7 +377,7 @@ const NAMES: &[(&str, &str, bool, Names)] = &[
 
 /// Compares the field `name` of a line with the corresponding value of our event. `printed` is the text that
 /// TraceEvent printed for the field.
-pub(crate) fn compare(kind: &str, name: &str, printed: &str, ours: &Printed<'_>) -> Outcome {
+pub(crate) fn compare(kind: &str, name: &str, printed: &str, ours: &DecodedEvent<'_>) -> Outcome {
     let applies = |of: &str, field: &str| matches(of, kind) && matches(field, name);
     let is_zero = ["", "0", "0x00000000", "None", "Unknown"].contains(&printed);
     let names = NAMES.iter().find(|(of, field, ..)| applies(of, field));
@@ -435,7 +435,7 @@ fn matches(pattern: &str, kind: &str) -> bool {
     }
 }
 
-impl<'a> Printed<'a> {
+impl<'a> DecodedEvent<'a> {
     fn value(&self, name: &str) -> Option<&'a Value<'a>> {
         let mut values = self.decoded.fields.values.iter();
         values

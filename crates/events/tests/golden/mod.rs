@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use baseline::Baseline;
 use facts::Facts;
-use fields::{Outcome, Printed};
+use fields::{DecodedEvent, Outcome};
 use trace::Decodable;
 
 /// Result of comparing a trace with a baseline.
@@ -67,7 +67,7 @@ fn compare(name: &str) -> Sum {
         if (event.time_ns() - line.time_us * 1000).abs() > 500 {
             faults.push(format!("{} ns: {}", event.time_ns(), line.text));
         }
-        let ours = Printed {
+        let ours = DecodedEvent {
             event,
             decoded,
             facts: &facts,

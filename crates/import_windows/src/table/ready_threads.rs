@@ -3,7 +3,7 @@
 use events::ids::hook;
 use events::kernel::ReadyThread;
 use tables::import::Timed;
-use tables::{Readied, ReadiedOnWindows, ReadyThreads};
+use tables::{ReadiedOnWindows, ReadyEvent, ReadyThreads};
 
 use crate::place_of;
 use crate::register::{FromEvents, Incoming, Reads};
@@ -15,10 +15,10 @@ impl FromEvents for ReadyThreads {
     };
 
     #[inline]
-    fn push(raw: &mut Timed<Readied>, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Timed<ReadyEvent>, incoming: &Incoming<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let payload = ReadyThread::read(event.payload(), event.version()?, event.pointer_size())?;
-        let readied = Readied {
+        let readied = ReadyEvent {
             cpu: event.cpu(),
             place: place_of(event),
             thread_id: payload.thread_id,

@@ -27,7 +27,7 @@ struct Content {
     answer: String,
     /// Unit of statistical evidence: blocks of time of two traces, or whole traces.
     unit: diff::Unit,
-    findings: Vec<Found>,
+    findings: Vec<ChangeSummary>,
     /// Compared rows that differ. The row with the greatest change comes first.
     changes: Vec<Row>,
     /// Numbers of compared rows, of rows that differ, and of undecided rows.
@@ -36,7 +36,7 @@ struct Content {
     doubts: Vec<String>,
     /// Other differences of the machines and recordings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    besides: Vec<Besides>,
+    besides: Vec<OtherChange>,
     next: Vec<Next>,
 }
 
@@ -51,7 +51,7 @@ struct Compared {
 }
 
 #[derive(Debug, Serialize)]
-struct Found {
+struct ChangeSummary {
     sentence: String,
     why: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ struct Row {
 }
 
 #[derive(Debug, Serialize)]
-struct Besides {
+struct OtherChange {
     fact: &'static str,
     before: Option<String>,
     after: Option<String>,
@@ -168,14 +168,14 @@ fn content(diff: &Diff, next: Next, room: Room) -> Content {
         next: vec![next],
     };
     let mut room = room.without(report::json_bytes(&content));
-    content.findings = room.fit(diff.findings.iter().map(|finding| Found {
+    content.findings = room.fit(diff.findings.iter().map(|finding| ChangeSummary {
         sentence: finding.sentence.quoted(),
         why: texts(&finding.why),
         doubts: finding.doubts.clone(),
     }));
     let besides = diff.besides.facts.iter().take(12);
     content.besides = room.fit(besides.map(|fact| {
-        Besides {
+        OtherChange {
             fact: fact.fact,
             before: fact
                 .before

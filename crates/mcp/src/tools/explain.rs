@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Session, recorded};
 use crate::answer::{Answer, More, Next, Room};
-use crate::arguments::{self, Asked, Time};
+use crate::arguments::{self, CallScope, Time};
 use crate::failure::Failure;
 use crate::finding_id::FindingId;
 use crate::opened::OpenTrace;
@@ -32,7 +32,7 @@ struct Content<'c> {
     recorded: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     simulated: bool,
-    findings: Vec<Found>,
+    findings: Vec<FindingSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<More>,
     /// Questions that the trace cannot answer.
@@ -47,7 +47,7 @@ struct Content<'c> {
 
 /// Summary of a finding.
 #[derive(Debug, Serialize)]
-struct Found {
+struct FindingSummary {
     id: String,
     #[serde(flatten)]
     brief: BriefFinding,
@@ -64,7 +64,7 @@ const MISSING: usize = 12;
 pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, Failure> {
     let tokens = arguments::tokens(asked.max_tokens)?;
     let trace = session.open(asked.trace.as_deref())?;
-    let scope = Asked {
+    let scope = CallScope {
         process: asked.process,
         thread: asked.thread,
         at: asked.at,
@@ -94,7 +94,7 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
     let after = usize::try_from(asked.after).unwrap_or(usize::MAX);
     let mut rest = (1..).zip(findings).skip(after).map(|(number, finding)| {
         let id = FindingId::new(&trace, &scope, number);
-        Found {
+        FindingSummary {
             id: id.to_string(),
             brief: BriefFinding::of(number, finding),
             evidence: (1..=finding.evidence.len())

@@ -38,7 +38,7 @@ struct Content {
     /// Other causes that were examined.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     weighed: Vec<Weighed>,
-    evidence: Vec<Shown>,
+    evidence: Vec<EvidenceRows>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sources: Vec<Source>,
     #[serde(skip_serializing_if = "is_zero")]
@@ -60,7 +60,7 @@ struct Weighed {
 
 /// Evidence: its first rows, and the query that returns all rows.
 #[derive(Debug, Serialize)]
-pub(crate) struct Shown {
+pub(crate) struct EvidenceRows {
     title: String,
     uri: String,
     columns: Vec<ShownColumn>,
@@ -139,10 +139,9 @@ fn content(
         explains_ns: verdict.explains_ns,
     }));
     let evidence = (1..).zip(&finding.evidence);
-    content.evidence = room.fit(
-        evidence
-            .map(|(number, evidence)| Shown::new(evidence, id.evidence_uri(number), ROWS, marks)),
-    );
+    content.evidence = room.fit(evidence.map(|(number, evidence)| {
+        EvidenceRows::new(evidence, id.evidence_uri(number), ROWS, marks)
+    }));
     content.sources = room.fit(finding.sources.iter().copied());
     let all = finding.why.len()
         + finding.remedies.len()
@@ -161,8 +160,13 @@ fn content(
     content
 }
 
-impl Shown {
-    pub(crate) fn new(evidence: &Evidence, uri: String, rows: usize, marks: &Marks) -> Shown {
+impl EvidenceRows {
+    pub(crate) fn new(
+        evidence: &Evidence,
+        uri: String,
+        rows: usize,
+        marks: &Marks,
+    ) -> EvidenceRows {
         let sql = evidence.sql().replace(['\n', '\r', '\t'], " ");
         let columns = evidence.columns.iter().map(|column| ShownColumn {
             name: column.name,
@@ -175,7 +179,7 @@ impl Shown {
             Some(Cell::Flag(flag)) => json!(flag),
             Some(Cell::Text(text)) => json!(marks.cell(text)),
         };
-        Shown {
+        EvidenceRows {
             title: evidence.title.quoted(),
             uri,
             columns: columns.collect(),

@@ -18,7 +18,7 @@ use explain::Reader;
 use sim::replay::{Process, Workload};
 use tables::{Identities, Options, Store, StoreError, Table};
 
-use crate::recorded::{Recorded, Refusal};
+use crate::recorded::{RecordedWorkload, Refusal};
 
 /// Tables that [`extract`] reads.
 pub const TABLES: [Table; 16] = [
@@ -49,7 +49,7 @@ pub fn extract(
     store: &Store,
     measured: Option<Range<u64>>,
     options: Options<'_>,
-) -> Result<Result<Recorded, Refusal>, StoreError> {
+) -> Result<Result<RecordedWorkload, Refusal>, StoreError> {
     store.make(&TABLES, options)?;
     let names = Arc::new(Identities::read(store, options)?);
     let is_cancelled = || !(options.progress)(0);
@@ -64,7 +64,7 @@ pub fn extract(
     }
     let mut interrupts = interrupts::Interrupts::read(&reader, facts.cpus)?;
     let requests = disks::Requests::read(&reader, &rows, &interrupts)?;
-    let known = threads::Known::read(&reader, &rows, facts.cpus)?;
+    let known = threads::ThreadFacts::read(&reader, &rows, facts.cpus)?;
     let mut moments = machine::moments(&reader, &rows)?;
 
     let mut waits = threads::Waits::find(&rows, &interrupts, &requests, &known);
@@ -109,7 +109,7 @@ pub fn extract(
         (thread.ideal, thread.first_cpu) = (thread.ideal.min(last), thread.first_cpu.min(last));
     }
     let notes = facts.notes(separation, &waits, &sleeps, &workload, unknown);
-    Ok(Ok(Recorded {
+    Ok(Ok(RecordedWorkload {
         workload,
         threads: records,
         notes,

@@ -22,7 +22,7 @@ const RATE_CONTROL: u8 = 24;
 
 /// Facts about threads from other tables than `cpu_runs`.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ThreadFacts {
     base: Vec<Option<u8>>,
     /// Processors of the machine on which each thread may run.
     affinity: Vec<Option<Vec<u16>>>,
@@ -39,15 +39,19 @@ pub(super) struct Known {
     kernel: BTreeSet<u32>,
 }
 
-impl Known {
-    pub(super) fn read(reader: &Reader<'_>, rows: &Rows, cpus: u16) -> Result<Known, StoreError> {
+impl ThreadFacts {
+    pub(super) fn read(
+        reader: &Reader<'_>,
+        rows: &Rows,
+        cpus: u16,
+    ) -> Result<ThreadFacts, StoreError> {
         let threads = rows.threads.len();
-        let mut known = Known {
+        let mut known = ThreadFacts {
             base: vec![None; threads],
             affinity: vec![None; threads],
             cpus,
             names: vec![None; threads],
-            ..Known::default()
+            ..ThreadFacts::default()
         };
         let by_row: FxHashMap<u32, usize> = (rows.threads.iter().enumerate())
             .filter_map(|(n, (row, ..))| Some(((*row)?, n)))
@@ -164,7 +168,7 @@ impl Waits {
         rows: &Rows,
         interrupts: &Interrupts,
         requests: &Requests,
-        known: &Known,
+        known: &ThreadFacts,
     ) -> Waits {
         let mut waits = Waits {
             by_thread: vec![Vec::new(); rows.threads.len()],
@@ -189,7 +193,7 @@ impl Waits {
         rows: &Rows,
         interrupts: &Interrupts,
         requests: &Requests,
-        known: &Known,
+        known: &ThreadFacts,
     ) -> Vec<Wait> {
         let n = thread as usize;
         let (runs, wakes) = (&rows.runs[n], &rows.wakes[n]);
@@ -286,7 +290,7 @@ pub(super) fn build(
     waits: &Waits,
     sleeps: &Sleeps,
     interrupts: &Interrupts,
-    known: &Known,
+    known: &ThreadFacts,
     measured: Option<&Range<u64>>,
 ) -> (Vec<Thread>, Vec<Record>) {
     let mut threads = Vec::new();
@@ -369,7 +373,7 @@ impl Steps {
         waits: &Waits,
         sleeps: &Sleeps,
         interrupts: &Interrupts,
-        known: &Known,
+        known: &ThreadFacts,
         base: Option<u8>,
     ) -> bool {
         let (runs, list) = (&rows.runs[n], &waits.of[n]);
@@ -458,7 +462,7 @@ fn ready_since(runs: &[Run], wakes: &[Wake], at_ns: u64) -> Option<u64> {
 /// Returns the recorded use of the processors by a thread, and the reasons why the replay cannot reproduce it.
 fn record(
     n: usize,
-    (rows, waits, interrupts, known): (&Rows, &Waits, &Interrupts, &Known),
+    (rows, waits, interrupts, known): (&Rows, &Waits, &Interrupts, &ThreadFacts),
     base: Option<u8>,
     measured: Option<&Range<u64>>,
 ) -> Record {

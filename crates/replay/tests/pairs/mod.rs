@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use replay::{Bar, Change, Metric, Prediction, Recorded, Refusal, Scope, extract, predict};
+use replay::{Bar, Change, Metric, Prediction, RecordedWorkload, Refusal, Scope, extract, predict};
 use simulated::Simulated;
 use tables::{Cache, Options};
 
@@ -91,21 +91,25 @@ pub(crate) fn distance(a: f64, b: f64, floor_ns: f64) -> f64 {
 }
 
 /// Extracts the workload of a simulation.
-pub(crate) fn workload(simulated: &Simulated) -> Result<Recorded, Refusal> {
+pub(crate) fn workload(simulated: &Simulated) -> Result<RecordedWorkload, Refusal> {
     let store =
         imports::open_store(&[PathBuf::from(&simulated.trace)], Cache::Off).expect("a trace");
     extract(&store, None, Options::default()).expect("tables")
 }
 
 /// Simulates a scenario and extracts its workload.
-pub(crate) fn record(name: &str, text: &str, settings: &[String]) -> Recorded {
+pub(crate) fn record(name: &str, text: &str, settings: &[String]) -> RecordedWorkload {
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let simulated = Simulated::of_text(name, text, &settings);
     workload(&simulated).unwrap_or_else(|refusal| panic!("{name}: {refusal}"))
 }
 
 /// Predicts changes for all processes.
-pub(crate) fn predicted(recorded: &Recorded, changes: &[&str], replays: usize) -> Prediction {
+pub(crate) fn predicted(
+    recorded: &RecordedWorkload,
+    changes: &[&str],
+    replays: usize,
+) -> Prediction {
     let parse = |text: &&str| text.parse::<Change>().expect("a change");
     let changes: Vec<Change> = changes.iter().map(parse).collect();
     predict(recorded, &changes, &Scope::default(), replays, &|| true).expect("a prediction")

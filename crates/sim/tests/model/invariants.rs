@@ -10,7 +10,7 @@ use serde_json::Value;
 use sim::Scenario;
 use tables::{Options, Table, Tables};
 
-use crate::random_scenario::Made;
+use crate::random_scenario::RandomScenario;
 
 /// Number of random scenarios.
 const SCENARIOS: u64 = 150;
@@ -30,7 +30,7 @@ fn every_trace_keeps_to_the_rules() {
     let mut broken = Vec::new();
     let scenarios = testdata::rounds(SCENARIOS);
     for number in 0..scenarios {
-        let made = Made::new(number);
+        let made = RandomScenario::new(number);
         let checked = std::panic::catch_unwind(|| {
             let run = Run::new(&made);
             run.check();
@@ -55,7 +55,7 @@ fn every_trace_keeps_to_the_rules() {
 
 #[test]
 fn the_seed_decides_every_byte() {
-    let scenario = read(&Made::new(3).text);
+    let scenario = read(&RandomScenario::new(3).text);
     let (first, again) = (bytes(&scenario, Some(7)), bytes(&scenario, Some(7)));
     assert!(first == again, "the same seed gives other bytes");
     assert!(
@@ -115,7 +115,7 @@ struct Wait {
 
 /// A scenario, and the facts that its trace contains.
 struct Run<'m> {
-    made: &'m Made,
+    made: &'m RandomScenario,
     truth: Value,
     trace: Trace,
     tables: Tables,
@@ -135,7 +135,7 @@ struct Run<'m> {
 }
 
 impl<'m> Run<'m> {
-    fn new(made: &'m Made) -> Run<'m> {
+    fn new(made: &'m RandomScenario) -> Run<'m> {
         let scenario = read(&made.text);
         let (out, truth) = sim::simulate(&scenario, None, Cursor::new(Vec::new()), |_| true)
             .expect("the scenario runs");

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use testdata::Rng;
 
 /// Text of a scenario, and properties that its trace must have.
-pub(crate) struct Made {
+pub(crate) struct RandomScenario {
     pub(crate) text: String,
     pub(crate) cpus: usize,
     pub(crate) clock_hz: u64,
@@ -50,13 +50,13 @@ const CPUS: [(usize, usize); 8] = [
     (64, 4),
 ];
 
-impl Made {
+impl RandomScenario {
     /// Returns the scenario with this number. Scenarios with consecutive numbers differ in size.
-    pub(crate) fn new(number: u64) -> Made {
+    pub(crate) fn new(number: u64) -> RandomScenario {
         let mut maker = Maker {
             rng: Rng(number),
             cpus: 0,
-            made: Made {
+            made: RandomScenario {
                 text: String::new(),
                 cpus: 0,
                 clock_hz: CLOCKS[number as usize % CLOCKS.len()],
@@ -73,7 +73,7 @@ impl Made {
 struct Maker {
     rng: Rng,
     cpus: usize,
-    made: Made,
+    made: RandomScenario,
 }
 
 impl Maker {

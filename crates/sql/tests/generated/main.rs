@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use std::{env, fs, panic, thread};
 
-use given::{Given, session, simulated};
+use given::{TraceWithTruth, session, simulated};
 use grammar::{Grammar, Kind, Source};
 use sql::{Session, Settings, SqlError};
 use tables::Options;
@@ -113,7 +113,7 @@ fn every_statement_is_answered_or_refused() {
     }
 }
 
-fn new_session(given: &Given) -> Arc<Session> {
+fn new_session(given: &TraceWithTruth) -> Arc<Session> {
     let settings = Settings {
         memory_bytes: MEMORY_BYTES,
         ..Settings::default()

@@ -16,7 +16,7 @@ use sql::{NamedTrace, Session, Settings, SqlError};
 use tables::{Cache, Options, Store};
 
 /// A trace and its ground truth. The ground truth does not come from laglab's readers.
-pub(crate) struct Given {
+pub(crate) struct TraceWithTruth {
     pub(crate) store: Arc<Store>,
     pub(crate) truth: Value,
     /// Temporary folder that contains the file of a simulated trace.
@@ -24,7 +24,7 @@ pub(crate) struct Given {
 }
 
 /// Simulates one of the supplied scenarios with changed settings.
-pub(crate) fn simulated(name: &str, settings: &[&str]) -> Given {
+pub(crate) fn simulated(name: &str, settings: &[&str]) -> TraceWithTruth {
     let text = shipped::text(name).expect("a scenario that ships");
     let named = |name: &str| shipped::text(name).map(str::to_owned);
     let settings: Vec<_> = (settings.iter())
@@ -35,7 +35,7 @@ pub(crate) fn simulated(name: &str, settings: &[&str]) -> Given {
     let path = folder.path().join(name).with_extension("etl");
     let out = std::fs::File::create_new(&path).expect("a file");
     let (_, truth) = sim::simulate(&scenario, None, out, |_| true).expect("it runs");
-    Given {
+    TraceWithTruth {
         store: open(&path),
         truth: serde_json::to_value(truth).expect("truth is JSON"),
         _folder: Some(folder),
@@ -43,12 +43,12 @@ pub(crate) fn simulated(name: &str, settings: &[&str]) -> Given {
 }
 
 /// Opens a real trace. Its ground truth is the counts of an independent reader.
-pub(crate) fn real(file: &str) -> Given {
+pub(crate) fn real(file: &str) -> TraceWithTruth {
     let path = format!("etl/{file}");
     let truth = testdata::traces()
         .into_iter()
         .find(|(name, _)| *name == path);
-    Given {
+    TraceWithTruth {
         store: open(&testdata::path(&path)),
         truth: truth.expect("the trace has a truth").1,
         _folder: None,
@@ -61,7 +61,7 @@ fn open(path: &Path) -> Arc<Store> {
 }
 
 /// Creates a session with traces that are named `a`, `b`, ….
-pub(crate) fn session(traces: &[&Given], settings: Settings) -> Session {
+pub(crate) fn session(traces: &[&TraceWithTruth], settings: Settings) -> Session {
     let named = ('a'..).zip(traces).map(|(name, given)| NamedTrace {
         name: name.to_string(),
         store: Arc::clone(&given.store),

@@ -87,12 +87,12 @@ pub struct InterruptState {
     images: ImageFinder,
     /// Ended routines of each CPU. If a routine is nested in another routine that was already read, the
     /// nested routine is left out.
-    ended: FxHashMap<u16, Vec<Ended>>,
+    ended: FxHashMap<u16, Vec<EndedRoutine>>,
 }
 
 /// A routine that ended. The list of a CPU contains the routines in the order of their starts.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct EndedRoutine {
     start_ns: i64,
     end_ns: i64,
     kind: InterruptKind,
@@ -103,12 +103,12 @@ struct Ended {
 /// between them.
 const REMEMBERED: usize = 1 << 16;
 
-impl Ended {
+impl EndedRoutine {
     /// Returns true if a DPC seems to have run inside this routine although this is impossible. A DPC
     /// interrupts neither a DPC nor an ISR. (The DPC of a timer may run inside the DPC of another timer.)
-    fn is_impossible(&self, ended: &[Ended]) -> bool {
+    fn is_impossible(&self, ended: &[EndedRoutine]) -> bool {
         use InterruptKind::{Dpc, Isr, MessageIsr, TimerDpc};
-        let is_inside = |inner: &&Ended| inner.start_ns >= self.start_ns;
+        let is_inside = |inner: &&EndedRoutine| inner.start_ns >= self.start_ns;
         let mut inside = ended.iter().rev().take_while(is_inside);
         matches!(self.kind, Dpc | TimerDpc | Isr | MessageIsr)
             && inside.any(|inner| inner.kind == Dpc && inner.end_ns > self.start_ns)
@@ -142,7 +142,7 @@ impl EventTable for Interrupts {
             rows.image_row.push(image);
             let ended = state.ended.entry(rows.cpu[row]).or_default();
             let kind = rows.kind.0[row];
-            let whole = rows.start_ns.get(row).map(|start_ns| Ended {
+            let whole = rows.start_ns.get(row).map(|start_ns| EndedRoutine {
                 start_ns,
                 end_ns,
                 kind,
@@ -181,7 +181,7 @@ struct Fragments {
 ///
 /// Rows are in the order in which routines ended. Therefore the nested routines of a row are directly before
 /// the row. They are the rows that do not start earlier than the row.
-fn fragments(ended: &mut Vec<Ended>, whole: Ended) -> Fragments {
+fn fragments(ended: &mut Vec<EndedRoutine>, whole: EndedRoutine) -> Fragments {
     let mut found = Fragments {
         count: 0,
         sum_ns: 0,

@@ -62,7 +62,7 @@ table! {
 
 /// A ready event before it becomes a row.
 #[derive(Clone, Copy, Debug)]
-pub struct Readied {
+pub struct ReadyEvent {
     /// CPU that logged the event.
     pub cpu: u16,
     /// Position of the event in the recording.
@@ -101,12 +101,12 @@ impl Register for ReadyThreads {
 }
 
 impl EventTable for ReadyThreads {
-    type Raw = Timed<Readied>;
+    type Raw = Timed<ReadyEvent>;
     type State = ();
 
     /// Fills the columns whose values come from the payload. The scheduler fills the other columns
     /// (`Scheduler::join`).
-    fn join(raw: &mut Timed<Readied>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
+    fn join(raw: &mut Timed<ReadyEvent>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
         let mut rows = ReadyThreads::default();
         rows.reserve(raw.rows());
         for (time_ns, readied) in &raw.0 {

@@ -42,14 +42,14 @@ table! {
 #[derive(Clone, Copy, Debug)]
 pub enum TimerEvent {
     /// A thread starts the timer.
-    Starts(u64, Started),
+    Starts(u64, TimerStart),
     /// The timer expires, at this time of its clock in nanoseconds.
     Expires(u64, i64),
 }
 
 /// Timer that a thread started.
 #[derive(Clone, Copy, Debug)]
-pub struct Started {
+pub struct TimerStart {
     /// Time at which the timer is due.
     pub due_ns: i64,
     /// Maximum time by which the kernel may delay the timer.
@@ -65,7 +65,7 @@ pub struct Started {
 pub struct SlackState {
     threads: ThreadFinder,
     /// Timers with slack that have not expired, by their addresses, with the time of the start.
-    open: FxHashMap<u64, (i64, Started)>,
+    open: FxHashMap<u64, (i64, TimerStart)>,
 }
 
 impl Register for SlackTimers {

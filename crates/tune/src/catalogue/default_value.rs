@@ -8,7 +8,7 @@ use super::{Datum, When};
 
 /// A default and the machines that have it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "DefaultToml")]
 pub struct DefaultRule {
     /// Machines that have the default.
     pub when: When,
@@ -43,7 +43,7 @@ impl DefaultValue {
 /// TOML form of a [`DefaultRule`]. Exactly one of `value`, `absent` and `varies` is given.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct DefaultToml {
     #[serde(default)]
     when: When,
     value: Option<Datum>,
@@ -54,10 +54,10 @@ struct Written {
     note: Option<String>,
 }
 
-impl TryFrom<Written> for DefaultRule {
+impl TryFrom<DefaultToml> for DefaultRule {
     type Error = &'static str;
 
-    fn try_from(written: Written) -> Result<DefaultRule, Self::Error> {
+    fn try_from(written: DefaultToml) -> Result<DefaultRule, Self::Error> {
         let value = match (written.value, written.absent, written.varies) {
             (Some(value), false, None) if written.acts_as.is_none() => DefaultValue::Value(value),
             (None, true, None) => DefaultValue::Absent(written.acts_as),

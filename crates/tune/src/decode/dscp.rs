@@ -14,7 +14,7 @@
 use registry::Value;
 use serde::Serialize;
 
-use crate::found::{Found, Place};
+use crate::found::{Place, PlacedValue};
 use crate::machine::Edition;
 
 /// Parent key of the policy keys, with a trailing backslash.
@@ -73,9 +73,9 @@ pub struct Policy {
 }
 
 /// Judges every policy in the findings.
-pub fn judge(found: &[Found], scope: &Scope) -> Vec<Policy> {
+pub fn judge(found: &[PlacedValue], scope: &Scope) -> Vec<Policy> {
     let mut policies: Vec<(String, Vec<(&str, &Value)>)> = Vec::new();
-    for Found { place, value, .. } in found {
+    for PlacedValue { place, value, .. } in found {
         let (Place::Registry { key, name }, Some(value)) = (place, value) else {
             continue;
         };
@@ -217,7 +217,7 @@ enum Network {
     Unknown(String),
 }
 
-fn network(found: &[Found], scope: &Scope) -> Result<(), Network> {
+fn network(found: &[PlacedValue], scope: &Scope) -> Result<(), Network> {
     let switch = found.iter().rev().find_map(|found| match &found.place {
         Place::Registry { key, name } => {
             let is_it =
@@ -313,8 +313,8 @@ mod tests {
     use crate::found::{At, Origin};
     use registry::Key;
 
-    fn found(key: &str, name: &str, value: Value) -> Found {
-        Found {
+    fn found(key: &str, name: &str, value: Value) -> PlacedValue {
+        PlacedValue {
             place: Place::Registry {
                 key: Key::new(key).unwrap(),
                 name: name.to_owned(),
@@ -329,7 +329,7 @@ mod tests {
 
     /// Returns the values that the group policy editor writes for a policy that marks packets of
     /// game.exe with DSCP 46, after replacing the values in `changes`.
-    fn policy(changes: &[(&str, Option<Value>)]) -> Vec<Found> {
+    fn policy(changes: &[(&str, Option<Value>)]) -> Vec<PlacedValue> {
         let texts = [
             "1.0", "game.exe", "UDP", "*", "*", "*", "*", "*", "*", "46", "-1",
         ];
@@ -353,17 +353,17 @@ mod tests {
         Some(Value::Text(text.to_owned()))
     }
 
-    fn one(found: &[Found], scope: &Scope) -> Policy {
+    fn one(found: &[PlacedValue], scope: &Scope) -> Policy {
         let mut policies = judge(found, scope);
         assert_eq!(policies.len(), 1);
         policies.remove(0)
     }
 
-    fn faults(found: &[Found], scope: &Scope) -> String {
+    fn faults(found: &[PlacedValue], scope: &Scope) -> String {
         one(found, scope).faults.join("; ")
     }
 
-    fn doubts(found: &[Found], scope: &Scope) -> String {
+    fn doubts(found: &[PlacedValue], scope: &Scope) -> String {
         one(found, scope).doubts.join("; ")
     }
 

@@ -2,7 +2,7 @@
 
 use registry::{Key, Value};
 
-use crate::found::{Found, Place};
+use crate::found::{Place, PlacedValue};
 use crate::machine::{Edition, Machine};
 
 /// Registry key with the build and edition.
@@ -16,10 +16,10 @@ const NAME: &str = r"HKLM\SYSTEM\CurrentControlSet\Control\ComputerName\Computer
 pub(super) const KEYS: [&str; 3] = [VERSION, PRODUCT, NAME];
 
 /// Identifies the machine from registry values.
-pub(super) fn identify(found: &[Found]) -> Machine {
+pub(super) fn identify(found: &[PlacedValue]) -> Machine {
     let mut machine = Machine::default();
     let [version, product, computer] = KEYS.map(Key::new);
-    for Found { place, value, .. } in found {
+    for PlacedValue { place, value, .. } in found {
         let (Place::Registry { key, name }, Some(Value::Text(text))) = (place, value) else {
             continue;
         };

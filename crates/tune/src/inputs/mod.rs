@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 
 use registry::{HiveError, HiveLog, Key, is_hive, is_hive_log, is_log_name_of, replay};
 
-use crate::found::{At, Found, Origin};
+use crate::found::{At, Origin, PlacedValue};
 use crate::machine::Machine;
 use crate::observed::Observed;
 pub use admx::PolicyName;
@@ -55,7 +55,7 @@ pub struct Input {
     /// Format of the file.
     pub format: Format,
     /// Values that the file sets or deletes, in the order of the file.
-    pub found: Vec<Found>,
+    pub found: Vec<PlacedValue>,
     /// Values that the file contains and that are not settings, in the order of the file.
     pub observed: Vec<Observed>,
     /// Registry keys that the file deletes with all subkeys.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use registry::{Key, Value};
 
 use super::{Complaint, Complaints, Format, Input};
-use crate::found::{At, Found, Origin, Place};
+use crate::found::{At, Origin, Place, PlacedValue};
 use crate::machine::Machine;
 use crate::observed::{Observed, Quantity, Subject};
 
@@ -35,7 +35,7 @@ impl Reading {
     /// Adds a value that the input sets. If `value` is `None`, the input deletes the value.
     pub(super) fn found(&mut self, place: Place, value: Option<Value>, at: At) {
         let origin = self.origin(at);
-        self.input.found.push(Found {
+        self.input.found.push(PlacedValue {
             place,
             value,
             origin,

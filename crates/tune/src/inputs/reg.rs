@@ -330,7 +330,7 @@ mod tests {
     use crate::inputs::text::decode;
 
     fn entries(reading: &Reading) -> Vec<Entry> {
-        let entry = |found: &crate::found::Found| match &found.place {
+        let entry = |found: &crate::found::PlacedValue| match &found.place {
             Place::Registry { key, name } => Entry {
                 key: key.clone(),
                 name: name.clone(),

@@ -244,7 +244,7 @@ mod tests {
                 bytes.extend(entry(r"Software\K", name, kind, &data));
             }
             let found = read("a", &bytes, "HKLM").input.found;
-            let names = |found: &crate::found::Found| match &found.place {
+            let names = |found: &crate::found::PlacedValue| match &found.place {
                 Place::Registry { name, .. } => (name.clone(), found.value.clone().unwrap()),
                 _ => unreachable!(),
             };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
 use diff::{
-    Change, Diff, Divided, Finding, Interval, Kind, Latency, LatencyInterval, NoPath,
-    OtherDifferences, ReadOptions, Recording, Sum, When, Work, count_text, diff, rate_text,
+    Change, Diff, Finding, Interval, Kind, Latency, LatencyInterval, NoPath, OtherDifferences,
+    PathTimes, ReadOptions, Recording, Sum, When, Work, count_text, diff, rate_text,
 };
 use explore::Explorer;
 use facts::Moment;
@@ -163,10 +163,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 }
 
 /// Traces of one side: before the change, or after it.
-struct Read {
+struct SideTraces {
     recordings: Vec<Recording>,
     /// Critical paths of the thread that `--thread` names, one for each trace.
-    paths: Vec<Divided>,
+    paths: Vec<PathTimes>,
     /// Traces for the pictures, if a page is written.
     explored: Vec<Explored>,
 }
@@ -180,7 +180,7 @@ fn read(
     option: &str,
     between: &[Moment],
     all: usize,
-) -> Result<Read, Failure> {
+) -> Result<SideTraces, Failure> {
     let each = files.iter().map(|file| {
         let tables = TabledTrace::new(std::slice::from_ref(file), args.no_cache).open()?;
         // One call makes all tables, because each separate call would read the whole trace.
@@ -218,7 +218,7 @@ fn read(
         });
         Ok::<_, Failure>((recording, path, explored))
     });
-    let mut read = Read {
+    let mut read = SideTraces {
         recordings: Vec::new(),
         paths: Vec::new(),
         explored: Vec::new(),
@@ -238,7 +238,7 @@ fn path(
     tables: &TraceTables,
     file: &Path,
     during: Option<&Range<i64>>,
-) -> Result<Option<Divided>, Failure> {
+) -> Result<Option<PathTimes>, Failure> {
     let Some(thread) = &args.thread else {
         return Ok(None);
     };
@@ -251,7 +251,7 @@ fn path(
         marks,
         during: during.cloned(),
     };
-    let divided = tables.watched(|options| Divided::read(tables.store(), &interval, options))?;
+    let divided = tables.watched(|options| PathTimes::read(tables.store(), &interval, options))?;
     divided.map(Some).map_err(|none| match none {
         NoPath::NoThread => Failure::input(
             file,

@@ -4,7 +4,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use replay::{Change, ChangeError, Metric, PredictError, Prediction, Recorded, Row, Scope};
+use replay::{Change, ChangeError, Metric, PredictError, Prediction, RecordedWorkload, Row, Scope};
 use serde::Serialize;
 use session::NewFile;
 use wording::{Sentence, listed};
@@ -81,7 +81,7 @@ struct Answer<'p> {
 
 /// JSON output if only a workload was written.
 #[derive(Serialize)]
-struct Written {
+struct WorkloadJson {
     output: String,
     bytes: u64,
     threads: usize,
@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             let threads = recorded.workload.threads.len();
             if json {
                 let output = path.display().to_string();
-                return Ok(output::json(&Written {
+                return Ok(output::json(&WorkloadJson {
                     output,
                     bytes,
                     threads,
@@ -178,7 +178,7 @@ fn failure(error: PredictError) -> Failure {
 }
 
 /// Reads a workload, or extracts it from a trace.
-fn read(args: &Args) -> Result<Recorded, Failure> {
+fn read(args: &Args) -> Result<RecordedWorkload, Failure> {
     if let [path] = &args.files[..]
         && starts_like_workload(path)
     {
@@ -209,14 +209,14 @@ fn starts_like_workload(path: &Path) -> bool {
 }
 
 fn search(
-    recorded: &Recorded,
+    recorded: &RecordedWorkload,
     scope: &Scope,
     json: bool,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), Failure> {
     let (found, tried) = replay::search(recorded, scope, go_on).map_err(failure)?;
     if json {
-        let answer = |found: &'_ replay::Found| found.prediction.sentence(true);
+        let answer = |found: &'_ replay::Candidate| found.prediction.sentence(true);
         return Ok(output::json(&Searched {
             tried,
             found: (found.iter())

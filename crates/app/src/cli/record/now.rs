@@ -62,7 +62,7 @@ mod system {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Instant;
 
-    use flight::{Capture, Cost, Left, Order, Recorder};
+    use flight::{Capture, Cost, MissingEvent, Order, Recorder};
     use serde::Serialize;
     use session::NewFile;
     use signal_hook::consts::{SIGTERM, SIGUSR2};
@@ -87,7 +87,7 @@ mod system {
         theories: &'static [&'static str],
         /// Cost from the start to the end of the recording.
         cost: Cost,
-        left_out: Vec<Left>,
+        left_out: Vec<MissingEvent>,
     }
 
     /// Recording that was saved.

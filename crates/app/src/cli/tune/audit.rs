@@ -10,7 +10,7 @@ use report::still_page;
 use serde::Serialize;
 use session::NewFile;
 use tune::audit::{Audit, Finding, Remark};
-use tune::found::{Found, Place};
+use tune::found::{Place, PlacedValue};
 use tune::inputs::Input;
 use tune::machine::Machine;
 use tune::observed::Observed;
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             (place, policy.policy.as_str())
         })
         .collect();
-    let policy = |found: &Found| {
+    let policy = |found: &PlacedValue| {
         let named = policies.get(&found.place);
         named.map(|policy| (*policy).to_owned())
     };
@@ -144,7 +144,7 @@ impl<'a> Report<'a> {
     fn new(
         audit: &'a Audit,
         inputs: &'a [Input],
-        policy: &dyn Fn(&Found) -> Option<String>,
+        policy: &dyn Fn(&PlacedValue) -> Option<String>,
     ) -> Self {
         let observed = inputs.iter().flat_map(|input| &input.observed);
         Report {
@@ -201,7 +201,7 @@ impl<'a> Report<'a> {
 }
 
 impl<'a> FindingJson<'a> {
-    fn new(finding: &'a Finding, policy: &dyn Fn(&Found) -> Option<String>) -> Self {
+    fn new(finding: &'a Finding, policy: &dyn Fn(&PlacedValue) -> Option<String>) -> Self {
         let setting = finding.setting;
         let found = &finding.found;
         FindingJson {

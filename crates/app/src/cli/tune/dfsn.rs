@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use dfsn::{
-    self, Change, Export, Judgement, Left, Migration, Names, Reason, Referrals, ServerName, Step,
-    WhyLeft,
+    self, Change, Export, Judgement, Migration, Names, Reason, Referrals, ServerName, Step,
+    UnchangedTarget, WhyLeft,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -120,7 +120,7 @@ struct RewriteReport<'a> {
     links: usize,
     targets: usize,
     changes: &'a [Change],
-    left: &'a [Left],
+    left: &'a [UnchangedTarget],
     written: Option<&'a Path>,
 }
 
@@ -153,7 +153,7 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
     } else {
         write_report(&report)?
     }
-    let open = |left: &&Left| matches!(left.why, WhyLeft::NoRule | WhyLeft::TooLong);
+    let open = |left: &&UnchangedTarget| matches!(left.why, WhyLeft::NoRule | WhyLeft::TooLong);
     match rewritten.left.iter().filter(open).count() {
         0 => Ok(()),
         count => Err(Failure::Negative(format!(

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::UdpSocket;
 
-use super::{BURST, Receive, Send, Taken, if_ready};
+use super::{BURST, Receive, ReceivedCount, Send, if_ready};
 
 struct Blocking {
     socket: UdpSocket,
@@ -39,8 +39,8 @@ impl Send for Blocking {
 }
 
 impl Receive for Blocking {
-    fn take(&mut self) -> io::Result<Taken> {
-        let mut taken = Taken::default();
+    fn take(&mut self) -> io::Result<ReceivedCount> {
+        let mut taken = ReceivedCount::default();
         if let Some(bytes) = if_ready(self.socket.recv(&mut self.buffer))? {
             taken.add(bytes, self.size);
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::control::{Answer, Control, Request, SentAll, VERSION, Version, read};
 use super::ends::UdpEnd;
-use super::{Method, Taken, check, receive};
+use super::{Method, ReceivedCount, check, receive};
 use crate::net::{NetError, Patience, RunContext};
 
 /// Maximum time in which a source must send its request. This time is short because other sources may wait.
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Numbers of runs and packets that a counter has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counted {
+pub struct CounterSums {
     /// Number of runs that were counted to their end.
     pub runs: u64,
     /// Number of packets in these runs.
@@ -79,8 +79,12 @@ impl Counter {
     ///
     /// # Errors
     /// Returns an error if the system refuses to listen. An error of a run ends only that run.
-    pub fn count(&self, patience: Patience, context: RunContext<'_>) -> Result<Counted, NetError> {
-        let mut counted = Counted::default();
+    pub fn count(
+        &self,
+        patience: Patience,
+        context: RunContext<'_>,
+    ) -> Result<CounterSums, NetError> {
+        let mut counted = CounterSums::default();
         let started = Instant::now();
         let mut last = started;
         let is_over = |limit: Option<Duration>, since: Instant| {
@@ -117,7 +121,7 @@ impl Counter {
 }
 
 /// Serves one run. An error affects only this run.
-fn serve(stream: TcpStream, context: RunContext<'_>) -> io::Result<Taken> {
+fn serve(stream: TcpStream, context: RunContext<'_>) -> io::Result<ReceivedCount> {
     // On some systems, the connection inherits the non-blocking mode of the listener.
     stream.set_nonblocking(false)?;
     let (here, mut there) = (stream.local_addr()?, stream.peer_addr()?);
@@ -167,7 +171,7 @@ fn serve(stream: TcpStream, context: RunContext<'_>) -> io::Result<Taken> {
         let took_ns =
             (arrived.first_ns.zip(arrived.last_ns)).map_or(0, |(first, last)| last - first);
         let taken = arrived.taken;
-        control.say(&Answer::Counted {
+        control.say(&Answer::CounterSums {
             packets: taken.packets,
             bytes: taken.bytes,
             took_ns,

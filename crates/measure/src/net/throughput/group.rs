@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::in_flight::InFlight;
-use super::{BURST, Receive, Send, Taken, WAIT, if_ready};
+use super::{BURST, Receive, ReceivedCount, Send, WAIT, if_ready};
 use crate::Scheduling;
 use crate::net::{
     Buffers, Carrier, Family, NetError, Place, Side, Testbed, Transport, UdpGrants, UdpOptions,
@@ -105,8 +105,8 @@ impl Send for Group {
 }
 
 impl Receive for Group {
-    fn take(&mut self) -> io::Result<Taken> {
-        let mut taken = Taken::default();
+    fn take(&mut self) -> io::Result<ReceivedCount> {
+        let mut taken = ReceivedCount::default();
         let received = self.end.transport.receive(&mut self.buffer)?;
         if let Some(received) = received {
             taken.add(received.len, self.size);

@@ -20,7 +20,7 @@ use windows_sys::Win32::System::IO::{
     CancelIoEx, CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED, OVERLAPPED_ENTRY,
 };
 
-use super::{BURST, Receive, Send, Taken, WAIT};
+use super::{BURST, Receive, ReceivedCount, Send, WAIT};
 
 /// Overlapped call that may be outstanding.
 struct Call {
@@ -198,9 +198,9 @@ impl Send for Sender {
 }
 
 impl Receive for Receiver {
-    fn take(&mut self) -> io::Result<Taken> {
+    fn take(&mut self) -> io::Result<ReceivedCount> {
         let Receiver(port) = self;
-        let mut taken = Taken::default();
+        let mut taken = ReceivedCount::default();
         for (number, bytes) in port.ended()? {
             if bytes > 0 {
                 taken.add(bytes as usize, port.size);

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
 
-use super::{BURST, Receive, Send, Taken, if_ready};
+use super::{BURST, Receive, ReceivedCount, Send, if_ready};
 
 struct Sender {
     socket: UdpSocket,
@@ -58,7 +58,7 @@ impl Send for Sender {
 }
 
 impl Receive for Receiver {
-    fn take(&mut self) -> io::Result<Taken> {
+    fn take(&mut self) -> io::Result<ReceivedCount> {
         let mut rooms: Vec<[IoSliceMut<'_>; 1]> = (self.buffer.chunks_mut(self.size))
             .map(|room| [IoSliceMut::new(room)])
             .collect();
@@ -69,7 +69,7 @@ impl Receive for Receiver {
             MsgFlags::MSG_WAITFORONE,
             None,
         );
-        let mut taken = Taken::default();
+        let mut taken = ReceivedCount::default();
         for message in if_ready(received.map_err(io::Error::from))?
             .into_iter()
             .flatten()

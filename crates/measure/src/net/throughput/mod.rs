@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use socket2::Type;
 
-pub use counter::{Counted, Counter};
+pub use counter::{Counter, CounterSums};
 pub use ends::Load;
 pub use plan::{PEER, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
@@ -73,17 +73,17 @@ trait Send {
 trait Receive {
     /// Receives pending packets. Waits at most [`WAIT`] for the first packet. Returns zero packets if no
     /// packet arrived in time.
-    fn take(&mut self) -> io::Result<Taken>;
+    fn take(&mut self) -> io::Result<ReceivedCount>;
 }
 
 /// Number of received packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Taken {
+struct ReceivedCount {
     packets: u64,
     bytes: u64,
 }
 
-impl Taken {
+impl ReceivedCount {
     /// Adds packets of `size` bytes each. The kernel joined these packets to a total of `bytes` bytes. The
     /// last packet may be shorter.
     fn add(&mut self, bytes: usize, size: usize) {
@@ -401,7 +401,7 @@ fn check(size: usize) -> Result<(), NetError> {
 
 /// Result of a sender.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SenderResult {
     /// Time of the first burst in nanoseconds.
     start_ns: i64,
     /// Number of packets that the system accepted.
@@ -414,7 +414,7 @@ fn send(
     time: Duration,
     clock: &Clock,
     shall_end: &dyn Fn() -> bool,
-) -> io::Result<Sent> {
+) -> io::Result<SenderResult> {
     let start_ns = clock.now_ns();
     let end_ns = start_ns + i64::try_from(time.as_nanos()).unwrap_or(i64::MAX / 2);
     let mut packets = 0;
@@ -422,13 +422,13 @@ fn send(
         packets += sender.burst()?;
     }
     sender.finish()?;
-    Ok(Sent { start_ns, packets })
+    Ok(SenderResult { start_ns, packets })
 }
 
 /// Received packets, with the times of the first and the last packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
-    taken: Taken,
+    taken: ReceivedCount,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
 }

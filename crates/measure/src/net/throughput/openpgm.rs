@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::in_flight::InFlight;
-use super::{BURST, Receive, Send, Taken, WAIT};
+use super::{BURST, Receive, ReceivedCount, Send, WAIT};
 use crate::net::peers::openpgm::{Does, Heard, Message, OpenPgmSocket, at};
 use crate::net::{Buffers, Family, NetError, Side, Testbed};
 
@@ -110,8 +110,8 @@ impl Send for Sender {
 }
 
 impl Receive for Receiver {
-    fn take(&mut self) -> io::Result<Taken> {
-        let mut taken = Taken::default();
+    fn take(&mut self) -> io::Result<ReceivedCount> {
+        let mut taken = ReceivedCount::default();
         let started = Instant::now();
         while taken.packets < BURST as u64 {
             match self.end.socket.recv(&mut self.buffer)? {

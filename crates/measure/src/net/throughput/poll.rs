@@ -4,7 +4,7 @@ use std::io;
 use std::net::UdpSocket;
 
 use super::ready::{Ready, wait};
-use super::{BURST, Receive, Send, Taken, if_ready};
+use super::{BURST, Receive, ReceivedCount, Send, if_ready};
 
 struct Polling {
     socket: UdpSocket,
@@ -44,9 +44,9 @@ impl Send for Polling {
 }
 
 impl Receive for Polling {
-    fn take(&mut self) -> io::Result<Taken> {
+    fn take(&mut self) -> io::Result<ReceivedCount> {
         wait(&self.socket, Ready::ToReceive)?;
-        let mut taken = Taken::default();
+        let mut taken = ReceivedCount::default();
         for _ in 0..BURST {
             match if_ready(self.socket.recv(&mut self.buffer))? {
                 Some(bytes) => taken.add(bytes, self.size),

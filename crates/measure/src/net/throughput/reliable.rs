@@ -10,7 +10,7 @@ use pgm::{Event, Received, ReceiverConfig, Socket, SocketConfig, SocketError, So
 use socket2::SockRef;
 
 use super::in_flight::InFlight;
-use super::{BURST, Receive, Send, Taken, WAIT};
+use super::{BURST, Receive, ReceivedCount, Send, WAIT};
 use crate::net::buffers::grant;
 use crate::net::pgm::config;
 use crate::net::{Buffers, NetError, Side, Testbed};
@@ -160,8 +160,8 @@ impl Send for Sender {
 }
 
 impl Receive for Receiver {
-    fn take(&mut self) -> io::Result<Taken> {
-        let mut taken = Taken::default();
+    fn take(&mut self) -> io::Result<ReceivedCount> {
+        let mut taken = ReceivedCount::default();
         let started = Instant::now();
         while taken.packets < BURST as u64 {
             let wait = match self.end.socket.recv().map_err(io::Error::other)? {

@@ -31,7 +31,7 @@ use windows_sys::Win32::Networking::WinSock::{
 };
 use windows_sys::Win32::System::Threading::{CreateEventW, WaitForSingleObject};
 
-use super::{BURST, Receive, Send, Taken, WAIT};
+use super::{BURST, Receive, ReceivedCount, Send, WAIT};
 use functions::{Functions, Request};
 
 /// Type of the sockets of this method.
@@ -317,10 +317,10 @@ impl Receiver {
 }
 
 impl Receive for Receiver {
-    fn take(&mut self) -> io::Result<Taken> {
+    fn take(&mut self) -> io::Result<ReceivedCount> {
         let Receiver(queue) = self;
         let receive = queue.functions.receive;
-        let mut taken = Taken::default();
+        let mut taken = ReceivedCount::default();
         let ended = queue.ended()?;
         for (slot, outcome) in &ended {
             // A failed receive concerns one packet, not the socket. Either the packet did not fit, or an

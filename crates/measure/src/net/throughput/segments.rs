@@ -9,7 +9,7 @@ use std::io;
 use std::net::UdpSocket;
 
 use super::super::wire::LARGEST;
-use super::{BURST, Receive, Send, Taken, if_ready};
+use super::{BURST, Receive, ReceivedCount, Send, if_ready};
 
 struct Sender {
     socket: UdpSocket,
@@ -52,8 +52,8 @@ impl Send for Sender {
 }
 
 impl Receive for Receiver {
-    fn take(&mut self) -> io::Result<Taken> {
-        let mut taken = Taken::default();
+    fn take(&mut self) -> io::Result<ReceivedCount> {
+        let mut taken = ReceivedCount::default();
         // All packets have the same size, so their total length gives their number.
         if let Some(bytes) = if_ready(self.socket.recv(&mut self.buffer))? {
             taken.add(bytes, self.size);

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use super::{BURST, Receive, Send, Taken, if_ready};
+use super::{BURST, Receive, ReceivedCount, Send, if_ready};
 
 struct Unconnected {
     socket: UdpSocket,
@@ -42,8 +42,8 @@ impl Send for Unconnected {
 }
 
 impl Receive for Unconnected {
-    fn take(&mut self) -> io::Result<Taken> {
-        let mut taken = Taken::default();
+    fn take(&mut self) -> io::Result<ReceivedCount> {
+        let mut taken = ReceivedCount::default();
         // Foreign packets also arrive. They are ignored.
         if let Some((bytes, from)) = if_ready(self.socket.recv_from(&mut self.buffer))?
             && from == self.peer

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::types::{BufRingEntry, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::{BURST, Receive, Send, Taken, WAIT};
+use super::{BURST, Receive, ReceivedCount, Send, WAIT};
 
 /// Number of receive buffers. The kernel requires a power of two.
 const BUFFERS: u16 = 1024;
@@ -126,7 +126,7 @@ pub(super) fn receiver(socket: UdpSocket, size: usize) -> io::Result<Box<dyn Rec
 }
 
 impl Receive for Receiver {
-    fn take(&mut self) -> io::Result<Taken> {
+    fn take(&mut self) -> io::Result<ReceivedCount> {
         if !self.is_armed {
             push(
                 &mut self.ring,
@@ -135,7 +135,7 @@ impl Receive for Receiver {
             self.is_armed = true;
         }
         self.wait()?;
-        let mut taken = Taken::default();
+        let mut taken = ReceivedCount::default();
         let mut failed = None;
         for completion in self.ring.completion() {
             self.is_armed &= cqueue::more(completion.flags());

@@ -27,8 +27,9 @@ fn context_switches_of_each_release() {
             (of_thread.version, of_thread.payload.len()),
             (version, size)
         );
-        let view =
-            |seen: &Seen| kernel::ContextSwitch::read(&seen.payload, seen.version, 8).unwrap();
+        let view = |seen: &LoggedEvent| {
+            kernel::ContextSwitch::read(&seen.payload, seen.version, 8).unwrap()
+        };
         let read = view(of_thread);
         assert_eq!((read.new_thread_id, read.old_thread_id), (7, 4));
         assert_eq!((read.new_priority, read.old_priority), (9, 8));

@@ -73,7 +73,7 @@ fn open(bytes: Vec<u8>) -> Trace {
 
 /// An event of a log, as the reader returns it.
 #[derive(Clone, Debug)]
-struct Seen {
+struct LoggedEvent {
     cpu: u16,
     time: Time,
     kind: HeaderKind,
@@ -90,7 +90,7 @@ struct Seen {
 
 /// Returns all events in time order. Checks that each payload has exactly the length of its layout. Also
 /// checks that the trace describes manifest events like the public manifests.
-fn read(bytes: Vec<u8>) -> Vec<Seen> {
+fn read(bytes: Vec<u8>) -> Vec<LoggedEvent> {
     let trace = open(bytes);
     let mut decoder = Decoder::new();
     let mut events = trace.events();
@@ -127,7 +127,7 @@ fn read(bytes: Vec<u8>) -> Vec<Seen> {
         let fields: Vec<_> = fields
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        seen.push(Seen {
+        seen.push(LoggedEvent {
             cpu: event.cpu(),
             time: (event.raw_time() - RAW_START) as Time,
             kind: event.kind(),
@@ -143,7 +143,11 @@ fn read(bytes: Vec<u8>) -> Vec<Seen> {
 }
 
 /// Returns the events between the trace's start and its end.
-fn logged(windows: Windows, recording: &Recording, act: impl FnOnce(&mut TestLog)) -> Vec<Seen> {
+fn logged(
+    windows: Windows,
+    recording: &Recording,
+    act: impl FnOnce(&mut TestLog),
+) -> Vec<LoggedEvent> {
     let mut seen = read(bytes_of(windows, recording, act));
     seen.retain(|event| (1..END).contains(&event.time));
     seen

@@ -44,7 +44,7 @@ const EXPLAINED: usize = 500;
 
 /// Late samples so far, and their number.
 #[derive(Default)]
-struct Found {
+struct LateFindings {
     samples: Vec<LateSample>,
     count: u64,
     /// Lines with the CPUs that the threads of the probe may use, by thread id. They are read at the first late sample
@@ -58,7 +58,7 @@ pub(in crate::cli::measure) struct Why {
     /// because the kernel counts it.
     recorder: Result<Arc<Recorder>, String>,
     late: Arc<LateSamples>,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<LateFindings>>,
     bound: Bound,
     folder: PathBuf,
 }
@@ -85,7 +85,7 @@ impl Why {
         })?;
         let bound = bound()?;
         let recorder = start(&order)?.map(Arc::new);
-        let found: Arc<Mutex<Found>> = Arc::default();
+        let found: Arc<Mutex<LateFindings>> = Arc::default();
         let (keeper, finder) = (recorder.as_ref().ok().cloned(), Arc::clone(&found));
         let late = LateSamples {
             over: bound.over,

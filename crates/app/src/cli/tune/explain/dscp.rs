@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use registry::{Key, Value};
 use tune::audit;
 use tune::decode::dscp::{self, Policy, Scope};
-use tune::found::{At, Found, Origin, Place};
+use tune::found::{At, Origin, Place, PlacedValue};
 use tune::machine::{Edition, Machine};
 
 use crate::cli::Failure;
@@ -53,7 +53,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let found = |key: &str, name: &str, value: &Value| {
-        Key::new(key).map(|key| Found {
+        Key::new(key).map(|key| PlacedValue {
             place: Place::Registry {
                 key,
                 name: name.to_owned(),
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         ..Machine::default()
     };
     let edition = audit::machine(&inputs, &given).edition;
-    let mut all: Vec<Found> = inputs.into_iter().flat_map(|input| input.found).collect();
+    let mut all: Vec<PlacedValue> = inputs.into_iter().flat_map(|input| input.found).collect();
     for (name, value) in &args.value {
         all.extend(found(&format!("{}policy", dscp::POLICIES), name, value));
     }

@@ -32,13 +32,13 @@ fn exchange(sender: &mut Sender, receiver: &mut Receiver) {
     for bursts in [2, 3] {
         for _ in 0..2 {
             let started = Instant::now();
-            assert_eq!(receiver.take().expect("waited"), Taken::default());
+            assert_eq!(receiver.take().expect("waited"), ReceivedCount::default());
             assert!(started.elapsed() >= WAIT / 2, "it waits without polling");
         }
         for _ in 0..bursts {
             assert_eq!(sender.burst().expect("sent"), BURST as u64);
         }
-        let mut all = Taken::default();
+        let mut all = ReceivedCount::default();
         for _ in 0..bursts * BURST {
             let taken = receiver.take().expect("received");
             all.packets += taken.packets;
@@ -49,7 +49,7 @@ fn exchange(sender: &mut Sender, receiver: &mut Receiver) {
         }
         let packets = (bursts * BURST) as u64;
         let bytes = packets * SIZE as u64;
-        assert_eq!(all, Taken { packets, bytes });
+        assert_eq!(all, ReceivedCount { packets, bytes });
     }
 }
 
