@@ -11,9 +11,10 @@ use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError};
 use ts_rs::TS;
 
+use crate::chain::noticed::ProcessKind;
 use crate::finding::Attention;
 use crate::ranges::overlap;
-use crate::theories::{Noticed, ProcessKind, THEORIES, capture, tables};
+use crate::theories::{THEORIES, capture, tables};
 use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
 use crate::{
     Case, Damage, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms,
@@ -532,7 +533,7 @@ pub fn explain(
             }
         }
     }
-    let noticed = Noticed::read(&case)?;
+    let noticed = case.noticed()?;
     rank(&mut findings, case.survey.damage, |finding| {
         match finding.subjects.first() {
             Some(Subject::Thread { process_row, .. }) => Some(noticed.kind(*process_row)),

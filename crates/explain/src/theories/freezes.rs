@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use selection::{Condition, Expression, Order, Selection};
-use tables::{CpuRunsView, ProcessFreezesView, StoreError, Table, linux_states};
+use selection::{Condition, Order, Selection};
+use tables::{CpuRunsView, StoreError, Table, linux_states};
 
+use crate::chain::freezes::{Freeze, read};
 use crate::thread_state::READY;
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{
@@ -35,14 +36,6 @@ const ENTERS_NS: i64 = 50_000_000;
 const LONG_NS: i64 = 1_000_000;
 /// Codes of the wait reasons of suspended threads: `Suspended` and `WrSuspended`.
 const SUSPENDED: [u8; 2] = [5, 12];
-
-/// Time during which no thread of a process could run.
-pub(super) struct Freeze {
-    pub(super) range: Range<i64>,
-    pub(super) is_thawed: bool,
-    pub(super) process_id: u32,
-    pub(super) process_row: Option<u32>,
-}
 
 impl Theory for Freezes {
     fn about(&self) -> &'static About {
@@ -206,29 +199,6 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
     })
 }
 
-impl Freeze {
-    /// Returns evidence with the row of the freeze.
-    pub(super) fn evidence(&self, case: &Case<'_>) -> Evidence {
-        let Range { start, end } = self.range;
-        let selection = Selection::of(Table::ProcessFreezes)
-            .filter(Condition::is("process_id", self.process_id))
-            .filter(Condition::is("start_ns", start));
-        let process = Expression::Process("process_row");
-        let frozen = Expression::Formula("end_ns - start_ns".to_owned());
-        let evidence = Evidence::of("The freeze", selection)
-            .column("process", "process", Unit::None, process)
-            .stored("start_ns", "frozen at", Unit::Moment)
-            .stored("end_ns", "thawed at", Unit::Moment)
-            .column("frozen_ns", "frozen", Unit::Duration, frozen);
-        evidence.row([
-            case.process_label(self.process_row).map(Into::into),
-            Some(start.into()),
-            Some(end.into()),
-            Some((end - start).into()),
-        ])
-    }
-}
-
 /// Run of a thread during the freeze of its process. The run ended because the thread was suspended again.
 struct Woken {
     thread_id: u32,
@@ -329,23 +299,4 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
     }
     found.sort_by_key(|woken| (woken.end_ns, woken.thread_id));
     Ok(found)
-}
-
-/// Reads all freezes, in order of time.
-pub(super) fn read(case: &Case<'_>) -> Result<Vec<Freeze>, StoreError> {
-    let table = case.table(Table::ProcessFreezes)?;
-    let mut freezes = Vec::new();
-    for chunk in 0..table.chunks().len() {
-        let batch = table.read_all(chunk)?;
-        let view = ProcessFreezesView::new(&batch)?;
-        for row in 0..view.len() {
-            freezes.push(Freeze {
-                range: view.start_ns[row]..view.end_ns[row],
-                is_thawed: view.ends_at_event.get(row).unwrap_or(false),
-                process_id: view.process_id[row],
-                process_row: view.process_row.get(row),
-            });
-        }
-    }
-    Ok(freezes)
 }

@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Order, Selection};
 use tables::{PrioritiesView, StoreError, Table};
 
-use super::futexes::{CALL_NS, Futexes};
-use super::long_waits::path::{Runs, Thread};
-use super::long_waits::starved::Starved;
+use crate::chain::futexes::{CALL_NS, Futexes};
+use crate::chain::noticed::is_asked;
+use crate::chain::path::{Runs, Thread};
+use crate::chain::starved::Starved;
 use crate::thresholds::{
     CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, STARVED_HOLDER_PERCENT, is_share,
 };
@@ -62,7 +63,7 @@ impl Theory for Inversion {
         let mut runs = Runs::new(case)?;
         let mut found: Vec<Waited<'_>> = Vec::new();
         for thread in &case.survey.threads {
-            if super::hangs::is_asked(&case.scope, &asked, thread) {
+            if is_asked(&case.scope, &asked, thread) {
                 let mut waits = Vec::new();
                 for wait in thread.blocks.iter().take(EXAMINED) {
                     waits.extend(Held::of(case, &mut runs, &futexes, &raises, wait)?);

@@ -8,7 +8,6 @@ mod cpu_use;
 mod disks;
 mod dotnet;
 mod freezes;
-mod futexes;
 mod hangs;
 mod interrupts;
 mod inversion;
@@ -29,7 +28,6 @@ mod timers;
 use tables::{Identities, Table};
 
 use crate::{Survey, Theory};
-pub(crate) use hangs::{Noticed, ProcessKind};
 pub use hangs::{PathPart, PathTime, divided};
 pub use long_waits::{late, story};
 pub use timers::TIMERS_PER_PROCESS_FROM;

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use selection::{Condition, Expression, Order, Selection};
 use tables::{HardFaultsView, StoreError, Table};
 
-use super::hangs::Noticed;
+use crate::chain::noticed::Noticed;
 use crate::ranges::{overlap, union};
 use crate::survey::Response;
 use crate::thresholds::{CAUSE_PERCENT, DISRUPTIVE_NS, HARD_FAULTS_NS, is_share};
@@ -123,9 +123,9 @@ impl Theory for Paging {
             );
             return Ok(Outcome::Against(because, vec![evidence]));
         }
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let found = long.into_iter().map(|(row, of)| {
-            let finding = found(case, &noticed, *row, of);
+            let finding = found(case, noticed, *row, of);
             finding.with(evidence.clone())
         });
         Ok(Outcome::For(found.collect()))

@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::hangs::Noticed;
-use super::interrupts::routine_name;
 use super::long_waits::{Examined, SPREAD, examine, explained};
+use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::routine_name;
 use crate::ranges::union;
 use crate::survey::{blocking_kinds, blocks_thread, cpu_names};
 use crate::thresholds::{
@@ -71,15 +71,15 @@ impl Theory for ShortWaits {
             let why = "the CPUs' clocks disagree, so the lengths of short waits are unknown";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
-        let in_scope = |thread: &&ThreadWaits| super::hangs::is_asked(&case.scope, &asked, thread);
+        let in_scope = |thread: &&ThreadWaits| is_asked(&case.scope, &asked, thread);
         let threads: Vec<&ThreadWaits> = case.survey.threads.iter().filter(in_scope).collect();
         let mut found = missed(case, &threads)?;
         found.extend(woken_late(case, &threads)?);
         // Recordings of Linux do not show which programs a user notices. So only real-time threads are reported.
         if !case.is_linux() {
-            found.extend(lost(case, &noticed, &threads)?);
+            found.extend(lost(case, noticed, &threads)?);
         }
         if found.is_empty() && !case.survey.has_ready_events {
             let why = "the trace does not record what readied threads, so the lengths of short waits are unknown";

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{ProcessesView, StoreError, Table, linux_states};
 
+use crate::chain::noticed::is_asked;
 use crate::ranges::union;
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{
@@ -59,7 +60,7 @@ impl Theory for Stopped {
         let parents = parents(case)?;
         let mut found: Vec<Stops<'_>> = Vec::new();
         for thread in &case.survey.threads {
-            if !super::hangs::is_asked(&case.scope, &asked, thread) {
+            if !is_asked(&case.scope, &asked, thread) {
                 continue;
             }
             for stop in Stop::of(case, &parents, thread) {

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DotnetPausesView, StoreError, Table};
 
+use crate::chain::noticed::Noticed;
 use crate::ranges::union;
-use crate::theories::hangs::Noticed;
 use crate::thresholds::{DISRUPTIVE_NS, GC_PERCENT, NOTICED_NS, is_share};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, duration,
@@ -81,12 +81,12 @@ impl Theory for Pauses {
                 "there are no pauses of .NET: either none happened, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let evidence = by_process(&processes, case);
         let mut found: Vec<Finding> = Vec::new();
         for of in &processes {
             if found.len() < TOLD
-                && let Some(finding) = self::found(case, &noticed, of)
+                && let Some(finding) = self::found(case, noticed, of)
             {
                 found.push(finding.with(evidence.clone()));
             }

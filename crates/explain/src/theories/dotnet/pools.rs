@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DotnetPoolsView, StoreError, Table};
 
+use crate::chain::noticed::Noticed;
 use crate::finding::Attention;
-use crate::theories::hangs::Noticed;
 use crate::thresholds::{DISRUPTIVE_NS, POOL_GAP_NS, POOL_REPORTS};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, duration,
@@ -77,8 +77,8 @@ impl Theory for Pools {
                 threads, or the events were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
-        let found = pools.iter().filter_map(|pool| found(case, &noticed, pool));
+        let noticed = case.noticed()?;
+        let found = pools.iter().filter_map(|pool| found(case, noticed, pool));
         let found: Vec<Finding> = found.take(TOLD).collect();
         if !found.is_empty() {
             return Ok(Outcome::For(found));

@@ -8,13 +8,14 @@ use tables::StoreError;
 
 use super::details::{Details, FromDisk};
 use super::inside::Inside;
-use super::pick::{Candidate, Kind, Noticed};
+use super::pick::{Candidate, Kind};
 use super::sent_messages::SentMessages;
 use super::wakers::{Waker, Wakers};
+use crate::chain::noticed::Noticed;
+use crate::chain::path::{self, Leg, Run, Runs, Thread};
 use crate::drivers::is_of_disks;
 use crate::ranges::overlap;
 use crate::survey::MESSAGES;
-use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 use crate::thresholds::{BLAME_PERCENT, HARD_FAULTS_NS, is_share};
 use crate::{Case, SuspendGaps, Wait};
 

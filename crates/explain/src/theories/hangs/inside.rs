@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
 use crate::Case;
+use crate::chain::path::Leg;
 use crate::ranges::overlap;
 use crate::survey::blocks_thread;
-use crate::theories::long_waits::path::Leg;
 
 /// Time of routines inside the runs of chains.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use super::chain::{self, What, Who};
 use super::details::Details;
 use super::inside::Inside;
 use super::wakers::Wakers;
-use crate::theories::long_waits::path::{self, Leg, Runs, Thread};
+use crate::chain::path::{self, Leg, Runs, Thread};
 use crate::{Case, Reader, Scope};
 
 /// Maximum number of steps of a path.

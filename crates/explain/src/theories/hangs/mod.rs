@@ -20,10 +20,11 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{ImageTracker, StoreError, Table};
 
-use super::freezes::{self, Freeze};
 use super::long_waits;
-use super::long_waits::path::{self, Leg, Runs, Thread};
-use super::long_waits::starved::Starved;
+use crate::chain::freezes::{self, Freeze};
+use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::path::{self, Leg, Runs, Thread};
+use crate::chain::starved::Starved;
 use crate::drivers::is_of_windows;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
@@ -40,9 +41,7 @@ use computed::Computed;
 use details::Details;
 use inside::Inside;
 pub use latency::{PathPart, PathTime, divided};
-pub(super) use pick::is_asked;
 use pick::{Candidate, Edge, Kind};
-pub(crate) use pick::{Noticed, ProcessKind};
 use rate_control::{is_about, rate_controlled};
 use sent_messages::SentMessages;
 use wakers::Wakers;
@@ -106,7 +105,7 @@ impl Theory for Hangs {
             let what = "the trace does not record what readied threads";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let images = ImageTracker::new(&case.names.images);
         let sent = SentMessages::read(case, &images)?;
         let mut candidates = noticed.candidates(case, &sent);
@@ -135,8 +134,8 @@ impl Theory for Hangs {
         let may_be_of_disks = others.iter().any(Chain::may_be_of_disks);
         let is_of_all = case.scope.has_all_threads();
         let groups = without_parts(case, Group::of(hangs));
-        let mut groups = with_victims(case, groups, &noticed);
-        let rate_controlled = rate_controlled(case, &noticed);
+        let mut groups = with_victims(case, groups, noticed);
+        let rate_controlled = rate_controlled(case, noticed);
         groups.retain(|group| !group.is_rate_controlled_like(&rate_controlled));
         let limited = groups.iter().filter_map(|group| group.worst().blamed());
         let limited = limited.filter(|part| part.what == What::Waited(RATE_CONTROL));
@@ -271,11 +270,11 @@ fn with_victims<'c>(
 }
 
 /// Facts with which findings are described.
-struct Facts {
+struct Facts<'c> {
     details: Details,
     wakers: Wakers,
     images: ImageTracker,
-    noticed: Noticed,
+    noticed: &'c Noticed,
     /// True if the trace has no events of freezes.
     lacks_freezes: bool,
 }
@@ -428,7 +427,7 @@ impl<'c> Group<'c> {
         case.survey.threads.iter().filter(is_fellow).count()
     }
 
-    fn finding(&self, case: &Case<'_>, facts: &Facts) -> Result<Option<Finding>, StoreError> {
+    fn finding(&self, case: &Case<'_>, facts: &Facts<'_>) -> Result<Option<Finding>, StoreError> {
         let worst = self.worst();
         let Some(blamed) = worst.blamed() else {
             return Ok(None);
@@ -459,7 +458,7 @@ impl<'c> Group<'c> {
         };
         let mut finding = Finding::new(
             &ABOUT,
-            self.severity(delay_ns, &facts.noticed),
+            self.severity(delay_ns, facts.noticed),
             told.sentence(),
         )
         .subjects(self.subjects(case))

@@ -6,7 +6,7 @@ use tables::{ImageTracker, StoreError};
 use super::chain::{Chain, What, named};
 use super::pick::Kind;
 use super::sent_messages::{SEND_MESSAGE, WIN32K};
-use crate::theories::long_waits::path::Leg;
+use crate::chain::path::Leg;
 use crate::{Case, Name, Source};
 
 /// Cause of a wait that a stack shows.

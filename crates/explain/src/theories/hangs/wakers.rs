@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Order, Selection};
 use tables::{InterruptsView, NetworkView, StoreError, Table};
 
+use crate::chain::path::Leg;
 use crate::ranges::union;
-use crate::theories::long_waits::path::Leg;
 use crate::thresholds::{NETWORK_WAKE_NS, NOTICED_NS};
 use crate::{Case, Evidence, Unit};
 

@@ -5,11 +5,12 @@ use super::computed::Computed;
 use super::pick::{Edge, Kind};
 use super::wakers::Wakers;
 use super::{Facts, Group};
+use crate::chain::TICK_NS;
+use crate::chain::starved::Starved;
 use crate::drivers::{SYSTEM, is_of_disks, is_of_windows};
 use crate::ranges::period_ns;
 use crate::survey::{MESSAGES, Response};
-use crate::theories::long_waits::starved::Starved;
-use crate::theories::long_waits::{Reason, TICK_NS};
+use crate::theories::long_waits::Reason;
 use crate::thresholds::{BLAME_PERCENT, NOTICED_NS, SLOW_DISK_NS, is_share};
 use crate::{Case, Name, Wait, counted, duration, labels, listed, moment, percent};
 
@@ -25,7 +26,7 @@ const NAMED: usize = 4;
 pub(super) struct Told<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
-    pub(super) facts: &'t Facts,
+    pub(super) facts: &'t Facts<'c>,
     /// Threads of the chain that were ready without a CPU. It is `None` if they were ready for only a small part of the
     /// wait.
     pub(super) starved: Option<&'t Starved>,

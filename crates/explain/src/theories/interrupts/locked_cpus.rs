@@ -9,13 +9,12 @@ use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 use super::super::network::smb_security;
 use super::victims::Victims;
 use super::{LIMITS, by_routine, mean_ns, name, sampled};
+use crate::chain::floods::{Flood, floods};
 use crate::drivers::is_of_windows;
-use crate::ranges::{overlap, union};
 use crate::survey::{
     INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread, cpu_names,
     is_inside_routine, kind_name,
 };
-use crate::thresholds::{LOCKED_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Name, Outcome, Severity, Source, Subject, Theory, Unit,
     duration, grouped, listed, percent,
@@ -51,50 +50,6 @@ pub(super) static ABOUT: About = About {
 
 /// Maximum number of findings.
 const TOLD: usize = 5;
-
-/// Time range during which some CPUs were locked.
-pub(in crate::theories) struct Flood {
-    /// Examined time range. It is the time during which at least one of the CPUs was locked, or else the time
-    /// range in scope.
-    pub(in crate::theories) during: Range<i64>,
-    /// Time within the examined range during which at least one of the CPUs was locked, in
-    /// nanoseconds.
-    pub(in crate::theories) locked_ns: i64,
-    /// Numbers of the locked CPUs.
-    pub(in crate::theories) cpus: Vec<u16>,
-}
-
-/// Finds the times during which CPUs were locked. CPUs that were locked at the same time form one flood. If the time
-/// range in scope is shorter than a second, the whole flood is examined. If CPUs were locked for most of the time
-/// range in scope, the whole time range in scope is examined. Otherwise, the part of the flood within the time range
-/// in scope is examined.
-pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
-    let locked = &case.survey.interrupts.locked;
-    let asked = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
-    let asked_ns = asked.end.saturating_sub(asked.start);
-    let whole = union(locked.iter().map(|locked| locked.during.clone()).collect());
-    let floods = whole.into_iter().filter_map(|flood| {
-        let within = overlap(&flood, &asked)?;
-        let within_ns = within.end.saturating_sub(within.start);
-        let (during, locked_ns) = match within_ns {
-            _ if asked_ns < 1_000_000_000 => (flood.clone(), flood.end - flood.start),
-            _ if is_share(within_ns, asked_ns, LOCKED_PERCENT) => (asked.clone(), within_ns),
-            _ => (within, within_ns),
-        };
-        let of_it = locked
-            .iter()
-            .filter(|locked| overlap(&locked.during, &during).is_some());
-        let mut cpus: Vec<u16> = of_it.map(|locked| locked.cpu).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        Some(Flood {
-            during,
-            locked_ns,
-            cpus,
-        })
-    });
-    floods.collect()
-}
 
 impl Theory for LockedCpus {
     fn about(&self) -> &'static About {

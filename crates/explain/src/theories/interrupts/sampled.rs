@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::Flood;
 use super::locked_cpus::{ABOUT, Inside};
 use super::victims::Victims;
+use crate::chain::floods::Flood;
 use crate::survey::{SampledLock, cpu_names};
 use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES};
 use crate::{

@@ -7,16 +7,13 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, StoreError, Table, linux_states};
 
-use crate::theories::futexes::Futexes;
+use crate::chain::futexes::Futexes;
+use crate::thread_state::LOCKS;
 use crate::thresholds::{
     CONVOY_HANDOVERS, CONVOY_THREADS, HUB_PERCENT, LOCK_HELD_NS, LOCK_WAIT_NS, is_share,
 };
 use crate::{Case, Subject};
 
-/// Codes of the wait reasons of locks or possible locks: `WrKeyedEvent`, `WrResource`,
-/// `WrPushLock`, `WrMutex`, `WrFastMutex`, `WrGuardedMutex` and `WrAlertByThreadId` (locks and
-/// condition variables of user mode since Windows 8).
-pub(in crate::theories) const LOCKS: [u8; 7] = [21, 27, 28, 29, 34, 35, 37];
 /// Code of the wait reason `UserRequest`. Waits for mutexes and other objects that processes share have this reason.
 const USER_REQUEST: u8 = 6;
 /// Codes of the wait reasons of locks that processes may share.

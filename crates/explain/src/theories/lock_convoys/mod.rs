@@ -20,11 +20,10 @@ use crate::{
     duration, grouped, listed, moment, percent,
 };
 
-use super::futexes::Futexes;
-use super::hangs::Noticed;
-use super::long_waits::starved::Starved;
-use super::long_waits::story::Thread;
-pub(super) use convoy::LOCKS;
+use crate::chain::futexes::Futexes;
+use crate::chain::noticed::Noticed;
+use crate::chain::path::Thread;
+use crate::chain::starved::Starved;
 use convoy::{Convoy, Wait, convoys, each_wait, shared_convoys};
 use owner::Owner;
 use waiters::{Waiters, Waits};
@@ -98,10 +97,10 @@ impl Theory for LockConvoys {
         }
         convoys.sort_by_key(|convoy| Reverse(convoy.during.end - convoy.during.start));
         convoys.truncate(TOLD);
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let found = convoys.iter().map(|convoy| {
             let waiters = Waiters::read(case, &futexes, convoy)?;
-            found(case, &noticed, &waiters)
+            found(case, noticed, &waiters)
         });
         let found: Result<_, StoreError> = found.collect();
         Ok(Outcome::For(found?))

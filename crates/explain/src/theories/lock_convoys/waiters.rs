@@ -8,8 +8,8 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};
 
 use super::convoy::{Convoy, Wait, each_wait, reasons};
+use crate::chain::futexes::Futexes;
 use crate::suspend_gaps::asleep_sql;
-use crate::theories::futexes::Futexes;
 use crate::thresholds::LOCK_WAIT_NS;
 use crate::{Case, Evidence, Unit, labels};
 

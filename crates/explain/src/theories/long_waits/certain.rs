@@ -6,8 +6,8 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, ReadyThreadsView, SamplesView, StoreError, Table};
 
-use super::waiter::Waiter;
 use super::weigh::Facts;
+use crate::chain::waiter::Waiter;
 use crate::ranges::{overlap, union};
 use crate::thresholds::LOST_SAMPLES;
 use crate::{Case, Column, Evidence, Unit, Value};

@@ -7,10 +7,10 @@ use rustc_hash::FxHashSet;
 use tables::StoreError;
 
 use super::ABOUT;
-use super::path::{self, Leg, Runs, Thread};
+use crate::chain::freezes::{self, Freeze};
+use crate::chain::path::{self, Leg, Runs, Thread};
 use crate::moment;
 use crate::ranges::overlap;
-use crate::theories::freezes::{self, Freeze};
 use crate::{Case, Finding, Severity, Subject, duration};
 
 /// Maximum number of runs on a path. The number is limited because the SQL queries list every run.

@@ -6,11 +6,10 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::super::hangs::Noticed;
 use super::Argued;
-use super::held::{self, Most, WhoRan};
-use super::holders::Holders;
 use super::weigh::{Cause, Facts};
+use crate::chain::held::{self, Most, WhoRan};
+use crate::chain::holders::Holders;
 use crate::drivers::SYSTEM;
 use crate::finding::Attention;
 use crate::ranges::union;
@@ -54,7 +53,7 @@ pub(super) fn grouped<'c>(
     argued: Vec<Argued>,
     holders: &Holders,
 ) -> Result<Vec<Group<'c>>, StoreError> {
-    let user = Noticed::read(case)?;
+    let user = case.noticed()?;
     let mut of_processes: Vec<Vec<Argued>> = Vec::new();
     for one in argued {
         // Incompletely recorded waits form separate groups, because their evidence has other rows.

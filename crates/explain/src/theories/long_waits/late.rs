@@ -10,7 +10,7 @@ use serde::Serialize;
 use tables::{CpuRunsView, Identities, InterruptsView, Options, Store, StoreError, Table};
 use wording::Sentence;
 
-use super::path::{Runs, Thread};
+use crate::chain::path::{Runs, Thread};
 use crate::ranges::{overlap, union};
 use crate::survey::{self, Wait};
 use crate::{Case, Reader, Scope};

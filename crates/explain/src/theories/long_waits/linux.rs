@@ -8,9 +8,9 @@ use tables::{InterruptsView, StoreError, Table};
 
 use super::Argued;
 use super::group::Group;
-use super::held::{By, Most};
-use super::waiter::Waiter;
 use super::weigh::Cause;
+use crate::chain::held::{By, Most};
+use crate::chain::waiter::Waiter;
 use crate::thresholds::{PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, duration};
 

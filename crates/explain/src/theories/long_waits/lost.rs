@@ -5,8 +5,8 @@ use std::ops::Range;
 use selection::{Condition, Expression, Order, Selection};
 use tables::Table;
 
-use super::waiter::Waiter;
 use super::weigh::{DamageRow, Facts, LOST, Scales};
+use crate::chain::waiter::Waiter;
 use crate::{Evidence, Unit, Value, Verdict, grouped};
 
 /// Maximum number of rows of evidence.

@@ -5,19 +5,14 @@ mod certain;
 mod critical_path;
 mod doubts;
 mod group;
-mod held;
-mod holders;
 pub mod late;
 mod linux;
 mod lost;
-pub(super) mod path;
 mod readier;
-pub(super) mod starved;
 mod still_waiting;
 pub mod story;
 mod threaded;
 mod unfinished;
-mod waiter;
 mod weigh;
 mod words;
 
@@ -29,6 +24,10 @@ use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
 use wording::Sentence;
 
+use crate::chain::held::{self, Held, Most};
+use crate::chain::holders::Holders;
+use crate::chain::path::{self, Leg, Runs, Thread};
+use crate::chain::waiter::{self, Waiter};
 use crate::drivers::{DriverInSystem, SYSTEM};
 use crate::survey::Wait;
 use crate::thresholds::NOTICED_NS;
@@ -37,13 +36,8 @@ use crate::{
     Unit, Value, Verdict, duration, labels,
 };
 use group::Group;
-use held::{Held, Most};
-use holders::Holders;
 pub(super) use linux::SPREAD;
-use path::{Leg, Runs, Thread};
 use still_waiting::StillWaiting;
-pub(super) use still_waiting::TICK_NS;
-use waiter::Waiter;
 use weigh::{Cause, Facts, Weighed};
 
 /// Theory about long waits of ready threads for a CPU.

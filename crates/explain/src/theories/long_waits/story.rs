@@ -11,15 +11,16 @@ use ts_rs::TS;
 use wording::{Name, Sentence};
 
 use super::group::Group;
-pub use super::path::Thread;
-use super::path::{self, Leg, Runs};
 use super::unfinished::Unfinished;
-use super::waiter::Waiter;
 use super::weigh::Facts;
 use super::{STEPS, doubts, readier};
+use crate::chain::freezes;
+pub use crate::chain::path::Thread;
+use crate::chain::path::{self, Leg, Runs};
+use crate::chain::waiter::Waiter;
 use crate::ranges::overlap;
 use crate::survey::{self, Wait};
-use crate::theories::{freezes, lock_convoys};
+use crate::thread_state::LOCKS;
 use crate::thread_state::{TERMINATED, WAITING};
 use crate::{Case, Evidence, Finding, Reader, Survey, Verdict, duration, labels, moment};
 
@@ -533,7 +534,7 @@ fn reasons(case: &Case<'_>, wait: &Wait, waits: bool) -> Result<String, StoreErr
             duration(asleep_ns)
         );
     }
-    let is_lock = |reason: &u8| lock_convoys::LOCKS.contains(reason);
+    let is_lock = |reason: &u8| LOCKS.contains(reason);
     if wait.previous_wait_reason.as_ref().is_some_and(is_lock) {
         reasons += " It probably waited for a lock, or for another thread.";
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::waiter::Waiter;
+use crate::chain::waiter::Waiter;
 use crate::ranges::overlap;
 use crate::thresholds::{CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Unit};

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
-use super::path::{self, Runs, Thread};
 use super::still_waiting::{self, Last, StillWaiting};
 use super::story::{self, Doing, Event, EventKind, Link, Ran, Story, explained, named};
 use super::{STEPS, doubts};
+use crate::chain::path::{self, Runs, Thread};
 use crate::survey::Wait;
 use crate::thread_state::{self, TERMINATED, WAITING};
 use crate::{Case, duration, labels, moment};

@@ -5,10 +5,10 @@ use std::ops::Range;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
-use super::held::{self, By, Held, Most, WhoRan};
-use super::holders::Holders;
 use super::lost;
-use super::waiter::Waiter;
+use crate::chain::held::{self, By, Held, Most, WhoRan};
+use crate::chain::holders::Holders;
+use crate::chain::waiter::Waiter;
 use crate::survey::{Effect, cpu_names};
 use crate::thresholds::{
     BLAME_PERCENT, CAUSE_PERCENT, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share,

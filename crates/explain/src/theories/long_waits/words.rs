@@ -2,11 +2,11 @@
 
 use super::Argued;
 use super::group::Group;
-use super::held::By;
 use super::linux;
-use super::still_waiting::TICK_NS;
 use super::threaded::Threaded;
 use super::weigh::Cause;
+use crate::chain::TICK_NS;
+use crate::chain::held::By;
 use crate::drivers::{DriverInSystem, SYSTEM};
 use crate::survey::cpu_names;
 use crate::thresholds::{IDLE_EXIT_NS, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share};

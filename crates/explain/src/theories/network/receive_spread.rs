@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::super::interrupts::floods;
+use crate::chain::floods::floods;
 use crate::survey::{cpu_names, kind_name};
 use crate::thresholds::{NETWORK_CPU_PERCENT, is_share};
 use crate::{

@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use selection::{Condition, Expression, Order, Selection};
 use tables::{SamplesView, StoreError, Table};
 
-use super::super::interrupts::{Flood, floods};
 use super::{BITS_PER_SECOND, Moved, Traffic, rate};
+use crate::chain::floods::{Flood, floods};
 use crate::ranges::overlap;
 use crate::survey::cpu_names;
 use crate::thresholds::{SMB_COST_NS, SMB_CPU_PERCENT, SMB_DPC_PERCENT, is_share};

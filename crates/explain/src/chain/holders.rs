@@ -10,7 +10,7 @@ use crate::ranges::{overlap, union};
 
 /// User of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum What {
+pub(crate) enum What {
     /// A thread. A rank, priority or process that is not known is `None`.
     Thread {
         rank: Option<u8>,
@@ -34,26 +34,26 @@ struct Key {
 
 /// CPU time of a user.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Time {
+pub(crate) struct Time {
     /// Time without interrupts and suspend gaps, in nanoseconds.
-    pub(super) net_ns: i64,
+    pub(crate) net_ns: i64,
     /// Time including interrupts and suspend gaps, in nanoseconds.
-    pub(super) gross_ns: i64,
+    pub(crate) gross_ns: i64,
 }
 
 /// CPU use in slices of time.
-pub(super) struct Holders {
+pub(crate) struct Holders {
     /// Times at which slices begin and end.
     borders: Vec<i64>,
     /// CPU time for each slice, CPU and user, sorted by these three.
     times: Vec<(Key, Time)>,
-    pub(super) is_linux: bool,
+    pub(crate) is_linux: bool,
 }
 
 impl Holders {
     /// Sums up the CPU use within all time ranges in one pass over the runs. The ranges may overlap. Slices
     /// begin and end where the time ranges begin and end.
-    pub(super) fn read(case: &Case<'_>, windows: &[Range<i64>]) -> Result<Holders, StoreError> {
+    pub(crate) fn read(case: &Case<'_>, windows: &[Range<i64>]) -> Result<Holders, StoreError> {
         let mut borders: Vec<i64> = windows.iter().flat_map(|w| [w.start, w.end]).collect();
         borders.sort_unstable();
         borders.dedup();
@@ -80,7 +80,7 @@ impl Holders {
 
     /// Returns the CPU use within a range whose ends are borders of slices. Each entry has the CPU,
     /// the user and the time.
-    pub(super) fn within(
+    pub(crate) fn within(
         &self,
         range: &Range<i64>,
     ) -> impl Iterator<Item = (u16, What, Time)> + '_ {
