@@ -61,13 +61,14 @@ pub(crate) fn builds(
             .collect();
         let costs = pairs([earlier, laglab], |program| {
             let run = process::once(program, &arguments)?;
-            match run.is_success {
-                true => Ok([Cost {
+            if run.is_success {
+                Ok([Cost {
                     seconds: run.seconds,
                     peak_megabytes: run.peak_bytes as f64 / 1e6,
                     read_megabytes: run.read_bytes.map_or(f64::NAN, |it| it as f64 / 1e6),
-                }]),
-                false => Err(format!("{} {command:?} failed", program.display()).into()),
+                }])
+            } else {
+                Err(format!("{} {command:?} failed", program.display()).into())
             }
         })?;
         row(report, &format!("`laglab {}`", command.join(" ")), costs[0])?;

@@ -148,9 +148,10 @@ impl Server {
         let params = json!({ "name": tool, "arguments": arguments });
         let (answer, bytes) = self.request("tools/call", &params)?;
         let seconds = start.elapsed().as_secs_f64();
-        match answer["result"]["isError"] == true || answer["error"].is_object() {
-            true => Err(format!("{tool}: {answer}").into()),
-            false => Ok((seconds, bytes)),
+        if answer["result"]["isError"] == true || answer["error"].is_object() {
+            Err(format!("{tool}: {answer}").into())
+        } else {
+            Ok((seconds, bytes))
         }
     }
 }

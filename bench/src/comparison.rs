@@ -114,9 +114,10 @@ pub(crate) fn compare(path: &Path) -> Outcome<()> {
     let summary = Summary::read(&both)?;
     let judgement = judge(&both, &summary, Question { margin: 0.02 })?;
     let is_complete = judgement.lines.iter().all(|line| line.verdict.is_some());
-    match is_complete && judgement.runs_before == PAIRS as usize {
-        true => Ok(()),
-        false => Err("the comparison is incomplete".into()),
+    if is_complete && judgement.runs_before == PAIRS as usize {
+        Ok(())
+    } else {
+        Err("the comparison is incomplete".into())
     }
 }
 

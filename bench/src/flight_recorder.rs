@@ -59,9 +59,10 @@ fn loaded(before: &[&str], trips: u32, pause: u32) -> Outcome<f64> {
         .stderr(Stdio::null())
         .spawn()?;
     let used = child.wait4()?;
-    match used.status.success() {
-        true => Ok((used.rusage.utime + used.rusage.stime).as_secs_f64()),
-        false => Err(format!("{line:?} failed").into()),
+    if used.status.success() {
+        Ok((used.rusage.utime + used.rusage.stime).as_secs_f64())
+    } else {
+        Err(format!("{line:?} failed").into())
     }
 }
 

@@ -355,15 +355,16 @@ impl Cells {
         let values: Vec<u32> = (key.values.iter())
             .map(|(name, kind, data)| self.value(name, *kind, data))
             .collect();
-        let values_at = match values.is_empty() {
-            true => NONE,
-            false => self.add(
+        let values_at = if values.is_empty() {
+            NONE
+        } else {
+            self.add(
                 &values
                     .iter()
                     .copied()
                     .flat_map(u32::to_le_bytes)
                     .collect::<Vec<_>>(),
-            ),
+            )
         };
         let mut cell = vec![0; 76];
         cell[..4].copy_from_slice(b"nk\x20\0");

@@ -291,9 +291,10 @@ impl Opened {
         stream.read_to_end(&mut answer)?;
         let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
         let rest = answer.split_off(end.ok_or("no HTTP answer")? + 4);
-        match answer.starts_with(b"HTTP/1.1 200") {
-            true => Ok(rest),
-            false => Err(format!("{request}: {}", String::from_utf8_lossy(&rest)).into()),
+        if answer.starts_with(b"HTTP/1.1 200") {
+            Ok(rest)
+        } else {
+            Err(format!("{request}: {}", String::from_utf8_lossy(&rest)).into())
         }
     }
 

@@ -1,4 +1,4 @@
-//! Reads any bytes as a recording of Linux (`perf.data`, `trace.dat`).
+//! Reads any bytes as a recording of Linux (`perf.data`, `trace.dat`, text).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -112,11 +112,12 @@ fn inspect(folder: &Path, traces: &Path) -> Result<(), String> {
     };
     let tools = inspect(&["--method", "tools/list"])?;
     let explained = inspect(&["--method", "tools/call", "--tool-name", "explain"])?;
-    match tools.contains("\"explain\"") && explained.contains("LockApp.exe") {
-        true => Ok(()),
-        false => Err(format!(
+    if tools.contains("\"explain\"") && explained.contains("LockApp.exe") {
+        Ok(())
+    } else {
+        Err(format!(
             "the inspector got other answers: {tools}\n{explained}"
-        )),
+        ))
     }
 }
 

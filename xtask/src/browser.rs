@@ -91,9 +91,10 @@ fn check(folder: &Path, trace: &Path) -> Result<(), String> {
         }
         println!("{name}: {verdict}");
     }
-    match verdicts.len() == WINDOWS.len() {
-        true => Ok(()),
-        false => Err(format!("{}: the page reports no verdict", report.display())),
+    if verdicts.len() == WINDOWS.len() {
+        Ok(())
+    } else {
+        Err(format!("{}: the page reports no verdict", report.display()))
     }
 }
 

@@ -119,8 +119,9 @@ fn written(command: &Command) -> String {
 /// Returns an error if the library cannot be installed.
 pub(crate) fn add_target(target: &str) -> Result<(), String> {
     let library = read(program("rustc").args(["--print", "target-libdir", "--target", target]))?;
-    match Path::new(library.trim()).is_dir() {
-        true => Ok(()),
-        false => install(program("rustup").args(["target", "add", target])),
+    if Path::new(library.trim()).is_dir() {
+        Ok(())
+    } else {
+        install(program("rustup").args(["target", "add", target]))
     }
 }

@@ -32,9 +32,10 @@ pub(crate) fn build() -> Result<(), String> {
 ///
 /// Returns an error if npm fails.
 pub(crate) fn build_if_possible() -> Result<bool, String> {
-    match is_installed(NPM) {
-        true => build().map(|()| true),
-        false => Ok(false),
+    if is_installed(NPM) {
+        build().map(|()| true)
+    } else {
+        Ok(false)
     }
 }
 
@@ -108,9 +109,10 @@ fn install() -> Result<(), String> {
     let lock = modified(&ui().join("package-lock.json"));
     // npm writes this file at the end of an installation.
     let installed = modified(&ui().join("node_modules/.package-lock.json"));
-    match installed.is_some() && installed >= lock {
-        true => Ok(()),
-        false => command::install(&mut npm(&["ci", "--silent", "--no-audit", "--no-fund"])),
+    if installed.is_some() && installed >= lock {
+        Ok(())
+    } else {
+        command::install(&mut npm(&["ci", "--silent", "--no-audit", "--no-fund"]))
     }
 }
 

@@ -68,12 +68,11 @@ pub(crate) enum Work {
 ///
 /// Returns an error if this is CI (continuous integration), where no part may be left out.
 pub(crate) fn left_out(part: &str, why: &str) -> Result<(), String> {
-    match is_ci() {
-        true => Err(format!("{part} must run in CI, but cannot: {why}")),
-        false => {
-            println!("left out: {part}: {why}");
-            Ok(())
-        }
+    if is_ci() {
+        Err(format!("{part} must run in CI, but cannot: {why}"))
+    } else {
+        println!("left out: {part}: {why}");
+        Ok(())
     }
 }
 

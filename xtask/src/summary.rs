@@ -61,9 +61,10 @@ impl Summary {
                 Outcome::Failed(cause) => {
                     let log = log_of(step);
                     let log = log.strip_prefix(root()).unwrap_or(&log).display();
-                    let command = match log_of(step).exists() {
-                        true => format!("cargo xtask test --step '{step}'   (output: {log})"),
-                        false => format!("cargo xtask test --step '{step}'"),
+                    let command = if log_of(step).exists() {
+                        format!("cargo xtask test --step '{step}'   (output: {log})")
+                    } else {
+                        format!("cargo xtask test --step '{step}'")
                     };
                     failures.push(entry("FAILED", step, cause, Some(&command)));
                 }

@@ -29,9 +29,10 @@ pub(crate) fn are_valid() -> Result<(), String> {
     let entries = std::fs::read_dir(&folder);
     for entry in entries.map_err(|error| format!("{}: {error}", folder.display()))? {
         let path = entry.map_err(|error| error.to_string())?.path();
-        let schema = match path.ends_with("config.yml") {
-            true => "vendor.github-issue-config",
-            false => "vendor.github-issue-forms",
+        let schema = if path.ends_with("config.yml") {
+            "vendor.github-issue-config"
+        } else {
+            "vendor.github-issue-forms"
         };
         command::run(program(&check).args(["--builtin-schema", schema]).arg(path))?;
     }

@@ -171,9 +171,10 @@ fn convert_address(
         if v4.is_link_local() {
             let mut unicast = adapter.unicast.iter();
             let has_others = unicast.any(|(other, ..)| other.is_ipv4() && *other != address);
-            anomalies.push(match has_others {
-                true => Anomaly::SelfAssignedBeside,
-                false => Anomaly::SelfAssigned,
+            anomalies.push(if has_others {
+                Anomaly::SelfAssignedBeside
+            } else {
+                Anomaly::SelfAssigned
             });
         }
         // The documentation of GetAdaptersInfo states that the function does not list loopback adapters.

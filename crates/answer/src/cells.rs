@@ -46,12 +46,11 @@ impl Style {
             .iter()
             .zip(fields)
             .map(|(array, field)| {
-                let kind = match field.data_type().is_nested() {
-                    true => Kind::Nested(make_encoder(field, array, &self.json).map_err(io_error)?),
-                    false => {
-                        let formatter = ArrayFormatter::try_new(array, &self.formats);
-                        Kind::Plain(formatter.map_err(io_error)?)
-                    }
+                let kind = if field.data_type().is_nested() {
+                    Kind::Nested(make_encoder(field, array, &self.json).map_err(io_error)?)
+                } else {
+                    let formatter = ArrayFormatter::try_new(array, &self.formats);
+                    Kind::Plain(formatter.map_err(io_error)?)
                 };
                 Ok(Cells {
                     unknown: array.logical_nulls(),

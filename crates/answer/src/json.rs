@@ -2,7 +2,9 @@
 
 use std::io;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Field, SchemaRef};
 use serde::Serialize;
 use serde_json::{Number, Value};
@@ -39,18 +41,6 @@ impl JsonColumn {
     }
 }
 
-/// Returns the JSON type of values with an Arrow type.
-fn kind(data_type: &DataType) -> &'static str {
-    match data_type {
-        _ if data_type.is_integer() => "integer",
-        _ if data_type.is_numeric() => "number",
-        DataType::Boolean => "boolean",
-        _ if data_type.is_nested() => "list",
-        DataType::Dictionary(_, values) => kind(values),
-        _ => "text",
-    }
-}
-
 /// Appends rows of the batch as JSON. Stops after `most_rows` rows, or when the values have `most_bytes` bytes in
 /// total. `bytes` counts the bytes of the values of all rows so far. Returns true if rows were left out.
 pub fn json_rows(
@@ -62,36 +52,56 @@ pub fn json_rows(
     rows: &mut Vec<Vec<Value>>,
 ) -> io::Result<bool> {
     let style = Style::new();
-    let mut cells = style.cells(batch, schema.fields())?;
+    let cells = style.cells(batch, schema.fields())?;
+    let mut columns: Vec<_> = batch.columns().iter().zip(cells).collect();
     for row in 0..batch.num_rows() {
         if row == most_rows || *bytes >= most_bytes {
             return Ok(true);
         }
-        let mut values = Vec::with_capacity(cells.len());
-        for (cell, field) in cells.iter_mut().zip(schema.fields()) {
+        let mut values = Vec::with_capacity(columns.len());
+        for (array, cell) in &mut columns {
+            if let Some(number) = number(array, row) {
+                *bytes += size_of::<u64>();
+                values.push(number);
+                continue;
+            }
             let text = cell.text(row)?;
             *bytes += text.as_ref().map_or(4, String::len);
-            values.push(text.map_or(Value::Null, |text| value(text, kind(field.data_type()))));
+            values.push(text.map_or(Value::Null, |text| value(text, array.data_type())));
         }
         rows.push(values);
     }
     Ok(false)
 }
 
-fn value(text: String, kind: &str) -> Value {
-    let read = match kind {
-        "integer" => text
-            .parse::<i64>()
-            .ok()
-            .filter(|number| number.unsigned_abs() <= EXACT)
-            .map(Value::from),
-        "number" => text
-            .parse()
-            .ok()
-            .and_then(Number::from_f64)
-            .map(Value::Number),
-        "boolean" => text.parse::<bool>().ok().map(Value::Bool),
-        "list" => serde_json::from_str(&text).ok(),
+/// Returns a number or a flag. Returns `None` for null, for other types, and for numbers that JavaScript cannot represent.
+fn number(array: &ArrayRef, row: usize) -> Option<Value> {
+    if array.is_null(row) {
+        return None;
+    }
+    downcast_integer_array! {
+        array => {
+            let number = i64::try_from(i128::from(array.value(row))).ok()?;
+            (number.unsigned_abs() <= EXACT).then(|| number.into())
+        },
+        DataType::Float64 => {
+            let number = array.as_primitive::<Float64Type>().value(row);
+            Number::from_f64(number).map(Value::Number)
+        },
+        DataType::Boolean => Some(array.as_boolean().value(row).into()),
+        _ => None
+    }
+}
+
+/// Returns a value that is given as text. The text of a list is JSON.
+fn value(text: String, data_type: &DataType) -> Value {
+    let read = match data_type {
+        _ if data_type.is_nested() => serde_json::from_str(&text).ok(),
+        // Decimal and short floating-point numbers have the digits of their text.
+        _ if data_type.is_numeric() && !data_type.is_integer() => {
+            let number = text.parse().ok().and_then(Number::from_f64);
+            number.map(Value::Number)
+        }
         _ => None,
     };
     read.unwrap_or(Value::String(text))
@@ -102,7 +112,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+    use arrow_array::{BooleanArray, Float64Array, Int64Array, StringArray};
     use serde_json::json;
 
     #[test]

@@ -54,13 +54,13 @@ impl<W: Write> Table<W> {
 }
 
 fn empty_page(schema: &SchemaRef) -> Columns {
-    let sides = schema
-        .fields()
-        .iter()
-        .map(|field| match is_number(field.data_type()) {
-            true => Side::Right,
-            false => Side::Left,
-        });
+    let sides = schema.fields().iter().map(|field| {
+        if is_number(field.data_type()) {
+            Side::Right
+        } else {
+            Side::Left
+        }
+    });
     Columns::new(&sides.collect::<Vec<_>>())
 }
 

@@ -117,9 +117,10 @@ impl Header {
             activity: event.activity_id(),
             related_activity: related_activity(event),
             separator: event.hook().is_none().then_some(" "),
-            stack: match choice.stacks {
-                true => stack(event, decoded, is_stack),
-                false => None,
+            stack: if choice.stacks {
+                stack(event, decoded, is_stack)
+            } else {
+                None
             },
             is_stack,
         }

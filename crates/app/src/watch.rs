@@ -33,7 +33,7 @@ pub(crate) fn install_interrupt() {
         // The handler runs in its own thread, so it may sleep.
         std::thread::sleep(STOPS_SOON);
         if check().is_err() {
-            crate::cli::say(
+            crate::output::say(
                 "stopping after the current operation; press Ctrl-C again to end at once and lose \
                  the results that are not printed yet",
             );
@@ -57,9 +57,10 @@ pub(crate) fn interrupted() -> &'static AtomicBool {
 /// # Errors
 /// Returns [`Interrupted`] if the user pressed Ctrl-C.
 pub(crate) fn check() -> Result<(), Interrupted> {
-    match INTERRUPTED.load(Ordering::Relaxed) {
-        true => Err(Interrupted),
-        false => Ok(()),
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        Err(Interrupted)
+    } else {
+        Ok(())
     }
 }
 
@@ -95,7 +96,7 @@ impl Watch {
         self
     }
 
-    /// Shows percent instead of bytes. It is for work that is not measured in bytes.
+    /// Shows the progress in percent. The total may then have any unit.
     pub(crate) fn in_percent(mut self) -> Watch {
         self.in_percent = true;
         self
@@ -134,9 +135,10 @@ impl Watch {
             Some(self.total_bytes),
             ProgressDrawTarget::stderr_with_hz(10),
         );
-        let template = match self.in_percent {
-            false => "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left",
-            true => "{msg} {bar:30} {percent} %, {eta} left",
+        let template = if self.in_percent {
+            "{msg} {bar:30} {percent} %, {eta} left"
+        } else {
+            "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -173,7 +175,7 @@ impl Observer for Terminal {
     }
 
     fn warn(&self, text: &str) {
-        crate::cli::say(text);
+        crate::output::say(text);
     }
 
     fn is_cancelled(&self) -> bool {

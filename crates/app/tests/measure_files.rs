@@ -165,9 +165,10 @@ fn unknown_methods_and_states_are_refused_with_a_list() {
 
 #[test]
 fn methods_of_other_systems_are_reported_as_such() {
-    let (other, system) = match cfg!(windows) {
-        true => ("mmap", "Linux and macOS"),
-        false => ("ReadFile", "Windows"),
+    let (other, system) = if cfg!(windows) {
+        ("mmap", "Linux and macOS")
+    } else {
+        ("ReadFile", "Windows")
     };
     let error = refusal(&["measure", "files", ".", "--method", other]);
     let expected = format!("`{other}` exists on {system} only");
@@ -231,13 +232,12 @@ fn without_rights(args: &[&str]) -> Option<std::process::Output> {
         use std::os::unix::fs::MetadataExt;
         of.uid() == 0
     });
-    let mut command = match is_root {
-        true => {
-            let mut command = Command::new("setpriv");
-            command.args(unprivileged).arg(program);
-            command
-        }
-        false => Command::new(program),
+    let mut command = if is_root {
+        let mut command = Command::new("setpriv");
+        command.args(unprivileged).arg(program);
+        command
+    } else {
+        Command::new(program)
     };
     let output = command.args(args).output().ok()?;
     // setpriv ends with code 126 or 127 if it cannot start the program.

@@ -131,9 +131,10 @@ fn four_runs_got_through(report: &Value) {
 
 #[test]
 fn missing_methods_and_refused_scheduling_are_reported() {
-    let own = match cfg!(windows) {
-        true => ["iocp", "rio", "uso", "uso_uro"],
-        false => ["mmsg", "io_uring", "gso", "gso_gro"],
+    let own = if cfg!(windows) {
+        ["iocp", "rio", "uso", "uso_uro"]
+    } else {
+        ["mmsg", "io_uring", "gso", "gso_gro"]
     };
     // A scheduling policy that only another system has is always refused, even with all privileges.
     let policy = if cfg!(windows) { "fifo:50" } else { "mmcss" };

@@ -220,9 +220,10 @@ fn differences_and_ratios_of_one_table_are_marked() {
     for run in 0..12 {
         for sample in 0..100 {
             // 60 of 100 samples determine p50, the others p90.
-            let (old, new) = match sample < 60 {
-                true => (0.0, 2.0),
-                false => (10.0 + f64::from(run), 20.0 + 2.0 * f64::from(run)),
+            let (old, new) = if sample < 60 {
+                (0.0, 2.0)
+            } else {
+                (10.0 + f64::from(run), 20.0 + 2.0 * f64::from(run))
             };
             rows += &format!("{run},old,{old}\n{run},new,{new}\n");
         }
@@ -299,12 +300,13 @@ fn options_choose_pairs_of_runs() {
     ] {
         let args: Vec<&str> = args.iter().copied().chain(option).collect();
         let text = printed(&args);
-        let (verdict, runs) = match is_paired {
-            true => ("frame_ms lower.", "12 pairs of runs"),
-            false => (
+        let (verdict, runs) = if is_paired {
+            ("frame_ms lower.", "12 pairs of runs")
+        } else {
+            (
                 "frame_ms unknown.",
                 "12 runs before and 12 after the change",
-            ),
+            )
         };
         assert!(text.contains(verdict), "{args:?}: {text}");
         assert!(text.contains(runs), "{args:?}: {text}");

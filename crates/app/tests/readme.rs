@@ -51,9 +51,10 @@ fn missing<'s>(shown: &'s [String], printed: &str) -> Option<&'s str> {
             may_skip = true;
             continue;
         }
-        let found = match may_skip {
-            true => rest.any(|printed| printed == line),
-            false => rest.next() == Some(line),
+        let found = if may_skip {
+            rest.any(|printed| printed == line)
+        } else {
+            rest.next() == Some(line)
         };
         if !found {
             return Some(line);

@@ -13,13 +13,12 @@ fn refuses(args: &[&str], what: &str) {
     assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
     assert!(output.stdout.is_empty(), "{args:?}");
     assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
-    let error = match args.contains(&"--json") {
-        true => {
-            let error: serde_json::Value = serde_json::from_str(&error).expect("an error in JSON");
-            assert_eq!(error["exit_code"], 2, "{args:?}");
-            error["error"].as_str().expect("a text").to_owned()
-        }
-        false => error,
+    let error = if args.contains(&"--json") {
+        let error: serde_json::Value = serde_json::from_str(&error).expect("an error in JSON");
+        assert_eq!(error["exit_code"], 2, "{args:?}");
+        error["error"].as_str().expect("a text").to_owned()
+    } else {
+        error
     };
     assert!(error.contains(what), "{args:?}: {error}");
 }

@@ -220,9 +220,12 @@ fn errors_are_printed_only_on_stderr() {
 #[cfg(unix)]
 fn bytes_below(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
-    let sizes = entries.map(|entry| match entry.file_type().unwrap().is_dir() {
-        true => bytes_below(&entry.path()),
-        false => entry.metadata().unwrap().len(),
+    let sizes = entries.map(|entry| {
+        if entry.file_type().unwrap().is_dir() {
+            bytes_below(&entry.path())
+        } else {
+            entry.metadata().unwrap().len()
+        }
     });
     sizes.sum()
 }

@@ -242,9 +242,10 @@ impl Hunt {
     /// Draws a conclusion if a hypothesis is probable enough.
     fn conclude(&mut self) {
         if self.nothing >= self.confidence {
-            self.verdict = Some(match self.held.is_empty() && !self.found.is_empty() {
-                true => Verdict::Culprits(self.found.clone()),
-                false => Verdict::Contradiction(self.found.clone()),
+            self.verdict = Some(if self.held.is_empty() && !self.found.is_empty() {
+                Verdict::Culprits(self.found.clone())
+            } else {
+                Verdict::Contradiction(self.found.clone())
             });
             return;
         }

@@ -53,9 +53,10 @@ impl References {
         let freedom = |values: &[f64]| values.len().saturating_sub(1) as f64;
         let squares = |values: &[f64]| variance(values) * freedom(values);
         let pooled = (squares(fast) + squares(slow)) / (freedom(fast) + freedom(slow));
-        let (better, worse) = match lower_is_better {
-            true => (fast, slow),
-            false => (slow, fast),
+        let (better, worse) = if lower_is_better {
+            (fast, slow)
+        } else {
+            (slow, fast)
         };
         let compared = unpaired(better, worse, 1.0 - 2.0 * Self::MAX_CHANCE);
         References {
@@ -64,9 +65,12 @@ impl References {
             deviation: pooled.sqrt(),
             // Both states have the same number of measurements, so the distribution of the ranks is
             // symmetric. The one-sided p-value is therefore half of the two-sided p-value `p`.
-            chance: compared.map_or(1.0, |it| match it.dominance > 0.5 {
-                true => it.p / 2.0,
-                false => 1.0 - it.p / 2.0,
+            chance: compared.map_or(1.0, |it| {
+                if it.dominance > 0.5 {
+                    it.p / 2.0
+                } else {
+                    1.0 - it.p / 2.0
+                }
             }),
             count: fast.len().min(slow.len()),
         }

@@ -29,9 +29,10 @@ impl ServerName {
                 && (label.bytes()).all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         };
         // Colons are not allowed, because paths cannot contain IPv6 addresses.
-        match name.len() <= 253 && name.split('.').all(is_label) {
-            true => Ok(ServerName(name.to_owned())),
-            false => Err(NameError(text.chars().take(80).collect())),
+        if name.len() <= 253 && name.split('.').all(is_label) {
+            Ok(ServerName(name.to_owned()))
+        } else {
+            Err(NameError(text.chars().take(80).collect()))
         }
     }
 
@@ -52,9 +53,10 @@ impl ServerName {
 
     /// Returns the part before the first dot. Returns an IP address unchanged.
     pub fn short(&self) -> &str {
-        match self.is_address() {
-            true => &self.0,
-            false => self.0.split('.').next().unwrap_or(&self.0),
+        if self.is_address() {
+            &self.0
+        } else {
+            self.0.split('.').next().unwrap_or(&self.0)
         }
     }
 

@@ -100,9 +100,10 @@ impl Referrals {
                 entry.listed.push(listed);
             }
         }
-        match entries.is_empty() {
-            true => Err(ReferralsError::NoEntry),
-            false => Ok(Referrals { entries }),
+        if entries.is_empty() {
+            Err(ReferralsError::NoEntry)
+        } else {
+            Ok(Referrals { entries })
         }
     }
 

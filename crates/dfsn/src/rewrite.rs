@@ -223,9 +223,10 @@ fn duplicates(export: &Export) -> Vec<Left> {
                 .filter(|(name, _)| !["state", "priority"].contains(&name.as_str()))
                 .collect();
             place.sort();
-            match places.contains(&place) {
-                true => doubles.push(Left::of(target, WhyLeft::Twice)),
-                false => places.push(place),
+            if places.contains(&place) {
+                doubles.push(Left::of(target, WhyLeft::Twice))
+            } else {
+                places.push(place)
             }
         }
     }

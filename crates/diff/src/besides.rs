@@ -12,7 +12,7 @@ use crate::{Kind, Recording};
 
 /// Differences between the machines and between the recordings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Besides {
+pub struct OtherDifferences {
     /// Facts about the machines and the recordings whose values differ.
     pub facts: Vec<Difference>,
     /// Drivers that were added or removed, or that have another version.
@@ -87,7 +87,7 @@ impl Drivers {
 /// Ratio of the longer recording to the shorter one. From this ratio on, the lengths are listed as a difference.
 const LENGTHS: f64 = 1.1;
 
-impl Besides {
+impl OtherDifferences {
     /// Returns a sentence about facts and drivers that differ and may be the reason for a change. Drivers in `except`
     /// are left out. Returns `None` if nothing else differs.
     pub fn other_reasons(&self, except: &[&Subject]) -> Option<Sentence> {
@@ -114,7 +114,7 @@ impl Besides {
         })
     }
 
-    pub(crate) fn of(before: &Recording, after: &Recording) -> Besides {
+    pub(crate) fn new(before: &Recording, after: &Recording) -> OtherDifferences {
         let (old, new) = (&before.info, &after.info);
         let mut facts = Vec::new();
         let mut fact = |fact, before: Option<String>, after: Option<String>| {
@@ -188,7 +188,7 @@ impl Besides {
         };
         let is_on_one_side =
             |kind: &Kind| before.recorded.contains(kind) != after.recorded.contains(kind);
-        Besides {
+        OtherDifferences {
             facts,
             drivers: drivers(&before.drivers, &after.drivers),
             recorded_before_only: only(before, after),

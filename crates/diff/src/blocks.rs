@@ -27,7 +27,7 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// Divides the given part of the trace. If `part` is `None`, divides the whole trace, whose rows are
     /// within `time`.
-    pub(crate) fn of(time: Range<i64>, part: Option<Range<i64>>) -> Blocks {
+    pub(crate) fn new(time: Range<i64>, part: Option<Range<i64>>) -> Blocks {
         let time = part.clone().unwrap_or(time);
         let whole = time.end.saturating_sub(time.start).max(1);
         let usual = (whole / BLOCKS).clamp(BLOCK_NS.start, BLOCK_NS.end);
@@ -87,9 +87,10 @@ impl Blocks {
         let last = self.nearest(time.end);
         let mut from = time.start;
         for block in self.nearest(time.start)..=last {
-            let end = match block == last {
-                true => time.end,
-                false => self.start_ns + (block as i64 + 1) * self.length_ns,
+            let end = if block == last {
+                time.end
+            } else {
+                self.start_ns + (block as i64 + 1) * self.length_ns
             };
             each(block, end.saturating_sub(from).max(0));
             from = end;
@@ -114,7 +115,7 @@ mod tests {
             (0..S, 2),
             (0..0, 1),
         ] {
-            let blocks = Blocks::of(time.clone(), None);
+            let blocks = Blocks::new(time.clone(), None);
             assert_eq!(blocks.count, count, "{time:?}");
             assert_eq!(blocks.at(time.start), Some(0));
             assert_eq!(blocks.at(time.end), Some(count - 1));
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_part_ends_before_its_end() {
-        let blocks = Blocks::of(0..20 * S, Some(5 * S..15 * S));
+        let blocks = Blocks::new(0..20 * S, Some(5 * S..15 * S));
         assert_eq!((blocks.count, blocks.seconds()), (20, 10.0));
         assert_eq!(blocks.at(5 * S - 1), None);
         assert_eq!(blocks.at(5 * S), Some(0));

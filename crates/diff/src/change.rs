@@ -7,7 +7,7 @@ use statistics::welch::Neighbours;
 
 use crate::compare::{LEAST_SHARE, Matching, conclude};
 use crate::sums::Key;
-use crate::{Besides, Finding, Kind, Parts, Recording, Sum, Tree, Work, finding};
+use crate::{Finding, Kind, OtherDifferences, Parts, Recording, Sum, Tree, Work, finding};
 
 /// Differences between two recordings, or between the recordings of two sides.
 #[derive(Clone, Debug, Serialize)]
@@ -20,7 +20,7 @@ pub struct Diff {
     pub unit: Unit,
     /// Differences between the machines and between the recordings. Only the first recording of each side is
     /// examined.
-    pub besides: Besides,
+    pub besides: OtherDifferences,
     /// True if two of the recordings are of the same trace, and their compared times overlap.
     pub has_copies: bool,
     /// Compared rows, with times per second, sorted by descending importance. The rows that changed are first.
@@ -100,7 +100,7 @@ pub enum Unit {
 
 impl Unit {
     /// Minimum number of units on each side that a conclusion needs.
-    pub fn least(self) -> usize {
+    pub fn min_count(self) -> usize {
         match self {
             Unit::Block => 10,
             Unit::Recording => 3,
@@ -256,15 +256,15 @@ pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> 
         after: side(after),
         unit,
         besides: match (before, after) {
-            ([before, ..], [after, ..]) => Besides::of(before, after),
-            _ => Besides::default(),
+            ([before, ..], [after, ..]) => OtherDifferences::new(before, after),
+            _ => OtherDifferences::default(),
         },
         has_copies: has_copies(before.iter().chain(after)),
         per_work: matching.per_work(asked, &per_second),
         per_second,
         findings: Vec::new(),
         unmatched: matching.unmatched(),
-        stacks: Tree::of(before, after),
+        stacks: Tree::new(before, after),
     };
     diff.findings = finding::findings(&diff, [before, after]);
     diff

@@ -114,7 +114,7 @@ impl<'r> Matching<'r> {
         let rate = |of: &Recording, ns: f64| ns / of.seconds;
         let own = |of: &Recording| {
             let row = of.rows.named.get(&key);
-            row.map(|row| rate(of, Sum::of(&row.blocks).ns))
+            row.map(|row| rate(of, Sum::total(&row.blocks).ns))
         };
         let greatest = all().filter_map(own).fold(0.0, f64::max);
         // A row that seems absent may be hidden: its time may be part of the time without a name.
@@ -155,8 +155,8 @@ impl<'r> Matching<'r> {
             let rates = |side: usize| {
                 let each = self.sides[side].iter().zip(&works[side]);
                 let each = each.map(|(of, work)| match of.rows.named.get(key) {
-                    Some(row) => Rates::of(&row.blocks, work),
-                    None => Rates::of(&vec![Sum::default(); work.len()], work),
+                    Some(row) => Rates::new(&row.blocks, work),
+                    None => Rates::new(&vec![Sum::default(); work.len()], work),
                 });
                 Rates::of_side(each.collect(), self.unit)
             };
@@ -176,11 +176,11 @@ impl<'r> Matching<'r> {
             let (mut all, mut matched) = (0.0, 0.0);
             for of in own {
                 all += of.rows.of_kind(kind).0;
-                for ((_, name), row) in of.rows.of(kind) {
+                for ((_, name), row) in of.rows.named_of_kind(kind) {
                     let key = (kind, name.clone());
                     let is_there = others.iter().any(|of| of.rows.named.contains_key(&key));
                     if is_there && self.is_comparable(&key, row) {
-                        matched += Sum::of(&row.blocks).ns;
+                        matched += Sum::total(&row.blocks).ns;
                     }
                 }
             }
@@ -210,16 +210,17 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(blocks: &[Sum], work: &[f64]) -> Rates {
-        let whole = Sum::of(blocks);
+    fn new(blocks: &[Sum], work: &[f64]) -> Rates {
+        let whole = Sum::total(blocks);
         let counts: Vec<f64> = blocks.iter().map(|sum| sum.count).collect();
         Rates {
             whole: whole.per(work.iter().sum()),
             count: whole.count,
             units: linearised(blocks, work),
-            means: match whole.count > 0.0 {
-                true => linearised(blocks, &counts),
-                false => Vec::new(),
+            means: if whole.count > 0.0 {
+                linearised(blocks, &counts)
+            } else {
+                Vec::new()
             },
         }
     }
@@ -234,7 +235,7 @@ impl Rates {
         let wholes: Vec<Sum> = recordings.iter().map(|of| of.whole).collect();
         let means: Option<Vec<f64>> = wholes.iter().map(|of| of.mean_ns()).collect();
         Rates {
-            whole: Sum::of(&wholes).per(recordings.len() as f64),
+            whole: Sum::total(&wholes).per(recordings.len() as f64),
             count: recordings.iter().map(|of| of.count).sum(),
             units: wholes.iter().map(|of| of.ns).collect(),
             means: means.unwrap_or_default(),
@@ -248,7 +249,7 @@ impl Rates {
 fn linearised(blocks: &[Sum], work: &[f64]) -> Vec<f64> {
     let all_work: f64 = work.iter().sum();
     let mean_work = all_work / work.len() as f64;
-    let ratio = Sum::of(blocks).ns / all_work;
+    let ratio = Sum::total(blocks).ns / all_work;
     let both = blocks.iter().zip(work);
     both.map(|(sum, work)| ratio + (sum.ns - ratio * work) / mean_work)
         .collect()
@@ -258,7 +259,7 @@ fn linearised(blocks: &[Sum], work: &[f64]) -> Vec<f64> {
 fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> Change {
     let [before, after] = rates;
     let test = |before: &[f64], after: &[f64]| {
-        let are_enough = before.len().min(after.len()) >= unit.least();
+        let are_enough = before.len().min(after.len()) >= unit.min_count();
         welch::compare(before, after, unit.neighbours()).filter(|_| are_enough)
     };
     let tested = test(&before.units, &after.units);

@@ -79,9 +79,10 @@ fn other_sizes(sides: [&[Recording]; 2]) -> Option<String> {
     };
     let bytes = |side| 1024.0 * sum(side, &Work::NetworkKib) / sum(side, &Work::Transfers);
     let [before, after] = sides.map(bytes);
-    let (ratio, when) = match after > before {
-        true => (after / before, "after"),
-        false => (before / after, "before"),
+    let (ratio, when) = if after > before {
+        (after / before, "after")
+    } else {
+        (before / after, "before")
     };
     // If one side has only transfers without bytes, their ratio is unknown.
     (ratio > OTHER_SIZE && ratio.is_finite()).then(|| {

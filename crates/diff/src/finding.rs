@@ -5,7 +5,7 @@ use serde::Serialize;
 use wording::{Name, Sentence, duration, grouped, listed, size};
 
 use crate::compare::{EXPLAINS, class, weight};
-use crate::moved::Moved;
+use crate::moved::MovedInterrupts;
 use crate::successors::{self, successors};
 use crate::sums::Key;
 use crate::{
@@ -159,7 +159,7 @@ fn of_changes<'d>(
     let mut findings = Vec::new();
     let mut explained: Vec<&Change> = Vec::new();
     let mut has_stacks = false;
-    let moved = Moved::of(changes);
+    let moved = MovedInterrupts::find(changes);
     for change in changes
         .iter()
         .filter(|it| it.differs() && !it.kind.is_detail())
@@ -200,24 +200,26 @@ fn of_changes<'d>(
         }
         for Cause { of: cause, ns } in causes(change, changes, work, sides) {
             let share = ns / change.ns();
-            let why = match share <= ABOUT_ALL {
-                true => format!(
+            let why = if share <= ABOUT_ALL {
+                format!(
                     "{:.0} % of the change is {}{}.",
                     share.min(1.0) * 100.0,
                     code(cause),
-                    ends(cause)
-                ),
-                false => format!(
+                    presence_remark(cause)
+                )
+            } else {
+                format!(
                     "{} {} is {}{}; {}.",
                     time_text(ns.abs()),
                     more_or_less(ns),
                     code(cause),
-                    ends(cause),
-                    match has_opposite(cause, changes) {
-                        true => "other parts changed in the opposite direction",
-                        false => "the parts are estimates, and their sum differs from the whole",
+                    presence_remark(cause),
+                    if has_opposite(cause, changes) {
+                        "other parts changed in the opposite direction"
+                    } else {
+                        "the parts are estimates, and their sum differs from the whole"
                     }
-                ),
+                )
             };
             finding.because(why, subject(cause));
             finding.prove(sides, |of| Some(of.evidence(cause)));
@@ -405,10 +407,7 @@ impl Change {
 }
 
 pub(crate) fn more_or_less(ns: f64) -> &'static str {
-    match ns > 0.0 {
-        true => "more",
-        false => "less",
-    }
+    if ns > 0.0 { "more" } else { "less" }
 }
 
 /// Describes a change in one sentence. `work` is the unit of work; `None` for times per second.
@@ -423,13 +422,14 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
         } else {
             "more"
         };
-        let total = match change.is_within(SAME) {
-            true => "so the total time is about the same".to_owned(),
-            false => format!(
+        let total = if change.is_within(SAME) {
+            "so the total time is about the same".to_owned()
+        } else {
+            format!(
                 "and chance may explain the change of the total time, {} before and {} after",
                 time_text(before.ns),
                 time_text(after.ns)
-            ),
+            )
         };
         return format!(
             "{}: each {} takes {} instead of {}, on average. There are {counts} ({} instead of {} \
@@ -455,7 +455,7 @@ fn sentence(change: &Change, work: Option<&PerWork>) -> String {
         time_text(ns.abs()),
         time_text(before.ns),
         time_text(after.ns),
-        ends(change)
+        presence_remark(change)
     )
 }
 
@@ -543,7 +543,7 @@ fn code(cause: &Change) -> String {
 }
 
 /// Returns a remark if only one side has the row.
-fn ends(change: &Change) -> &'static str {
+fn presence_remark(change: &Change) -> &'static str {
     match (change.before.count > 0.0, change.after.count > 0.0) {
         (false, _) => " (new)",
         (_, false) => " (gone)",
@@ -638,7 +638,10 @@ impl Diff {
         if self.per_second.is_empty() {
             return "Unknown: the traces have no kind of event in common.".to_owned();
         }
-        let (units, least) = (self.before.units.min(self.after.units), self.unit.least());
+        let (units, least) = (
+            self.before.units.min(self.after.units),
+            self.unit.min_count(),
+        );
         if units < least {
             let (one, several) = match self.unit {
                 Unit::Block => ("block of at least 0.5 s", "blocks of at least 0.5 s"),
@@ -679,9 +682,10 @@ impl Diff {
             }
         };
         let facts: Vec<&str> = self.besides.facts.iter().map(|it| it.fact).collect();
-        match facts.is_empty() {
-            true => answer,
-            false => format!("{answer} Other differences: {}.", listed(&facts)),
+        if facts.is_empty() {
+            answer
+        } else {
+            format!("{answer} Other differences: {}.", listed(&facts))
         }
     }
 }

@@ -71,9 +71,10 @@ pub(crate) fn add(
                 continue;
             };
             let is_in_thread = IN_THREADS.contains(&kind);
-            let (kind, of_function) = match ISRS.contains(&kind) {
-                true => (Kind::Isr, Kind::IsrFunction),
-                false => (Kind::Dpc, Kind::DpcFunction),
+            let (kind, of_function) = if ISRS.contains(&kind) {
+                (Kind::Isr, Kind::IsrFunction)
+            } else {
+                (Kind::Dpc, Kind::DpcFunction)
             };
             found.recorded.extend([kind, of_function]);
             let block = blocks.at(routines.end_ns[row]);
@@ -93,12 +94,12 @@ pub(crate) fn add(
                 let slot = *cpus.entry(cpu).or_insert_with(|| {
                     sums.slot(Kind::Cpu, Some(&format!("CPU {cpu}")), Key::Cpu(cpu))
                 });
-                sums.of(Kind::Cpu, slot)[block].add(1.0, ns as f64);
+                sums.blocks_mut(Kind::Cpu, slot)[block].add(1.0, ns as f64);
             }
             let slot = *slots
                 .entry((kind, image))
                 .or_insert_with(|| sums.slot(kind, reader.names.module_label(image), Key::Name));
-            sums.of(kind, slot)[block].add(1.0, ns as f64);
+            sums.blocks_mut(kind, slot)[block].add(1.0, ns as f64);
             let id = image.and_then(|image| functions.at(image, routines.routine[row]));
             if let Some(id) = id
                 && let Code {
@@ -110,7 +111,7 @@ pub(crate) fn add(
                     let key = Key::Function(module.to_lowercase().into());
                     sums.slot(of_function, Some(function), key)
                 });
-                sums.of(of_function, slot)[block].add(1.0, ns as f64);
+                sums.blocks_mut(of_function, slot)[block].add(1.0, ns as f64);
             }
         }
     }

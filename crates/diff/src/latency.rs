@@ -204,9 +204,10 @@ impl Latency {
         let reached = [0, 1].map(|side| {
             let too_far = parts.iter().filter(|(part, _)| part.1 == PathTime::TooFar);
             let missed: f64 = too_far.map(|(_, ns)| ns[side]).sum();
-            match missed > 0.0 {
-                true => (1.0 - missed / lengths[side]).max(f64::MIN_POSITIVE),
-                false => 1.0,
+            if missed > 0.0 {
+                (1.0 - missed / lengths[side]).max(f64::MIN_POSITIVE)
+            } else {
+                1.0
             }
         });
         parts.retain(|part, _| part.1 != PathTime::TooFar);

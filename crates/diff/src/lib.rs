@@ -5,7 +5,7 @@
 //! [`Recording`] sums a trace by program, module, function, wait, disk and file, in blocks of time. [`diff`] matches
 //! the rows of both sides by names, because ids and addresses change with each boot. It separates real changes from
 //! changes that chance explains. Each [`Finding`] has a sentence, its causes, and queries that return its numbers from
-//! both traces. [`Besides`] lists other differences: the build of Windows, drivers, recorded events, and lost events.
+//! both traces. [`OtherDifferences`] lists other differences: the build of Windows, drivers, recorded events, and lost events.
 //!
 //! One recording on each side can show only that the two recordings differ. To show that a change of the machine is the
 //! reason, more recordings are needed.
@@ -44,7 +44,7 @@ mod wait_code;
 mod wakes;
 mod work;
 
-pub use besides::{Besides, Difference, Driver};
+pub use besides::{Difference, Driver, OtherDifferences};
 pub use change::{Change, Conclusion, Diff, PerWork, Side, Unit, Unmatched, conclude_alone, diff};
 pub use decomposition::{Parts, decompose};
 pub use finding::{Finding, Proof, When, count_text, rate_text};
@@ -55,7 +55,7 @@ pub use picture_histogram::{BackToBack, Durations, QuantileShift, ShiftUnit};
 pub use picture_rows::{ComparedRow, ComparedRows, Step, Waterfall};
 pub use picture_strips::{CpuStrip, CpuStrips, CpuWork, Strips};
 pub use picture_waits::{WaitEdge, Waits};
-pub use recording::{Asked, Recording};
+pub use recording::{ReadOptions, Recording};
 pub use rows::{Kind, Sum};
 pub use stacks::{Call, Root, Tree};
 pub use statistics::Interval;

@@ -12,17 +12,17 @@ use crate::{Change, Conclusion, Finding, Kind, PerWork, Recording};
 const NET: f64 = 0.1;
 
 /// CPUs with less time in DPCs and ISRs, and CPUs with more, whose sum is about the same.
-pub(crate) struct Moved<'d> {
+pub(crate) struct MovedInterrupts<'d> {
     from: Vec<&'d Change>,
     to: Vec<&'d Change>,
     /// Largest of the changes.
     pub(crate) largest: &'d Change,
 }
 
-impl<'d> Moved<'d> {
+impl<'d> MovedInterrupts<'d> {
     /// Finds the moved DPCs and ISRs in changes that are sorted by descending importance. Returns `None` if none moved,
     /// or if their sum changed, too.
-    pub(crate) fn of(changes: &'d [Change]) -> Option<Moved<'d>> {
+    pub(crate) fn find(changes: &'d [Change]) -> Option<MovedInterrupts<'d>> {
         let is_cpu = |it: &&Change| it.kind == Kind::Cpu && it.conclusion == Conclusion::Differs;
         let cpus = || changes.iter().filter(is_cpu);
         let (from, to): (Vec<_>, Vec<_>) = cpus().partition(|it| it.ns() < 0.0);
@@ -30,7 +30,7 @@ impl<'d> Moved<'d> {
         let (less, more) = (sum(&from), sum(&to));
         let is_same = !from.is_empty() && (less - more).abs() <= NET * less.max(more);
         let largest = cpus().next().filter(|_| is_same)?;
-        Some(Moved { from, to, largest })
+        Some(MovedInterrupts { from, to, largest })
     }
 
     /// Returns the finding about all CPUs together.

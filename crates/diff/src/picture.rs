@@ -13,7 +13,7 @@ use crate::picture_histogram::{BackToBack, histograms};
 use crate::picture_rows::{ComparedRows, kind_title, tables};
 use crate::picture_strips::{Strips, strips};
 use crate::picture_waits::{Waits, waits};
-use crate::{Besides, Diff, Finding, Kind, Recording, Side};
+use crate::{Diff, Finding, Kind, OtherDifferences, Recording, Side};
 
 /// One of the compared traces.
 #[derive(Clone, Copy)]
@@ -106,10 +106,10 @@ impl Comparison {
     ) -> Result<Comparison, ExploreError> {
         let sides = [before, after];
         Ok(Comparison {
-            before: ComparedSide::of(before, &diff.before),
-            after: ComparedSide::of(after, &diff.after),
+            before: ComparedSide::new(before, &diff.before),
+            after: ComparedSide::new(after, &diff.after),
             answer: diff.answer(),
-            findings: diff.findings.iter().map(ComparedFinding::of).collect(),
+            findings: diff.findings.iter().map(ComparedFinding::new).collect(),
             doubts: diff.doubts(),
             besides: besides(&diff.besides),
             tables: tables(diff),
@@ -122,7 +122,7 @@ impl Comparison {
 }
 
 impl ComparedFinding {
-    fn of(finding: &Finding) -> ComparedFinding {
+    fn new(finding: &Finding) -> ComparedFinding {
         ComparedFinding {
             sentence: finding.sentence.clone(),
             why: finding.why.clone(),
@@ -132,7 +132,7 @@ impl ComparedFinding {
 }
 
 impl ComparedSide {
-    fn of(sources: &[Source<'_>], side: &Side) -> ComparedSide {
+    fn new(sources: &[Source<'_>], side: &Side) -> ComparedSide {
         ComparedSide {
             names: sources.iter().map(|of| of.name.to_owned()).collect(),
             simulated: sources.iter().any(|of| of.recording.info.is_simulated()),
@@ -142,7 +142,7 @@ impl ComparedSide {
     }
 }
 
-fn besides(besides: &Besides) -> Vec<BesidesRow> {
+fn besides(besides: &OtherDifferences) -> Vec<BesidesRow> {
     let text = |value: &Option<String>, absent: &str| {
         let value = value.as_deref();
         value.unwrap_or(absent).to_owned()

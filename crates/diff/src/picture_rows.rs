@@ -168,9 +168,10 @@ pub(crate) fn tables(diff: &Diff) -> Vec<ComparedRows> {
         return per_second;
     };
     let per_work = of_unit(&work.changes, &format!("per {}", work.work));
-    match work.is_asked || work.differs() {
-        true => [per_work, per_second].concat(),
-        false => [per_second, per_work].concat(),
+    if work.is_asked || work.differs() {
+        [per_work, per_second].concat()
+    } else {
+        [per_second, per_work].concat()
     }
 }
 
@@ -197,9 +198,9 @@ impl ComparedRows {
             one,
             unit: unit.to_owned(),
             is_sampled: kind.is_sampled(),
-            waterfall: Waterfall::of(&rows),
+            waterfall: Waterfall::new(&rows),
             rows: (rows.iter().take(MOST_ROWS))
-                .map(|row| ComparedRow::of(row))
+                .map(|row| ComparedRow::new(row))
                 .collect(),
             omitted: rows.len().saturating_sub(MOST_ROWS),
         }
@@ -207,7 +208,7 @@ impl ComparedRows {
 }
 
 impl ComparedRow {
-    fn of(change: &Change) -> ComparedRow {
+    fn new(change: &Change) -> ComparedRow {
         ComparedRow {
             name: change.name.clone(),
             before_count: change.before.count,
@@ -223,7 +224,7 @@ impl ComparedRow {
 impl Waterfall {
     /// Divides the change of the total of all rows into steps. The rows must be sorted by the size of their
     /// change.
-    fn of(rows: &[&Change]) -> Waterfall {
+    fn new(rows: &[&Change]) -> Waterfall {
         let shown = rows.iter().take(MOST_STEPS);
         let shown = shown.take_while(|row| row.ns() != 0.0).count();
         let (shown, others) = rows.split_at(shown);

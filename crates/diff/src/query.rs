@@ -34,7 +34,7 @@ impl Recording {
     pub(crate) fn evidence(&self, of: &Change) -> Evidence {
         let key = (of.kind, of.name.to_lowercase());
         let row = self.rows.named.get(&key);
-        let sum = row.map_or_else(Sum::default, |row| Sum::of(&row.blocks));
+        let sum = row.map_or_else(Sum::default, |row| Sum::total(&row.blocks));
         let name = key.1;
         let evidence = match of.kind {
             Kind::Program => self.own_time(&of.name, self.is_program(&name)),
@@ -205,8 +205,8 @@ impl Recording {
     /// Returns the CPU time of all threads except idle threads, with the query that computes it.
     pub(crate) fn threads_evidence(&self) -> Evidence {
         let mut sum = Sum::default();
-        for (_, row) in self.rows.of(Kind::Program) {
-            let of_row = Sum::of(&row.blocks);
+        for (_, row) in self.rows.named_of_kind(Kind::Program) {
+            let of_row = Sum::total(&row.blocks);
             sum.add(of_row.count, of_row.ns);
         }
         for rest in [&self.rows.unnamed, &self.rows.joined] {
@@ -283,12 +283,13 @@ impl Recording {
     /// Returns the condition on rows of `cpu_runs` that excludes idle threads and doubtful runs.
     fn is_believed(&self) -> Condition {
         let is_of_thread = Condition::is_not("thread_id", 0);
-        match self.doubtful.are_none() {
-            true => is_of_thread,
-            false => Condition::All(vec![
+        if self.doubtful.are_none() {
+            is_of_thread
+        } else {
+            Condition::All(vec![
                 is_of_thread,
                 Condition::IsDoubtful(self.doubtful.clone()).negated(),
-            ]),
+            ])
         }
     }
 
@@ -300,9 +301,10 @@ impl Recording {
             known.is_some_and(|known| known.to_lowercase() == name)
         });
         let rows: Vec<i64> = rows.map(|(row, _)| row).collect();
-        match rows.len() > LISTED {
-            false => Condition::IsOneOf("process_row", rows),
-            true => has_name(PROGRAM_SQL, name),
+        if rows.len() > LISTED {
+            has_name(PROGRAM_SQL, name)
+        } else {
+            Condition::IsOneOf("process_row", rows)
         }
     }
 
@@ -316,9 +318,10 @@ impl Recording {
             .collect();
         labels.sort_unstable();
         labels.dedup();
-        match labels.len() > LISTED {
-            false => Condition::HasLabel(Expression::Module("image_row"), labels),
-            true => has_name(MODULE_SQL, name),
+        if labels.len() > LISTED {
+            has_name(MODULE_SQL, name)
+        } else {
+            Condition::HasLabel(Expression::Module("image_row"), labels)
         }
     }
 }
@@ -357,15 +360,15 @@ fn samples(in_interrupts: bool) -> Selection {
         Condition::IsTrue("in_isr"),
     ]);
     let of = Selection::of(Table::Samples).filter(Condition::IsKnown("weight_ns"));
-    match in_interrupts {
-        true => of.filter(inside),
-        false => of
-            .filter(Condition::Any(vec![
-                Condition::IsKnown("in_dpc"),
-                Condition::IsKnown("in_isr"),
-            ]))
-            .filter(inside.negated())
-            .filter(Condition::is_not("thread_id", 0)),
+    if in_interrupts {
+        of.filter(inside)
+    } else {
+        of.filter(Condition::Any(vec![
+            Condition::IsKnown("in_dpc"),
+            Condition::IsKnown("in_isr"),
+        ]))
+        .filter(inside.negated())
+        .filter(Condition::is_not("thread_id", 0))
     }
 }
 

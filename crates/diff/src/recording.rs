@@ -48,7 +48,7 @@ const MOST_UNNAMED: f64 = 0.2;
 
 /// Part of a trace, and unit of work, for which the sums are computed.
 #[derive(Clone, Default)]
-pub struct Asked<'a> {
+pub struct ReadOptions<'a> {
     /// Part of the trace, in nanoseconds since the trace's start. `None` for the whole trace.
     pub during: Option<Range<i64>>,
     /// Unit of work to which times are related. `None` if the user requested none.
@@ -169,18 +169,23 @@ impl Recording {
     /// Returns an error if a table cannot be made or read, or if the progress callback requests a stop.
     pub fn read(
         store: &Store,
-        asked: &Asked<'_>,
+        read_options: &ReadOptions<'_>,
         options: Options<'_>,
     ) -> Result<Recording, StoreError> {
-        store.make(&Recording::tables(asked.work.as_ref()), options)?;
+        store.make(&Recording::tables(read_options.work.as_ref()), options)?;
         let info = Info::read(store, options)?;
         let names = Arc::new(Identities::read(store, options)?);
         let doubtful = DoubtfulRuns::read(store, options)?;
         let is_cancelled = || !(options.progress)(0);
-        let reader = Reader::new(store, Arc::clone(&names), asked.functions, &is_cancelled);
-        let blocks = Blocks::of(time(&reader)?, asked.during.clone());
+        let reader = Reader::new(
+            store,
+            Arc::clone(&names),
+            read_options.functions,
+            &is_cancelled,
+        );
+        let blocks = Blocks::new(time(&reader)?, read_options.during.clone());
         let mut sums = Sums::new(blocks.clone());
-        let mut functions = FunctionNames::new(&names, asked.functions);
+        let mut functions = FunctionNames::new(&names, read_options.functions);
         let runs = runs::add(&reader, &doubtful, &mut functions, &mut sums)?;
         let mut recorded = BTreeSet::new();
         if runs.has_switches {
@@ -203,7 +208,12 @@ impl Recording {
             let unnamed = rows.unnamed.get(kind).map_or(0.0, |sum| sum.ns);
             unnamed <= MOST_UNNAMED * rows.of_kind(*kind).0
         });
-        let work = work::read(&reader, &blocks, &interrupts.dpcs, asked.work.as_ref())?;
+        let work = work::read(
+            &reader,
+            &blocks,
+            &interrupts.dpcs,
+            read_options.work.as_ref(),
+        )?;
         let stacks = Stacks::read(&reader, &mut functions, samples.stacks)?;
         Ok(Recording {
             info,

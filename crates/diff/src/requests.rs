@@ -31,10 +31,10 @@ pub(crate) fn add(reader: &Reader<'_>, sums: &mut Sums) -> Result<(), StoreError
                 let name = format!("disk {disk}: {kind}");
                 sums.slot(Kind::Disk, Some(&name), Key::Disk(disk, kind))
             });
-            sums.of(Kind::Disk, slot)[block].add(1.0, ns as f64);
+            sums.blocks_mut(Kind::Disk, slot)[block].add(1.0, ns as f64);
             let file = requests.path.get(row).map(without_user_and_numbers);
             let slot = sums.slot(Kind::File, file.as_deref(), Key::Name);
-            sums.of(Kind::File, slot)[block].add(1.0, ns as f64);
+            sums.blocks_mut(Kind::File, slot)[block].add(1.0, ns as f64);
         }
     }
     Ok(())

@@ -145,7 +145,7 @@ impl Sum {
     }
 
     /// Returns the sum of several sums.
-    pub(crate) fn of(sums: &[Sum]) -> Sum {
+    pub(crate) fn total(sums: &[Sum]) -> Sum {
         let mut whole = Sum::default();
         sums.iter().for_each(|sum| whole.add(sum.count, sum.ns));
         whole

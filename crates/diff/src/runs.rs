@@ -97,7 +97,7 @@ pub(crate) fn add(
             if let Some(ran) = &ran {
                 let thread = slots.of_thread(process, runs.thread_row.get(row), sums);
                 for (kind, slot) in [(Kind::Program, programs.ran), (Kind::Thread, thread)] {
-                    let of = sums.of(kind, slot);
+                    let of = sums.blocks_mut(kind, slot);
                     blocks.split(ran.clone(), |block, ns| of[block].add(0.0, ns as f64));
                     of[blocks.nearest(ran.end)].add(1.0, 0.0);
                     for (block, ns) in &inside {
@@ -162,7 +162,7 @@ fn by_name(ids: Vec<(Slot, u32)>, sums: &Sums) -> BTreeMap<String, Vec<u32>> {
 fn add_wait(sums: &mut Sums, kind: Kind, slot: Slot, waited: &Range<i64>) {
     let blocks = sums.blocks.clone();
     if let Some(waited) = blocks.within(waited.clone()) {
-        let of = sums.of(kind, slot);
+        let of = sums.blocks_mut(kind, slot);
         blocks.split(waited.clone(), |block, ns| of[block].add(0.0, ns as f64));
         of[blocks.nearest(waited.end)].add(1.0, 0.0);
     }

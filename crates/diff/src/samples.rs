@@ -98,7 +98,7 @@ pub(crate) fn add(
             let slot = *modules
                 .entry((kind, image))
                 .or_insert_with(|| sums.slot(kind, reader.names.module_label(image), Key::Name));
-            sums.of(kind, slot)[block].add(1.0, ns);
+            sums.blocks_mut(kind, slot)[block].add(1.0, ns);
             if let Some(id) = image.and_then(|image| functions.at(image, samples.address[row])) {
                 let name = functions.code(id);
                 if let Some(function) = &name.function {
@@ -106,7 +106,7 @@ pub(crate) fn add(
                         let key = Key::Function(name.module.to_lowercase().into());
                         sums.slot(of_function, Some(function), key)
                     });
-                    sums.of(of_function, slot)[block].add(1.0, ns);
+                    sums.blocks_mut(of_function, slot)[block].add(1.0, ns);
                 }
             }
             if let (Some(stack), Some(place)) = (samples.stack_id.get(row), place) {

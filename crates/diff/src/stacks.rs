@@ -169,7 +169,7 @@ impl Call {
 
 impl Tree {
     /// Unites the stacks of both sides in one tree. Returns an empty tree if a recording has no stacks.
-    pub fn of(before: &[Recording], after: &[Recording]) -> Tree {
+    pub fn new(before: &[Recording], after: &[Recording]) -> Tree {
         let all = || before.iter().chain(after);
         if all().any(|of| of.stacks.stacks.is_empty()) {
             return Tree::default();

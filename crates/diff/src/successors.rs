@@ -44,7 +44,7 @@ pub(crate) fn sentence(change: &Change, successors: &[&Change], work: Option<&Pe
         format!("{} ({time})", name(of))
     });
     let all = || std::iter::once(change).chain(successors.iter().copied());
-    let sum = |of: fn(&Change) -> Sum| Sum::of(&all().map(of).collect::<Vec<Sum>>());
+    let sum = |of: fn(&Change) -> Sum| Sum::total(&all().map(of).collect::<Vec<Sum>>());
     let (before, after) = (sum(|of| of.before), sum(|of| of.after));
     let (ns, parts) = (after.ns - before.ns, decompose(before, after));
     let cause = if parts.mean_ns / ns >= WHOLE {

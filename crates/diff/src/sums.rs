@@ -133,7 +133,7 @@ impl Sums {
     }
 
     /// Returns the sums of a row, one for each block.
-    pub(crate) fn of(&mut self, kind: Kind, slot: Slot) -> &mut [Sum] {
+    pub(crate) fn blocks_mut(&mut self, kind: Kind, slot: Slot) -> &mut [Sum] {
         let count = self.blocks.count;
         let rest = match self.rows.get_mut(slot as usize) {
             Some(Some(row)) => return &mut row.blocks,
@@ -151,7 +151,7 @@ impl Sums {
         };
         let time = |slot: &Slot| {
             let row = self.rows[*slot as usize].as_ref();
-            row.map_or(0.0, |row| Sum::of(&row.blocks).ns)
+            row.map_or(0.0, |row| Sum::total(&row.blocks).ns)
         };
         let mut sorted: Vec<(f64, Slot)> = own.iter().map(|slot| (time(slot), *slot)).collect();
         sorted.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -178,15 +178,15 @@ impl Sums {
             let row = rows.get_mut(slot as usize)?.take()?;
             Some(((kind, String::from(name)), *row))
         });
-        let whole = |sums: BTreeMap<Kind, Vec<Sum>>| {
+        let totals = |sums: BTreeMap<Kind, Vec<Sum>>| {
             let sums = sums.into_iter();
-            sums.map(|(kind, blocks)| (kind, Sum::of(&blocks)))
+            sums.map(|(kind, blocks)| (kind, Sum::total(&blocks)))
                 .collect()
         };
         Rows {
             named: named.collect(),
-            unnamed: whole(self.unnamed),
-            joined: whole(self.joined),
+            unnamed: totals(self.unnamed),
+            joined: totals(self.joined),
         }
     }
 }
@@ -205,14 +205,20 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Returns the named rows of a kind.
-    pub(crate) fn of(&self, kind: Kind) -> impl Iterator<Item = (&(Kind, String), &Row)> {
+    pub(crate) fn named_of_kind(
+        &self,
+        kind: Kind,
+    ) -> impl Iterator<Item = (&(Kind, String), &Row)> {
         let rows = self.named.range((kind, String::new())..);
-        rows.take_while(move |((of, _), _)| *of == kind)
+        rows.take_while(move |((row_kind, _), _)| *row_kind == kind)
     }
 
     /// Returns the total time of all rows of a kind, and the total time of the named rows of the kind.
     pub(crate) fn of_kind(&self, kind: Kind) -> (f64, f64) {
-        let named: f64 = self.of(kind).map(|(_, row)| Sum::of(&row.blocks).ns).sum();
+        let named: f64 = self
+            .named_of_kind(kind)
+            .map(|(_, row)| Sum::total(&row.blocks).ns)
+            .sum();
         let rest =
             [&self.unnamed, &self.joined].map(|rest| rest.get(&kind).map_or(0.0, |it| it.ns));
         (named + rest[0] + rest[1], named)
@@ -227,25 +233,25 @@ mod tests {
     /// complete.
     #[test]
     fn a_million_names_are_few_rows() {
-        let mut sums = Sums::new(Blocks::of(0..480_000_000_000, None));
+        let mut sums = Sums::new(Blocks::new(0..480_000_000_000, None));
         for number in 0..1_000_000_u32 {
             let name = format!("p{number}.exe");
             let slot = sums.slot(Kind::Program, Some(&name), Key::Name);
-            sums.of(Kind::Program, slot)[number as usize % 240].add(1.0, 2.0);
+            sums.blocks_mut(Kind::Program, slot)[number as usize % 240].add(1.0, 2.0);
             // A large row is never joined, even if it recurs after many other rows.
             let slot = sums.slot(Kind::Program, Some("Large.exe"), Key::Name);
-            sums.of(Kind::Program, slot)[0].add(1.0, 3.0);
+            sums.blocks_mut(Kind::Program, slot)[0].add(1.0, 3.0);
         }
         assert!(sums.rows.iter().flatten().count() <= MOST_ROWS);
         assert!(sums.slots.len() <= MOST_ROWS);
         // A joined row stays joined if its name occurs again. A new row would have only a part of its time.
         let slot = sums.slot(Kind::Program, Some("P3000.exe"), Key::Name);
         assert_eq!((slot, sums.name(slot)), (JOINED, None));
-        sums.of(Kind::Program, slot)[0].add(1.0, 0.0);
+        sums.blocks_mut(Kind::Program, slot)[0].add(1.0, 0.0);
         let rows = sums.finish();
         assert!(rows.named.len() <= MOST_ROWS);
         let large = &rows.named[&(Kind::Program, "large.exe".to_owned())];
-        assert_eq!(Sum::of(&large.blocks).ns, 3e6);
+        assert_eq!(Sum::total(&large.blocks).ns, 3e6);
         let (all, named) = rows.of_kind(Kind::Program);
         assert_eq!(all, 5e6);
         assert!(named < all);

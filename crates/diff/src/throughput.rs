@@ -69,9 +69,10 @@ impl Limit<'_> {
                 .collect::<Vec<_>>()
         };
         let code = changes(&[Kind::InterruptCode]);
-        let parts = match code.is_empty() {
-            true => changes(&[Kind::Dpc, Kind::Isr]),
-            false => code,
+        let parts = if code.is_empty() {
+            changes(&[Kind::Dpc, Kind::Isr])
+        } else {
+            code
         };
         let busy = [busy(cpu, 0), busy(cpu, 1)];
         let of_time = "its time was in DPCs and ISRs";

@@ -91,7 +91,8 @@ impl<'r> Traffic<'r> {
             difference: 1.0 - before.min(after) / before.max(after),
         };
         let all = || sides.into_iter().flatten();
-        let of_kind = |kind| all().flat_map(move |of| of.rows.of(kind).map(|(key, _)| key));
+        let of_kind =
+            |kind| all().flat_map(move |of| of.rows.named_of_kind(kind).map(|(key, _)| key));
         let keys: BTreeSet<_> = [Kind::Dpc, Kind::Isr]
             .into_iter()
             .flat_map(of_kind)
@@ -168,9 +169,10 @@ impl<'r> Traffic<'r> {
     /// the module's ISRs depend on the traffic.
     fn has_code(&self, code: &str) -> bool {
         let has_dpcs = |of: &Recording| of.dpc_code.keys().any(|(_, it)| **it == *code);
-        match self.all().any(has_dpcs) {
-            true => self.divides(|side| self.of_code(code, side)),
-            false => self.has_routines(Kind::Isr, code),
+        if self.all().any(has_dpcs) {
+            self.divides(|side| self.of_code(code, side))
+        } else {
+            self.has_routines(Kind::Isr, code)
         }
     }
 

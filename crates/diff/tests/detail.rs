@@ -2,7 +2,7 @@
 
 use crate::recorded;
 
-use diff::{Asked, Conclusion, Diff, Kind, Recording, Work};
+use diff::{Conclusion, Diff, Kind, ReadOptions, Recording, Work};
 use recorded::{diff, find, read};
 use simulated::Simulated;
 
@@ -30,7 +30,7 @@ fn with_waits(slow: &str) -> Recording {
         ] }} ]
         "#
     );
-    read(&simulated(&text), &Asked::default())
+    read(&simulated(&text), &ReadOptions::default())
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn sending(run: &str, scan: u32, cpus: u32) -> Recording {
         program = [ {{ forever = [ {{ run = "5ms" }} ] }} ]
         "#
     );
-    let asked = Asked {
+    let read_options = ReadOptions {
         work: Some(Work::NetworkKib),
-        ..Asked::default()
+        ..ReadOptions::default()
     };
-    read(&simulated(&text), &asked)
+    read(&simulated(&text), &read_options)
 }
 
 fn per_kib(before: &Recording, after: &Recording) -> Diff {
@@ -188,7 +188,7 @@ fn two_drivers(scan: &str, own: &str) -> Recording {
         ),
         nic("plain", "second.sys", &format!("per_packet = \"{own}\"")),
     );
-    read(&simulated(&text), &Asked::default())
+    read(&simulated(&text), &ReadOptions::default())
 }
 
 /// Checks that code is named as the cause only for the DPCs in which it ran, although both drivers changed.
@@ -236,7 +236,7 @@ fn usb_and_network(every: &str, seed: u32) -> Recording {
         every = "exp({every})"
         "#
     );
-    read(&simulated(&text), &Asked::default())
+    read(&simulated(&text), &ReadOptions::default())
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn with_device(name: &str, every: &str, cpu: u16) -> Recording {
         dpc = {{ in = ["{name}!Dpc"], cost = "uniform(450us, 500us)" }}
         "#
     );
-    read(&simulated(&text), &Asked::default())
+    read(&simulated(&text), &ReadOptions::default())
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn with_code(name: &str, cost: &str) -> [Recording; 2] {
         ] }} ]
         "#
     );
-    [driver, program].map(|text| read(&simulated(&text), &Asked::default()))
+    [driver, program].map(|text| read(&simulated(&text), &ReadOptions::default()))
 }
 
 /// Exchanges code for other code that takes longer. Sampled code shows only how much is gone and how much is new. The

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use diff::{
-    Asked, Comparison, CpuWork, Durations, Recording, SampledCode, ShiftUnit, Source, diff,
+    Comparison, CpuWork, Durations, ReadOptions, Recording, SampledCode, ShiftUnit, Source, diff,
 };
 use explore::{Condition, Explorer, FlameAnswer, FlameRequest};
 use simulated::Simulated;
@@ -30,7 +30,8 @@ impl Trace {
     fn of(simulated: Simulated) -> Trace {
         let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
         let store = Arc::new(store);
-        let recording = Recording::read(&store, &Asked::default(), Options::default()).unwrap();
+        let recording =
+            Recording::read(&store, &ReadOptions::default(), Options::default()).unwrap();
         Trace {
             explorer: Explorer::new(Arc::clone(&store), None, 1 << 28),
             _simulated: simulated,
@@ -466,7 +467,7 @@ fn a_trace_without_a_kind_of_events_has_no_picture_of_it() {
     let whole = Trace::new("healthy", &["duration=2s"]);
     let real = testdata::path("etl/perfview__SelfDescribingSingleEvent.etl");
     let store = Arc::new(imports::open_store(&[real], Cache::Off).unwrap());
-    let empty = Recording::read(&store, &Asked::default(), Options::default()).unwrap();
+    let empty = Recording::read(&store, &ReadOptions::default(), Options::default()).unwrap();
     let explorer = Explorer::new(Arc::clone(&store), None, 1 << 28);
     let differences = diff(
         std::slice::from_ref(&whole.recording),

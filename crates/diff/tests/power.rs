@@ -2,7 +2,7 @@
 
 use crate::recorded;
 
-use diff::{Asked, Conclusion, Kind, Recording};
+use diff::{Conclusion, Kind, ReadOptions, Recording};
 use recorded::{adds_up, diff, find, first_subjects, read};
 use simulated::Simulated;
 
@@ -21,7 +21,7 @@ fn with_load(run: &str, seed: u32) -> Recording {
         "#
     );
     let simulated = Simulated::of_text("load", &text, &[&format!("seed={seed}")]);
-    read(&simulated, &Asked::default())
+    read(&simulated, &ReadOptions::default())
 }
 
 /// Compares 20 pairs of recordings. At least 90 % of the pairs must show the change. Pairs of two recordings before the

@@ -2,7 +2,7 @@
 
 use crate::recorded;
 
-use diff::{Asked, Conclusion, Diff, Recording, Unit};
+use diff::{Conclusion, Diff, ReadOptions, Recording, Unit};
 use recorded::{adds_up, diff, per_work};
 use tables::{Cache, Options};
 use wording::Sentence;
@@ -11,7 +11,7 @@ fn recordings() -> Vec<(String, Recording)> {
     let traces = testdata::traces().into_iter();
     let each = traces.map(|(name, _)| {
         let store = imports::open_store(&[testdata::path(&name)], Cache::Off).unwrap();
-        let recording = Recording::read(&store, &Asked::default(), Options::default());
+        let recording = Recording::read(&store, &ReadOptions::default(), Options::default());
         (name, recording.unwrap())
     });
     each.collect()
@@ -43,7 +43,7 @@ fn makes_sense(about: &str, diff: &Diff) {
             !missing.recorded_after_only.contains(&change.kind),
             "{about}"
         );
-        let are_few = diff.before.units.min(diff.after.units) < Unit::Block.least();
+        let are_few = diff.before.units.min(diff.after.units) < Unit::Block.min_count();
         assert_eq!(are_few, change.conclusion == Conclusion::TooFew, "{about}");
     }
     for unmatched in &diff.unmatched {
@@ -69,7 +69,11 @@ fn real_traces_are_compared_without_nonsense() {
     for (before_name, before) in &all {
         let own = diff(before, before);
         makes_sense(before_name, &own);
-        assert_eq!(own.besides, diff::Besides::default(), "{before_name}");
+        assert_eq!(
+            own.besides,
+            diff::OtherDifferences::default(),
+            "{before_name}"
+        );
         assert!(own.findings.is_empty(), "{before_name}: {}", own.answer());
         assert!(
             own.per_second.iter().all(|change| change.ns() == 0.0),

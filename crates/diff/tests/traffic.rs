@@ -2,7 +2,7 @@
 
 use crate::recorded;
 
-use diff::{Asked, Diff, Kind, Recording, Work};
+use diff::{Diff, Kind, ReadOptions, Recording, Work};
 use recorded::{diff, find, per_work, read};
 use simulated::Simulated;
 
@@ -14,7 +14,7 @@ fn desktop(every: &str, device: &str, seed: u32) -> Recording {
     let every = format!("flow.0.every=exp({every})");
     read(
         &Simulated::of_text("traffic", &text, &[&every]),
-        &Asked::default(),
+        &ReadOptions::default(),
     )
 }
 
@@ -97,11 +97,14 @@ fn transfers_of_other_sizes_are_a_doubt() {
     let of = |settings: &[&str]| {
         let text = "extends = \"healthy\"\ntitle = \"A desktop\"\nduration = \"12s\"";
         let settings = [&["flow.0.every=exp(2ms)"][..], settings].concat();
-        let asked = Asked {
+        let read_options = ReadOptions {
             work: Some(per.clone()),
-            ..Asked::default()
+            ..ReadOptions::default()
         };
-        [read(&Simulated::of_text("sizes", text, &settings), &asked)]
+        [read(
+            &Simulated::of_text("sizes", text, &settings),
+            &read_options,
+        )]
     };
     let small = of(&[]);
     let large = of(&["flow.0.bytes=\"4440\"", "nic.0.layer.1.per_packet=100us"]);

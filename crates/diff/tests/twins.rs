@@ -2,7 +2,7 @@
 
 use crate::recorded;
 
-use diff::{Asked, Change, Conclusion, Kind, Recording, Unit};
+use diff::{Change, Conclusion, Kind, ReadOptions, Recording, Unit};
 use recorded::{adds_up, diff, find, first_subjects, per_work, read, with_seed};
 use simulated::Simulated;
 
@@ -293,7 +293,7 @@ fn a_change_that_scatter_hides_is_unknown() {
         let seed = format!("seed={seed}");
         read(
             &Simulated::of_text("burst", &text, &[&seed]),
-            &Asked::default(),
+            &ReadOptions::default(),
         )
     };
     let after = of("9600us", 4);
@@ -316,11 +316,11 @@ fn parts_of_a_trace_are_compared() {
     let at = |name: &str| flood[name].as_i64().unwrap();
     let (start, end) = (at("from_ns"), at("to_ns"));
     let part = |during| {
-        let asked = Asked {
+        let read_options = ReadOptions {
             during: Some(during),
-            ..Asked::default()
+            ..ReadOptions::default()
         };
-        read(&simulated, &asked)
+        read(&simulated, &read_options)
     };
     let (quiet, flooded) = (part(0..start), part(start..end));
     assert!((flooded.seconds - (end - start) as f64 / 1e9).abs() < 0.01);
@@ -385,7 +385,7 @@ fn other_reasons_are_named_without_the_drivers_of_the_findings() {
 fn a_recording_does_not_differ_from_itself() {
     let one = with_seed("smb-signing-on", 1);
     let diff = diff(&one, &one);
-    assert_eq!(diff.besides, diff::Besides::default());
+    assert_eq!(diff.besides, diff::OtherDifferences::default());
     assert!(diff.per_second.len() > 10);
     let is_equal = |it: &Change| it.ns() == 0.0 && it.conclusion == Conclusion::TooSmall;
     assert!(diff.per_second.iter().all(is_equal));
@@ -399,11 +399,11 @@ fn the_flood_has_the_published_parts() {
         let simulated = Simulated::new(scenario, &[]);
         let flood = simulated.window("flood");
         let at = |name: &str| flood[name].as_i64().unwrap();
-        let asked = Asked {
+        let read_options = ReadOptions {
             during: Some(at("from_ns")..at("to_ns")),
-            ..Asked::default()
+            ..ReadOptions::default()
         };
-        read(&simulated, &asked)
+        read(&simulated, &read_options)
     };
     let teaming = window("dpc-flood-teaming");
     let no_teaming = window("dpc-flood-no-teaming");

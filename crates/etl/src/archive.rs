@@ -454,9 +454,10 @@ impl<'s> Traces<'s> {
         if declared <= self.memory {
             let mut bytes = Vec::new();
             let size = (&mut reader).take(declared + 1).read_to_end(&mut bytes)? as u64;
-            return match size > declared {
-                true => Err(understated()),
-                false => Ok((MemberData::Memory(bytes), size)),
+            return if size > declared {
+                Err(understated())
+            } else {
+                Ok((MemberData::Memory(bytes), size))
             };
         }
         let mut size = 0;

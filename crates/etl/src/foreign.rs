@@ -16,12 +16,9 @@ const OTHER: &str = "give an .etl, or an .etl.zip, .diagsession or .cab that con
                      trace.dat; of packets, a .pcapng or .pcap";
 const UNPACK: &str = "unpack it and give the .etl, perf.data or trace.dat inside";
 const RECORD: &str =
-    "of traces, laglab reads .etl of Windows, and perf.data and trace.dat of Linux";
+    "of traces, laglab reads .etl of Windows, and perf.data, trace.dat and their text of Linux";
 const LINUX: &str = "only event traces of Windows can be read here";
 const OLD_PERF: &str = "record again with a perf that is not older than 2011";
-const PERF_TEXT: &str = "give the perf.data from which `perf script` made it";
-const FTRACE_TEXT: &str =
-    "record with `trace-cmd record` or `perf record`, and give the trace.dat or perf.data";
 const EVENT_LOG: &str = "open it with the Event Viewer of Windows";
 const DUMP: &str =
     "save the sessions inside with WinDbg (!wmitrace.logsave), and give the .etl files";
@@ -171,10 +168,10 @@ fn text_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
         b'{' | b'[' if is_of_chrome => ("a Chrome trace (JSON)", RECORD),
         b'{' | b'[' => ("JSON", OTHER),
         _ if text.starts_with("# tracer:") || has_line(text, true) => {
-            ("text of the kernel's tracer (ftrace)", FTRACE_TEXT)
+            ("text of the kernel's tracer (ftrace)", LINUX)
         }
         _ if text.starts_with("# ========\n# captured on") || has_line(text, false) => {
-            ("text of `perf script`", PERF_TEXT)
+            ("text of `perf script`", LINUX)
         }
         b'<' => ("XML or HTML", OTHER),
         _ => ("text", OTHER),

@@ -237,9 +237,10 @@ impl LogFileHeader {
         let up_seconds = up.map_or(u64::MAX, |units| units.unsigned_abs() / 10_000_000);
         let counted_seconds = self.raw_start.unsigned_abs() / self.perf_frequency.max(1);
         let is_too_long = counted_seconds > up_seconds.saturating_add(DAY_SECONDS);
-        match self.perf_frequency < LOWEST && is_too_long {
-            true => 0,
-            false => self.perf_frequency,
+        if self.perf_frequency < LOWEST && is_too_long {
+            0
+        } else {
+            self.perf_frequency
         }
     }
 }

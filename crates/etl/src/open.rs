@@ -47,9 +47,10 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
     };
     let found = fs::metadata(path).map_err(failed)?;
     if let Some(what) = other_kind(found.file_type()) {
-        let advice = match found.is_dir() {
-            true => "give the .etl files in it",
-            false => "a trace is read at many places at once, so save it to a file first",
+        let advice = if found.is_dir() {
+            "give the .etl files in it"
+        } else {
+            "a trace is read at many places at once, so save it to a file first"
         };
         return Err(OpenError::NotAFile { name, what, advice });
     }

@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_behind_the_last_session_that_can_be_told_apart_has_none() {
+    fn a_file_after_the_maximum_number_of_sessions_has_no_session() {
         let file = buffer(80, buffer::TYPE_HEADER, 0);
         assert_eq!(scan(&file, 1, 0).unwrap().segments.len(), 1);
         let found = scan(&file, 1, MAX_SEGMENTS as u16).unwrap();

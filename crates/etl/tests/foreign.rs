@@ -92,11 +92,11 @@ fn other_recordings_of_linux_are_named_with_what_can_be_read() {
     for (text, expected) in [
         (
             "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n",
-            "text of the kernel's tracer (ftrace); record with `trace-cmd record`",
+            "text of the kernel's tracer (ftrace); only event traces of Windows can be read here",
         ),
         (
             "swapper     0 [000]  1000.000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0\n",
-            "text of `perf script`; give the perf.data",
+            "text of `perf script`; only event traces of Windows can be read here",
         ),
         (
             "{\"traceEvents\":[{\"name\":\"a\",\"ph\":\"B\"}]}",
@@ -121,9 +121,10 @@ fn other_recordings_of_linux_are_named_with_what_can_be_read() {
 #[test]
 fn programs_are_refused() {
     let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-    let seems = match own.starts_with(b"MZ") {
-        true => "a program or library for Windows (PE); ",
-        false => "it seems to be a program",
+    let seems = if own.starts_with(b"MZ") {
+        "a program or library for Windows (PE); "
+    } else {
+        "it seems to be a program"
     };
     refused(own, seems);
 

@@ -191,13 +191,13 @@ impl Code {
 
     /// Returns a function that converts a number to its name. Without a name, it returns the number as text.
     pub(crate) fn name(self) -> fn(i64) -> String {
-        fn of(number: i64, name: fn(u8) -> Option<&'static str>) -> String {
+        fn name_or_number(number: i64, name: fn(u8) -> Option<&'static str>) -> String {
             let name = u8::try_from(number).ok().and_then(name);
             name.map_or_else(|| number.to_string(), str::to_owned)
         }
         match self {
-            Code::WaitReason => |number| of(number, tables::wait_reason),
-            Code::ThreadState => |number| of(number, tables::thread_state),
+            Code::WaitReason => |number| name_or_number(number, tables::wait_reason),
+            Code::ThreadState => |number| name_or_number(number, tables::thread_state),
         }
     }
 }
@@ -264,7 +264,12 @@ impl TableDef {
             if column.name.ends_with("stack_id") {
                 stacks.push(column.name);
             } else {
-                ColumnDef::add(&mut columns, column, &schema.columns);
+                let derivation = Derivation {
+                    column,
+                    all: &schema.columns,
+                    columns: &mut columns,
+                };
+                derivation.add();
             }
         }
         let lasts = schema.interval.map(|interval| {
@@ -332,11 +337,10 @@ impl TableDef {
     /// Returns the column of numbers with this name. If there is no such column, returns an error.
     pub(crate) fn number(&'static self, name: &str) -> Result<&'static ColumnDef, ExploreError> {
         let column = self.column(name)?;
-        match column.is_number() {
-            true => Ok(column),
-            false => {
-                Err(self.wrong_kind(column, "has no numbers; choose a measure or a numeric key"))
-            }
+        if column.is_number() {
+            Ok(column)
+        } else {
+            Err(self.wrong_kind(column, "has no numbers; choose a measure or a numeric key"))
         }
     }
 
@@ -437,88 +441,141 @@ const AMOUNTS: [&str; 17] = [
 const PROSE: [&str; 2] = ["fields", "message"];
 
 impl ColumnDef {
-    /// Appends the columns that are derived from a stored column.
-    fn add(columns: &mut Vec<ColumnDef>, column: &ColumnSchema, all: &[ColumnSchema]) {
-        use ColumnKind::{Key, Measure, Text, Time};
-        let name = column.name;
-        let stored = |wanted: String| {
-            let found = all.iter().find(|other| other.name == wanted);
-            found.map(|found| found.name)
-        };
-        let unit = column.unit.unwrap_or_default();
-        let mut add = |name: String, wpa: Option<&str>, about: String, kind, source| {
-            columns.push(ColumnDef {
-                title: wpa.map_or_else(|| title_of(&name), without_unit),
-                name,
-                about,
-                kind,
-                unit: if kind == Key { "" } else { unit },
-                source,
-            });
-        };
+    /// Returns true if the values of the column are meaningful numbers.
+    pub(crate) fn is_number(&self) -> bool {
+        self.number().is_some()
+    }
+
+    /// Returns the name of the stored column that has the values of this column. Returns `None` if these values
+    /// are not meaningful numbers.
+    pub(crate) fn number(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Number(name) | Source::Code(name, _) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Derivation of the columns that views show from a stored column.
+struct Derivation<'a> {
+    column: &'a ColumnSchema,
+    /// All stored columns of the table.
+    all: &'a [ColumnSchema],
+    columns: &'a mut Vec<ColumnDef>,
+}
+
+impl Derivation<'_> {
+    fn add(mut self) {
+        let name = self.column.name;
         if let Some(prefix) = name.strip_suffix("process_row") {
-            let id = stored(format!("{prefix}process_id"));
-            add(
-                format!("{prefix}process"),
-                column.wpa,
-                "Name and id of the process.".to_owned(),
-                Key,
-                Source::Process { row: name, id },
-            );
-            add(
-                format!("{prefix}process_name"),
-                None,
-                "Name of the process. Groups all processes of the same name.".to_owned(),
-                Key,
-                Source::ProcessName { row: name, id },
-            );
-            return;
+            self.add_process(prefix);
+        } else if let Some(prefix) = name.strip_suffix("thread_row") {
+            self.add_thread(prefix);
+        } else if name == "image_row" {
+            self.add_module();
+        } else {
+            self.add_values();
         }
-        if let Some(prefix) = name.strip_suffix("thread_row") {
-            let id = stored(format!("{prefix}thread_id"));
-            add(
-                format!("{prefix}thread"),
-                column.wpa,
-                "Name and id of the thread. Windows reuses ids: each value is one thread, or all idle \
-                 threads."
-                    .to_owned(),
-                Key,
-                Source::Thread { row: name, id },
-            );
-            add(
-                format!("{prefix}thread_name"),
-                None,
-                "Name of the thread, as set by its program.".to_owned(),
-                Key,
-                Source::ThreadName(name),
-            );
+    }
+
+    fn push(
+        &mut self,
+        name: String,
+        wpa: Option<&str>,
+        about: &str,
+        kind: ColumnKind,
+        source: Source,
+    ) {
+        let unit = match kind {
+            ColumnKind::Key => "",
+            _ => self.column.unit.unwrap_or_default(),
+        };
+        self.columns.push(ColumnDef {
+            title: wpa.map_or_else(|| title_of(&name), without_unit),
+            name,
+            about: about.to_owned(),
+            kind,
+            unit,
+            source,
+        });
+    }
+
+    /// Returns the name of a stored column, if the table has this column.
+    fn stored(&self, name: &str) -> Option<&'static str> {
+        let mut names = self.all.iter().map(|column| column.name);
+        names.find(|stored| *stored == name)
+    }
+
+    fn add_process(&mut self, prefix: &str) {
+        let row = self.column.name;
+        let id = self.stored(&format!("{prefix}process_id"));
+        self.push(
+            format!("{prefix}process"),
+            self.column.wpa,
+            "Name and id of the process.",
+            ColumnKind::Key,
+            Source::Process { row, id },
+        );
+        self.push(
+            format!("{prefix}process_name"),
+            None,
+            "Name of the process. Groups all processes of the same name.",
+            ColumnKind::Key,
+            Source::ProcessName { row, id },
+        );
+    }
+
+    fn add_thread(&mut self, prefix: &str) {
+        let row = self.column.name;
+        let id = self.stored(&format!("{prefix}thread_id"));
+        self.push(
+            format!("{prefix}thread"),
+            self.column.wpa,
+            "Name and id of the thread. Windows reuses ids: each value is one thread, or all idle threads.",
+            ColumnKind::Key,
+            Source::Thread { row, id },
+        );
+        self.push(
+            format!("{prefix}thread_name"),
+            None,
+            "Name of the thread, as set by its program.",
+            ColumnKind::Key,
+            Source::ThreadName(row),
+        );
+    }
+
+    fn add_module(&mut self) {
+        let image = self.column.name;
+        self.push(
+            "module".to_owned(),
+            Some("Module"),
+            "File name of the image at the address.",
+            ColumnKind::Key,
+            Source::Module(image),
+        );
+        let routine = self.stored("routine").map(|routine| (routine, true));
+        let Some((address, offset)) = routine.or_else(|| Some((self.stored("address")?, false)))
+        else {
             return;
-        }
-        if name == "image_row" {
-            add(
-                "module".to_owned(),
-                Some("Module"),
-                "File name of the image at the address.".to_owned(),
-                Key,
-                Source::Module(name),
-            );
-            let address = stored("routine".to_owned()).map(|routine| (routine, true));
-            let address = address.or_else(|| Some((stored("address".to_owned())?, false)));
-            if let Some((address, offset)) = address {
-                add(
-                    "function".to_owned(),
-                    Some("Function"),
-                    "Function at the address; the module if its symbols are missing.".to_owned(),
-                    Key,
-                    Source::Function {
-                        image: name,
-                        address,
-                        offset,
-                    },
-                );
-            }
-            return;
-        }
+        };
+        self.push(
+            "function".to_owned(),
+            Some("Function"),
+            "Function at the address; the module if its symbols are missing.",
+            ColumnKind::Key,
+            Source::Function {
+                image,
+                address,
+                offset,
+            },
+        );
+    }
+
+    /// Adds the column itself, unless its values have no form that a view shows.
+    fn add_values(&mut self) {
+        use ColumnKind::{Key, Measure, Text, Time};
+        let column = self.column;
+        let name = column.name;
         let is_amount = AMOUNTS.contains(&name);
         let (kind, source) = match &column.data_type {
             DataType::Boolean => (Key, Source::Flag(name)),
@@ -536,27 +593,7 @@ impl ColumnDef {
             }
             _ => (Key, Source::Number(name)),
         };
-        add(
-            name.to_owned(),
-            column.wpa,
-            column.meaning.clone(),
-            kind,
-            source,
-        );
-    }
-
-    /// Returns true if the values of the column are meaningful numbers.
-    pub(crate) fn is_number(&self) -> bool {
-        self.number().is_some()
-    }
-
-    /// Returns the name of the stored column that has the values of this column. Returns `None` if these values
-    /// are not meaningful numbers.
-    pub(crate) fn number(&self) -> Option<&'static str> {
-        match self.source {
-            Source::Number(name) | Source::Code(name, _) => Some(name),
-            _ => None,
-        }
+        self.push(name.to_owned(), column.wpa, &column.meaning, kind, source);
     }
 }
 

@@ -87,9 +87,10 @@ impl Classes {
             *all = (all.0.min(more.0), all.1.max(more.1));
         };
         let (least, greatest) = rows.pass(make, add, merge)?;
-        Ok(match least <= greatest {
-            true => Classes::new(least, greatest, most),
-            false => Classes(vec![0, 1]),
+        Ok(if least <= greatest {
+            Classes::new(least, greatest, most)
+        } else {
+            Classes(vec![0, 1])
         })
     }
 

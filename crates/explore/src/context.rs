@@ -151,11 +151,12 @@ pub(crate) fn check_bounds(
     min: u64,
     max: u64,
 ) -> Result<(), ExploreError> {
-    match (min..=max).contains(&number) {
-        true => Ok(()),
-        false => Err(ExploreError::OutOfBounds {
+    if (min..=max).contains(&number) {
+        Ok(())
+    } else {
+        Err(ExploreError::OutOfBounds {
             field,
             needed: format!("must be from {min} to {max}, not {number}"),
-        }),
+        })
     }
 }

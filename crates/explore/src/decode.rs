@@ -518,9 +518,10 @@ fn functions(
             check(cancel)?;
             let label = named.entry((image, address)).or_insert_with(|| {
                 let symbol = identities.symbol(functions, image, address);
-                match offset {
-                    true => symbol.into(),
-                    false => without_offset(&symbol).into(),
+                if offset {
+                    symbol.into()
+                } else {
+                    without_offset(&symbol).into()
                 }
             });
             labels.push(label.clone());

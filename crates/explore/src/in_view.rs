@@ -46,9 +46,12 @@ impl TimeInView {
     /// unknown or does not overlap the range.
     pub(crate) fn known_ns(&self, chunk: usize) -> Vec<i64> {
         let rows = 0..self.rows.starts.chunks[chunk].len();
-        let part = |row| match self.rows.overlaps(chunk, row, self.range) {
-            true => self.row_ns(chunk, row),
-            false => NULL,
+        let part = |row| {
+            if self.rows.overlaps(chunk, row, self.range) {
+                self.row_ns(chunk, row)
+            } else {
+                NULL
+            }
         };
         rows.map(part).collect()
     }

@@ -237,9 +237,10 @@ pub(crate) fn answer(
     } else {
         routines.add_longest_kinds(&pixels, &kinds, &mut cpus)?;
     }
-    let wakes = match exact {
-        true => wakes(&runs, &threads, span)?,
-        false => Vec::new(),
+    let wakes = if exact {
+        wakes(&runs, &threads, span)?
+    } else {
+        Vec::new()
     };
     let mut cpus: Vec<CpuLane> = cpus.into_values().collect();
     for lane in &mut cpus {
@@ -271,9 +272,10 @@ fn not_idle() -> Condition {
 /// the run is not doubtful.
 fn doubtful(wanted: bool) -> Condition {
     let passes = vec!["true".to_owned()];
-    let (is, is_not) = match wanted {
-        true => (Some(passes), None),
-        false => (None, Some(passes)),
+    let (is, is_not) = if wanted {
+        (Some(passes), None)
+    } else {
+        (None, Some(passes))
     };
     Condition {
         column: "doubtful".to_owned(),

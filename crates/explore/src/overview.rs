@@ -43,9 +43,10 @@ pub(crate) fn answer(context: Context<'_>) -> Result<OverviewAnswer, ExploreErro
     context.trace.make(&tables?, context.cancel)?;
     let rows = |preset: &Preset| Ok(Some(context.open(&preset.view.table)?.stored.rows()));
     let answer = graphs(&STRIP, rows)?;
-    match answer.graphs.is_empty() {
-        true => graphs(&[OTHERWISE], rows),
-        false => Ok(answer),
+    if answer.graphs.is_empty() {
+        graphs(&[OTHERWISE], rows)
+    } else {
+        Ok(answer)
     }
 }
 

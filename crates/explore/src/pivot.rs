@@ -506,9 +506,12 @@ impl Sorting {
                 NULL_ID
             }
         };
-        let directed = |order: Ordering| match self.descending {
-            true => order.reverse(),
-            false => order,
+        let directed = |order: Ordering| {
+            if self.descending {
+                order.reverse()
+            } else {
+                order
+            }
         };
         match &self.by {
             // The group of unknown values is last in both directions.

@@ -99,9 +99,10 @@ impl ColumnDef {
     /// Returns an SQL expression for the label, with its name in the result.
     pub(crate) fn named(&self) -> String {
         let (sql, alias) = (self.sql(), self.alias());
-        match sql == alias {
-            true => sql,
-            false => format!("{sql} AS {alias}"),
+        if sql == alias {
+            sql
+        } else {
+            format!("{sql} AS {alias}")
         }
     }
 
@@ -287,9 +288,10 @@ pub(crate) fn bounds(column: &ColumnDef, from: Option<i64>, to: Option<i64>) -> 
 
 /// Returns a `WHERE` clause on a new line, or an empty text if there are no conditions.
 pub(crate) fn filter(conditions: &[String]) -> String {
-    match conditions.is_empty() {
-        true => String::new(),
-        false => format!("\nWHERE {}", conditions.join("\n  AND ")),
+    if conditions.is_empty() {
+        String::new()
+    } else {
+        format!("\nWHERE {}", conditions.join("\n  AND "))
     }
 }
 

@@ -119,12 +119,13 @@ impl<'a> SelectedRows<'a> {
                     && ends.spans[chunk].is_some_and(|(min, _)| min > first);
                 let (starts, ends) = (&starts.chunks[chunk], &ends.chunks[chunk]);
                 let rows = Rows::of(0..len);
-                match is_whole {
-                    true => rows,
-                    false => rows.keep_if(|row| {
+                if is_whole {
+                    rows
+                } else {
+                    rows.keep_if(|row| {
                         // A row of length 0 is selected if the time range contains its start.
                         starts[row] < last && (ends[row] > first || starts[row] >= first)
-                    }),
+                    })
                 }
             }
         };

@@ -292,9 +292,10 @@ impl Mapping<'_> {
                 _ => None,
             }
         };
-        let values = match key.is_number() {
-            true => Values::Ids(numbers.iter().map(|number| Some(*number)).collect()),
-            false => Values::Labels(numbers.iter().map(label).collect::<Option<_>>()?),
+        let values = if key.is_number() {
+            Values::Ids(numbers.iter().map(|number| Some(*number)).collect())
+        } else {
+            Values::Labels(numbers.iter().map(label).collect::<Option<_>>()?)
         };
         Some((key, values))
     }

@@ -115,8 +115,9 @@ impl Trace {
 
 /// Returns an error if the flag is set.
 pub(crate) fn check(cancel: &AtomicBool) -> Result<(), ExploreError> {
-    match cancel.load(Ordering::Relaxed) {
-        true => Err(ExploreError::Cancelled),
-        false => Ok(()),
+    if cancel.load(Ordering::Relaxed) {
+        Err(ExploreError::Cancelled)
+    } else {
+        Ok(())
     }
 }

@@ -97,9 +97,10 @@ impl<'t> Part<'t> {
             columns.push(sorted_by.to_owned());
         }
         Ok(Rows {
-            chunks: match of_events {
-                true => table.chunks_within(range.clone()),
-                false => 0..table.chunks().len(),
+            chunks: if of_events {
+                table.chunks_within(range.clone())
+            } else {
+                0..table.chunks().len()
             },
             range: of_events.then_some((sorted_by, range)),
             columns,

@@ -151,9 +151,10 @@ impl DamageReport {
                 lines.push(format!("{}{what}", counted(count, one, many)));
             }
         };
-        let of_header = match self.is_linux {
-            true => " lost, because a ring buffer of the kernel was full",
-            false => " lost (count of the log-file header)",
+        let of_header = if self.is_linux {
+            " lost, because a ring buffer of the kernel was full"
+        } else {
+            " lost (count of the log-file header)"
         };
         say(self.events_lost, "event", "events", of_header);
         say(self.buffers_lost, "buffer", "buffers", of_header);

@@ -5,5 +5,5 @@ mod regular_file;
 mod source;
 
 pub use free_space::NoSpace;
-pub use regular_file::{first_bytes, open_file, other_kind, read_file};
+pub use regular_file::{first_bytes, is_same_file, open_file, other_kind, read_file};
 pub use source::{FileSource, Source};

@@ -33,12 +33,13 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if !is_large {
         file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     }
-    match is_large || bytes.len() as u64 > most {
-        true => Err(io::Error::new(
+    if is_large || bytes.len() as u64 > most {
+        Err(io::Error::new(
             ErrorKind::FileTooLarge,
             format!("it has more than {most} bytes; give a smaller file"),
-        )),
-        false => Ok(bytes),
+        ))
+    } else {
+        Ok(bytes)
     }
 }
 
@@ -68,4 +69,12 @@ pub fn first_bytes<const N: usize>(path: &Path) -> Option<[u8; N]> {
     let mut first = [0; N];
     open_file(path).ok()?.read_exact(&mut first).ok()?;
     Some(first)
+}
+
+/// Returns true if both paths name the same existing file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
 }

@@ -66,9 +66,10 @@ impl Attribute {
     pub(crate) fn bytes(&self) -> [u8; SIZE] {
         let flags = self.flags | flag::DISABLED | flag::SAMPLE_ID_ALL | flag::USE_CLOCKID;
         // The flags are bit fields. On big-endian machines, bit fields begin at the most significant bit.
-        let flags = match cfg!(target_endian = "big") {
-            true => flags.reverse_bits(),
-            false => flags,
+        let flags = if cfg!(target_endian = "big") {
+            flags.reverse_bits()
+        } else {
+            flags
         };
         let mut bytes = [0; SIZE];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);

@@ -131,16 +131,14 @@ fn cgroups(threads: &[Thread], mounts: &str) -> BTreeSet<PathBuf> {
             let Some((controllers, path)) = parts.next().zip(parts.next()) else {
                 continue;
             };
-            let its_hierarchy =
-                hierarchies
-                    .iter()
-                    .find(|(_, kind, options)| match controllers.is_empty() {
-                        true => *kind == "cgroup2",
-                        false => {
-                            let first = controllers.split(',').next().unwrap_or_default();
-                            *kind == "cgroup" && options.split(',').any(|option| option == first)
-                        }
-                    });
+            let its_hierarchy = hierarchies.iter().find(|(_, kind, options)| {
+                if controllers.is_empty() {
+                    *kind == "cgroup2"
+                } else {
+                    let first = controllers.split(',').next().unwrap_or_default();
+                    *kind == "cgroup" && options.split(',').any(|option| option == first)
+                }
+            });
             if let Some((folder, ..)) = its_hierarchy {
                 folders.insert(Path::new(folder).join(path.trim_start_matches('/')));
             }

@@ -531,15 +531,12 @@ impl Memory {
             let Some(oldest) = self.rounds.pop_front() else {
                 break;
             };
-            match is_over && self.wanted.iter().any(|range| oldest.overlaps(range)) {
-                true => {
-                    self.kept.insert(oldest.range.start, oldest);
-                }
-                false => {
-                    self.bytes -= oldest.bytes();
-                    if !is_over {
-                        self.cost.dropped_bytes += oldest.bytes() as u64;
-                    }
+            if is_over && self.wanted.iter().any(|range| oldest.overlaps(range)) {
+                self.kept.insert(oldest.range.start, oldest);
+            } else {
+                self.bytes -= oldest.bytes();
+                if !is_over {
+                    self.cost.dropped_bytes += oldest.bytes() as u64;
                 }
             }
         }

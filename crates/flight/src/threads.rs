@@ -91,9 +91,10 @@ pub(crate) fn records<'t>(threads: impl Iterator<Item = &'t Thread>) -> Vec<u8> 
     let mut records = Vec::new();
     for thread in threads {
         let (process, id) = (thread.process_id, thread.thread_id);
-        let parent = match process == id {
-            true => thread.parent_id,
-            false => process,
+        let parent = if process == id {
+            thread.parent_id
+        } else {
+            process
         };
         let mut started = numbers_32(&[process, parent, id, parent]);
         started.extend(0_u64.to_ne_bytes());

@@ -37,7 +37,9 @@ impl<'r> LinuxDecoder<'r> {
             Kind {
                 identity: Identity {
                     guid: None,
-                    provider: format.map(|format| Arc::from(&*format.system)),
+                    // A text has no subsystem for most events.
+                    provider: (format.map(|format| Arc::from(&*format.system)))
+                        .filter(|system: &Arc<str>| !system.is_empty()),
                     name: name.or_else(|| Some(Arc::from(attribute.known_name()))),
                 },
                 fields: own.map(|field| (Arc::from(&*field.name), field)).collect(),

@@ -1,4 +1,4 @@
-//! Recordings of Linux (`perf.data`, `trace.dat`) as tables. Rows of events are joined with processes, threads and other
+//! Recordings of Linux (`perf.data`, `trace.dat`, and their text) as tables. Rows of events are joined with processes, threads and other
 //! data by the same code as the rows of traces of Windows.
 //!
 //! [`LinuxRecording`] implements [`tables::Recording`]: `whole` makes the tables of the whole recording, `rows` those of

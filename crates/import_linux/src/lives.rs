@@ -13,7 +13,8 @@ pub(crate) struct Lives {
     facts: Vec<(i64, Fact)>,
     /// First sign of each thread in tracepoint events, by thread id.
     seen: FxHashMap<u32, Seen>,
-    /// True if the recording does not have the ids of processes. trace-cmd does not record these ids.
+    /// True if the recording does not have the ids of processes. trace-cmd records none, and a text
+    /// may have none.
     lacks_processes: bool,
     /// True if the recording does not state whether a thread with a new name started a new program.
     lacks_execs: bool,
@@ -69,7 +70,7 @@ enum Fact {
 impl Lives {
     pub(crate) fn new(recording: &Recording) -> Lives {
         Lives {
-            lacks_processes: recording.recorder() == Recorder::TraceCmd,
+            lacks_processes: recording.recorder() != Recorder::Perf,
             lacks_execs: !recording.marks_exec(),
             ..Lives::default()
         }

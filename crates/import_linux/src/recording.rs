@@ -60,9 +60,11 @@ pub(crate) fn start_unix_ns(recording: &linux::Recording) -> Option<i64> {
     i64::try_from(clock.unix_ns).ok()?.checked_add(since)
 }
 
-/// Returns true if a file is a recording of Linux (`perf.data`, `trace.dat`). Returns false if the file cannot be read.
+/// Returns true if a file is a recording of Linux (`perf.data`, `trace.dat`) or the text of one. Returns false if the file
+/// cannot be read.
 pub fn is_recording(file: &Path) -> bool {
-    files::first_bytes::<8>(file).is_some_and(|first| linux::is_recording(&first))
+    let source = files::open_file(file).and_then(FileSource::new);
+    source.is_ok_and(|source| linux::is_recording(&source).unwrap_or(false))
 }
 
 /// Returns the existing files next to a file that also contribute to its tables.
@@ -218,9 +220,10 @@ fn read_whole(
                 );
             });
             part.counts.end(chunk, read);
-            match progress(chunk.bytes.into()) {
-                true => Ok(part),
-                false => Err(Cancelled),
+            if progress(chunk.bytes.into()) {
+                Ok(part)
+            } else {
+                Err(Cancelled)
             }
         });
     let parts: Vec<Part> = parts.collect::<Result<_, Cancelled>>()?;

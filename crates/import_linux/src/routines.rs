@@ -89,9 +89,10 @@ impl Routines {
     }
 
     fn softirq(&self) -> InterruptKind {
-        match self.in_ksoftirqd {
-            true => InterruptKind::ThreadedDpc,
-            false => InterruptKind::Dpc,
+        if self.in_ksoftirqd {
+            InterruptKind::ThreadedDpc
+        } else {
+            InterruptKind::Dpc
         }
     }
 

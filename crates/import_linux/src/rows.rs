@@ -326,9 +326,10 @@ fn add_tracepoint(
             let event = ReclaimEvent {
                 cpu: place.1,
                 thread_id: tracepoint.thread_id,
-                kind: match is_of_cgroup {
-                    true => Shortage::Cgroup,
-                    false => Shortage::Machine,
+                kind: if is_of_cgroup {
+                    Shortage::Cgroup
+                } else {
+                    Shortage::Machine
                 },
                 pages,
             };

@@ -181,20 +181,22 @@ pub(crate) fn session(recording: &Recording) -> SessionHeader {
         system: Some(OperatingSystem::Linux),
         os_version: system.os_release.clone(),
         processors: system.cpus_online,
-        clock: attributes.first().map(|it| clock_name(it.clock)),
+        clock: attributes.first().and_then(|it| clock_name(it.clock)),
         clock_hz: Some(1_000_000_000),
         events_lost: u32::try_from(recording.damage().lost_events).ok(),
         ..SessionHeader::default()
     }
 }
 
-fn clock_name(clock: Clock) -> &'static str {
+/// Returns the name of a clock. Returns `None` if the clock is unknown.
+fn clock_name(clock: Clock) -> Option<&'static str> {
     match clock {
-        Clock::Scheduler => "sched_clock",
-        Clock::Monotonic => "CLOCK_MONOTONIC",
-        Clock::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
-        Clock::Boot => "CLOCK_BOOTTIME",
-        Clock::Other(_) => "other",
+        Clock::Scheduler => Some("sched_clock"),
+        Clock::Monotonic => Some("CLOCK_MONOTONIC"),
+        Clock::MonotonicRaw => Some("CLOCK_MONOTONIC_RAW"),
+        Clock::Boot => Some("CLOCK_BOOTTIME"),
+        Clock::Other(_) => Some("other"),
+        Clock::Unknown => None,
     }
 }
 
@@ -274,9 +276,10 @@ fn event_kinds(file: &str, recording: &Recording, counts: &Counts) -> EventKinds
         let identity = decoder.identity(*index);
         rows.first_ns.push(kind.first_ns);
         rows.last_ns.push(kind.last_ns);
-        rows.format.0.push(match attribute.is_tracepoint() {
-            true => EventFormat::Tracepoint,
-            false => EventFormat::PerfEvent,
+        rows.format.0.push(if attribute.is_tracepoint() {
+            EventFormat::Tracepoint
+        } else {
+            EventFormat::PerfEvent
         });
         rows.header.push(Some(recording.recorder().event_form()));
         rows.provider.push(identity.provider.as_deref());

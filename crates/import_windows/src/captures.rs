@@ -334,9 +334,10 @@ fn direction(packet: &EnhancedPacketBlock<'_>) -> Option<Direction> {
         .iter()
         .find(|option| option.code == EPB_FLAGS)?;
     let bytes: [u8; 4] = option.value().get(..4)?.try_into().ok()?;
-    let flags = match PcapNGPacketBlock::big_endian(packet) {
-        true => u32::from_be_bytes(bytes),
-        false => u32::from_le_bytes(bytes),
+    let flags = if PcapNGPacketBlock::big_endian(packet) {
+        u32::from_be_bytes(bytes)
+    } else {
+        u32::from_le_bytes(bytes)
     };
     match flags & 3 {
         1 => Some(Direction::Receive),

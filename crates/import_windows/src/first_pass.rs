@@ -149,14 +149,15 @@ pub(crate) fn read(
     progress: &(dyn Fn(u64) -> bool + Sync),
     unreadable: &mut UnreadableEvents,
 ) -> Result<WindowsPass, Cancelled> {
-    let cpus = match wanted.iter().any(Reader::is_read) {
-        true => trace
-            .streams()
-            .into_par_iter()
-            .map(|stream| CpuEvents::read(&stream, trace.segments(), wanted, progress))
-            .collect::<Result<Vec<CpuEvents>, Cancelled>>()?,
-        false => Vec::new(),
+    let streams = if wanted.iter().any(Reader::is_read) {
+        trace.streams()
+    } else {
+        Vec::new()
     };
+    let cpus = streams
+        .into_par_iter()
+        .map(|stream| CpuEvents::read(&stream, trace.segments(), wanted, progress))
+        .collect::<Result<Vec<CpuEvents>, Cancelled>>()?;
     Ok(build(cpus, trace, wanted, unreadable))
 }
 

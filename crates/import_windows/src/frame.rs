@@ -40,9 +40,10 @@ impl Link {
     /// Returns the link layer of a frame of a Wi-Fi adapter. Drivers of these adapters convert frames to Ethernet for
     /// Windows, so that a capture that states IEEE 802.11 can contain frames of both kinds.
     pub(crate) fn of_wifi(bytes: &[u8]) -> Link {
-        match is_ethernet(bytes) && !is_wifi_data(bytes) {
-            true => Link::Ethernet,
-            false => Link::Wifi,
+        if is_ethernet(bytes) && !is_wifi_data(bytes) {
+            Link::Ethernet
+        } else {
+            Link::Wifi
         }
     }
 

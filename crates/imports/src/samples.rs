@@ -257,9 +257,10 @@ pub fn check_parquet(metadata: &ParquetMetaData, most_rows: u64) -> Result<(), S
         let start = column.dictionary_page_offset();
         start.unwrap_or(column.data_page_offset()) < 0 || column.compressed_size() < 0
     });
-    match is_negative {
-        true => Err("it claims that a column begins or ends before the file".to_owned()),
-        false => Ok(()),
+    if is_negative {
+        Err("it claims that a column begins or ends before the file".to_owned())
+    } else {
+        Ok(())
     }
 }
 

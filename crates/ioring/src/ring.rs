@@ -278,9 +278,10 @@ impl Ring {
     /// Returns the error of the system.
     pub fn submit_and_wait(&mut self, count: u32, limit: Option<Duration>) -> Result<(), Error> {
         let most = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
-        let limit = match self.version() < Version::V2 {
-            true => Some(limit.map_or(POLL, |limit| limit.min(POLL))),
-            false => limit,
+        let limit = if self.version() < Version::V2 {
+            Some(limit.map_or(POLL, |limit| limit.min(POLL)))
+        } else {
+            limit
         };
         // The kernel may have seen some of the queued operations even if the call fails.
         self.queued.clear();
@@ -405,9 +406,10 @@ impl Ring {
             self.submit_and_wait(1, Some(POLL))?;
             if let Some((held, code, _)) = self.pop_resources()? {
                 let call = "the registration";
-                return match code.is_failure() {
-                    true => Err(Error::System { call, code }),
-                    false => Ok(held),
+                return if code.is_failure() {
+                    Err(Error::System { call, code })
+                } else {
+                    Ok(held)
                 };
             }
             if start.elapsed() > REGISTRATION_TIMEOUT {
@@ -470,9 +472,10 @@ impl Ring {
             if let Some(done) = self.pop()? {
                 let is_equal = matches!(&done.memory, Some(Memory::Owned(buffer))
                     if done.result == Ok(expected.len()) && **buffer == *expected);
-                return match is_equal {
-                    true => Ok(()),
-                    false => Err(unknown("a read returned other bytes than an ordinary read")),
+                return if is_equal {
+                    Ok(())
+                } else {
+                    Err(unknown("a read returned other bytes than an ordinary read"))
                 };
             }
             if start.elapsed() > REGISTRATION_TIMEOUT {

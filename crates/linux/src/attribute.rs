@@ -50,6 +50,8 @@ pub enum Clock {
     Boot,
     /// Another clock. Contains its `clockid_t`.
     Other(i32),
+    /// Unknown, because the recording does not state its clock.
+    Unknown,
 }
 
 impl Clock {

@@ -39,6 +39,9 @@ pub enum Fault {
         "a record was skipped, because almost each record is of another CPU than the one before"
     )]
     Scattered,
+    /// A line of a text is not the line of an event, or a field of its event is unreadable.
+    #[error("a line of the text cannot be read")]
+    Line,
     /// A recording of trace-cmd has several instances of the ring buffer. Only the instance with the most data is read.
     #[error("the events of a further instance of the ring buffer were skipped")]
     OtherInstance,

@@ -39,4 +39,10 @@ pub enum OpenError {
     /// A recording of trace-cmd has the text of a trace, but no events.
     #[error("the file has only the text of a trace, and no events; record with `trace-cmd record`")]
     OnlyText,
+    /// A text has no line of an event.
+    #[error(
+        "the text has no line of an event with a time in seconds, such as `bash-12 [000] 25.266925: sched_waking: …`; \
+         give the output of `perf script` or `trace-cmd report`, or the file `trace` of the kernel"
+    )]
+    NoLines,
 }

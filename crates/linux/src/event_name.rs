@@ -62,6 +62,13 @@ pub(crate) fn of(kind: u32, config: u64) -> String {
     known.unwrap_or_else(|| format!("{kind}:{config}"))
 }
 
+/// Returns the type and the number of a hardware or software event. Returns `None` for other names.
+pub(crate) fn number(name: &str) -> Option<(u32, u64)> {
+    let index = |names: &[&str]| names.iter().position(|known| *known == name);
+    let hardware = index(&HARDWARE).map(|number| (0, number as u64));
+    hardware.or_else(|| index(&SOFTWARE).map(|number| (1, number as u64)))
+}
+
 /// Returns the name of an event of a cache. Its number has the cache in the lowest byte, then the operation, then 0 for
 /// each access or 1 for misses.
 fn of_cache(number: usize) -> Option<String> {

@@ -125,9 +125,10 @@ pub(crate) fn read_build_ids(
         entry.take(record::HEADER)?;
         entry.u32()?;
         let id = entry.take(24)?;
-        let size = match header.misc & misc::BUILD_ID_SIZE != 0 {
-            true => usize::from(id[20]).min(20),
-            false => 20,
+        let size = if header.misc & misc::BUILD_ID_SIZE != 0 {
+            usize::from(id[20]).min(20)
+        } else {
+            20
         };
         build_ids.insert(text(entry.rest()), id[..size].to_vec());
     }

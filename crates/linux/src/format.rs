@@ -68,9 +68,10 @@ impl Field {
     /// Returns the value; `None` if the data is too short.
     pub(crate) fn value<'d>(&self, data: &'d [u8], order: Order) -> Option<FieldValue<'d>> {
         if self.is_elsewhere() || self.is_array {
-            return Some(match self.type_name.contains("char") {
-                true => FieldValue::Text(self.text(data, order)?),
-                false => FieldValue::Bytes(self.content(data, order)?),
+            return Some(if self.type_name.contains("char") {
+                FieldValue::Text(self.text(data, order)?)
+            } else {
+                FieldValue::Bytes(self.content(data, order)?)
             });
         }
         let Some(number) = self.number(data, order) else {
@@ -87,9 +88,12 @@ impl Field {
     /// 4 or 8 bytes.
     pub(crate) fn number(&self, data: &[u8], order: Order) -> Option<i64> {
         let bytes = self.bytes(data)?;
-        let sign = |value: u64, bits: u32| match self.is_signed {
-            true => (value << (64 - bits)).cast_signed() >> (64 - bits),
-            false => value.cast_signed(),
+        let sign = |value: u64, bits: u32| {
+            if self.is_signed {
+                (value << (64 - bits)).cast_signed() >> (64 - bits)
+            } else {
+                value.cast_signed()
+            }
         };
         Some(match *bytes {
             [byte] => sign(byte.into(), 8),
@@ -115,9 +119,10 @@ impl Field {
         // The low half has the offset, the high half the length.
         let place = self.number(data, order)?.cast_unsigned();
         let (offset, len) = ((place & 0xFFFF) as usize, (place >> 16 & 0xFFFF) as usize);
-        let base = match self.is_relative() {
-            true => self.offset.checked_add(self.size)?,
-            false => 0,
+        let base = if self.is_relative() {
+            self.offset.checked_add(self.size)?
+        } else {
+            0
         };
         data.get(base.checked_add(offset)?..)?.get(..len)
     }

@@ -1,4 +1,5 @@
-//! Recordings of the Linux kernel, as `perf record` (`perf.data`) and `trace-cmd record` (`trace.dat`) write them.
+//! Recordings of the Linux kernel, as `perf record` (`perf.data`) and `trace-cmd record` (`trace.dat`) write them, and the
+//! text that `perf script`, `trace-cmd report` and the kernel print.
 //!
 //! [`Recording::open`] reads the descriptions in a file and finds its [`Chunk`]s. A chunk is a sequence of
 //! consecutive records of one CPU. [`Recording::read`] returns the [`Event`]s of a chunk. The file itself describes
@@ -18,7 +19,7 @@
 //! file are still read, except records that need the missing descriptions. Streams (`perf record -o -`) are also read.
 //!
 //! Events of trace-cmd are pages of the kernel's ring buffer. When a chunk is read, its pages are converted to the form
-//! of perf's records.
+//! of perf's records. The lines of a text are converted when the recording is opened.
 //!
 //! Sources of the format: `include/uapi/linux/perf_event.h` of the kernel, and
 //! `tools/perf/Documentation/perf.data-file-format.txt`, trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
@@ -31,6 +32,7 @@ mod damage;
 mod error;
 mod event;
 mod event_name;
+mod facts;
 mod features;
 mod format;
 mod gaps;
@@ -43,6 +45,7 @@ mod record;
 mod recording;
 mod ring_buffer;
 mod sample;
+mod text;
 mod thread_state;
 mod trace_dat;
 mod tracepoints;

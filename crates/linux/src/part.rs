@@ -51,15 +51,17 @@ impl Recording {
     /// records are left out.
     ///
     /// # Errors
-    /// Returns an error if the recording is a stream or a recording of trace-cmd, if it cannot be read, or if the part
+    /// Returns an error if the recording is a stream, a recording of trace-cmd or a text, if it cannot be read, or if the part
     /// cannot be written.
     pub fn write_part(
         &self,
         range: RangeInclusive<u64>,
         out: &mut (impl Write + Seek),
     ) -> Result<Written, PartError> {
-        if self.recorder() == Recorder::TraceCmd {
-            return Err(PartError::Form("recordings of trace-cmd"));
+        match self.recorder() {
+            Recorder::Perf => {}
+            Recorder::TraceCmd => return Err(PartError::Form("recordings of trace-cmd")),
+            Recorder::Text => return Err(PartError::Form("texts of events")),
         }
         let mut first = vec![0; header::SIZE];
         let read = self

@@ -20,6 +20,7 @@ use crate::kallsyms::Kallsyms;
 use crate::record::{self, kind};
 use crate::ring_buffer::Pages;
 use crate::sample::Common;
+use crate::text;
 use crate::trace_dat;
 use crate::tracepoints::Readers;
 use crate::tracing_data;
@@ -27,9 +28,16 @@ use crate::tracing_data;
 /// Number of bytes that the search for records reads at once.
 const WINDOW: usize = 4 << 20;
 
-/// Returns true if a file that begins with the bytes `first` is a recording of perf or trace-cmd. 8 bytes are enough.
-pub fn is_recording(first: &[u8]) -> bool {
-    header::order(first).is_some() || trace_dat::is_recording(first)
+/// Returns true if a source is a recording of perf or trace-cmd, or the text of such a recording.
+///
+/// # Errors
+/// Returns an error if the source cannot be read.
+pub fn is_recording(source: &dyn Source) -> io::Result<bool> {
+    let mut first = [0; 8];
+    let read = source.read_at(0, &mut first)?;
+    let is_binary =
+        header::order(&first[..read]).is_some() || trace_dat::is_recording(&first[..read]);
+    Ok(is_binary || text::is_text(source)?)
 }
 
 /// A recording of the Linux kernel.
@@ -52,17 +60,29 @@ pub struct Recording {
     pub(crate) pages: Option<Pages>,
     /// Records of [`Part::Facts`].
     pub(crate) facts: Vec<u8>,
-    /// Place of the kernel's symbols. Only trace-cmd stores them.
-    pub(crate) kallsyms: Option<Kallsyms>,
+    pub(crate) symbols: Symbols,
+    pub(crate) recorder: Recorder,
 }
 
-/// Program that made a recording.
+/// Symbols of the kernel in a recording.
+pub(crate) enum Symbols {
+    /// The recording has no symbols.
+    Missing,
+    /// The file of the recording contains them. Only trace-cmd stores them.
+    InFile(Kallsyms),
+    /// The names of functions in a text, in the form of `/proc/kallsyms`.
+    OfText(Vec<u8>),
+}
+
+/// Program that made a recording, or form of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorder {
     /// `perf record`, or a program that writes the same form.
     Perf,
     /// `trace-cmd record`.
     TraceCmd,
+    /// Unknown: the file is the text of events. The kernel, `trace-cmd report` and `perf script` print such a text.
+    Text,
 }
 
 impl Recorder {
@@ -71,6 +91,7 @@ impl Recorder {
         match self {
             Recorder::Perf => "perf",
             Recorder::TraceCmd => "trace-cmd",
+            Recorder::Text => "text of events",
         }
     }
 
@@ -79,6 +100,7 @@ impl Recorder {
         match self {
             Recorder::Perf => "PERF_RECORD_SAMPLE",
             Recorder::TraceCmd => "ring_buffer_event",
+            Recorder::Text => "text",
         }
     }
 }
@@ -104,6 +126,9 @@ impl Recording {
         let read = source.read_at(0, &mut first)?;
         if trace_dat::is_recording(&first[..read]) {
             return trace_dat::open(source);
+        }
+        if header::order(&first[..read]).is_none() && text::is_text(&*source)? {
+            return text::open(source);
         }
         let header = Header::read(&first[..read])?;
         let mut opening = Opening {
@@ -167,16 +192,14 @@ impl Recording {
             source,
             pages: None,
             facts: Vec::new(),
-            kallsyms: None,
+            symbols: Symbols::Missing,
+            recorder: Recorder::Perf,
         })
     }
 
     /// Returns the program that made the recording.
     pub fn recorder(&self) -> Recorder {
-        match self.pages {
-            Some(_) => Recorder::TraceCmd,
-            None => Recorder::Perf,
-        }
+        self.recorder
     }
 
     /// Reads the kernel's symbols, in the form of `/proc/kallsyms`. Returns `None` if the recording has none, or if
@@ -185,9 +208,10 @@ impl Recording {
     /// # Errors
     /// Returns an error if the source cannot be read.
     pub fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
-        match self.kallsyms {
-            Some(symbols) => symbols.read(&*self.source),
-            None => Ok(None),
+        match &self.symbols {
+            Symbols::Missing => Ok(None),
+            Symbols::InFile(symbols) => symbols.read(&*self.source),
+            Symbols::OfText(symbols) => Ok(Some(symbols.clone())),
         }
     }
 
@@ -333,12 +357,11 @@ impl Recording {
         let attribute = attribute.ok_or(Fault::UnknownEvent)?;
         let of = &self.attributes[attribute];
         let sample = of.layout.read(body, order).ok_or(Fault::ShortRecord)?;
-        let tracepoint = match of.is_tracepoint() {
-            true => {
-                let tracepoint = self.readers.read(of.config, sample.raw);
-                Some(tracepoint.ok_or(Fault::UnknownEvent)?)
-            }
-            false => None,
+        let tracepoint = if of.is_tracepoint() {
+            let tracepoint = self.readers.read(of.config, sample.raw);
+            Some(tracepoint.ok_or(Fault::UnknownEvent)?)
+        } else {
+            None
         };
         let place = (offset, header.size as u16);
         Ok(Some(Event::of_sample(

@@ -290,9 +290,10 @@ struct Found {
 fn whole_stamp(stamp: u64, before_ns: u64) -> u64 {
     let high = before_ns >> STAMP_BITS << STAMP_BITS;
     let time_ns = high | stamp;
-    match high != 0 && time_ns < before_ns {
-        true => time_ns.wrapping_add(1 << STAMP_BITS),
-        false => time_ns,
+    if high != 0 && time_ns < before_ns {
+        time_ns.wrapping_add(1 << STAMP_BITS)
+    } else {
+        time_ns
     }
 }
 

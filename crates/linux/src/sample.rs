@@ -70,6 +70,13 @@ impl SampleLayout {
         has_trailers: false,
     };
 
+    /// Returns the layout of samples that are made from lines of a text.
+    pub(crate) fn of_text(has_period: bool) -> SampleLayout {
+        let period = if has_period { bit::PERIOD } else { 0 };
+        let common = Self::OF_PAGES.sample_type & !bit::RAW;
+        SampleLayout::new(common | bit::IP | period, 0, false)
+    }
+
     pub(crate) fn new(sample_type: u64, read_format: u64, has_trailers: bool) -> SampleLayout {
         SampleLayout {
             sample_type,
@@ -161,9 +168,10 @@ impl SampleLayout {
         let has = |bit: u64| u64::from(self.read_format & bit != 0);
         let times = has(read::ENABLED) + has(read::RUNNING);
         let per_counter = 1 + has(read::ID) + has(read::LOST);
-        let numbers = match self.read_format & read::GROUP != 0 {
-            true => times.checked_add(bytes.u64()?.checked_mul(per_counter)?)?,
-            false => times + per_counter,
+        let numbers = if self.read_format & read::GROUP != 0 {
+            times.checked_add(bytes.u64()?.checked_mul(per_counter)?)?
+        } else {
+            times + per_counter
         };
         bytes.take(usize::try_from(numbers.checked_mul(8)?).ok()?)?;
         Some(())
@@ -177,9 +185,10 @@ impl SampleLayout {
 
     /// Returns the size in bytes of the common fields at the end of a record that is not a sample.
     pub(crate) fn trailer_size(self) -> usize {
-        match self.has_trailers {
-            true => 8 * (self.sample_type & bit::TRAILER).count_ones() as usize,
-            false => 0,
+        if self.has_trailers {
+            8 * (self.sample_type & bit::TRAILER).count_ones() as usize
+        } else {
+            0
         }
     }
 

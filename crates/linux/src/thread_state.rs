@@ -59,6 +59,15 @@ const BITS: [(i64, char); 8] = [
     (0x80, 'I'),
 ];
 
+/// Bit of a preempted thread since kernel 4.14.
+pub(crate) const PREEMPTED: i64 = 0x100;
+
+/// Returns the bit of a state since kernel 4.14 from its letter.
+pub(crate) fn bit_of(letter: char) -> Option<i64> {
+    let bit = BITS.iter().find(|(_, its_letter)| *its_letter == letter);
+    bit.map(|(bit, _)| *bit)
+}
+
 /// Greatest bit that can have a letter. The bit of preempted threads comes after it.
 const GREATEST: i64 = 1 << 40;
 

@@ -2,8 +2,6 @@
 //!
 //! Sources of the format: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
-mod facts;
-
 use std::collections::HashMap;
 use std::io;
 
@@ -15,18 +13,18 @@ use crate::chunk::{Chunk, Part};
 use crate::compression::Compression;
 use crate::damage::{Damage, Fault};
 use crate::error::OpenError;
+use crate::facts::Facts;
 use crate::features::{System, WallClock};
 use crate::format::Format;
 use crate::gaps::Gaps;
 use crate::header::{LARGEST_SECTION, Section};
 use crate::inflated::{Inflated, max_expanded};
 use crate::kallsyms::Kallsyms;
-use crate::recording::Recording;
+use crate::recording::{Recorder, Recording, Symbols};
 use crate::ring_buffer::Pages;
 use crate::sample::SampleLayout;
 use crate::tracepoints::Readers;
 use crate::tracing_data::{self, MAGIC};
-use facts::Facts;
 
 /// Number of bytes that are read to find the file's format: magic number, version and byte order.
 const START: usize = 4096;
@@ -325,9 +323,10 @@ impl Opening {
                 }
             }
         }
-        match has_text && self.buffers.is_empty() {
-            true => Err(OpenError::OnlyText),
-            false => Ok(()),
+        if has_text && self.buffers.is_empty() {
+            Err(OpenError::OnlyText)
+        } else {
+            Ok(())
         }
     }
 
@@ -502,18 +501,7 @@ impl Opening {
             }
             None => (None, buffer.cpus),
         };
-        let mut chunks = Vec::new();
-        if self.facts.count > 0 {
-            chunks.push(Chunk {
-                cpu: None,
-                offset: 0,
-                bytes: self.facts.bytes.len() as u32,
-                records: self.facts.count,
-                first_ns: None,
-                last_ns: None,
-                part: Part::Facts,
-            });
-        }
+        let mut chunks: Vec<Chunk> = self.facts.chunk().into_iter().collect();
         for (cpu, place) in cpus {
             let found = match &inflated {
                 Some(inflated) => self.find_pages(&pages, inflated, Part::Inflated, (cpu, place)),
@@ -544,7 +532,8 @@ impl Opening {
             damage: self.damage,
             pages: Some(pages),
             facts: self.facts.bytes,
-            kallsyms: self.kallsyms,
+            symbols: self.kallsyms.map_or(Symbols::Missing, Symbols::InFile),
+            recorder: Recorder::TraceCmd,
         })
     }
 
@@ -608,9 +597,10 @@ impl Opening {
         let end = place.offset.saturating_add(place.size).saturating_add(4);
         let mut at = place.offset;
         let numbers = |at: u64, size: u64| -> io::Result<Option<Vec<u8>>> {
-            match at.checked_add(size).is_some_and(|after| after <= end) {
-                true => Section { offset: at, size }.read(&*self.source),
-                false => Ok(None),
+            if at.checked_add(size).is_some_and(|after| after <= end) {
+                Section { offset: at, size }.read(&*self.source)
+            } else {
+                Ok(None)
             }
         };
         if place.size == 0 {

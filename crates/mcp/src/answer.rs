@@ -46,12 +46,13 @@ impl Answer {
     pub(crate) fn new(content: &impl Serialize) -> Result<Answer, Failure> {
         let text = serde_json::to_string(content).map_err(|_| Failure::defect())?;
         let value = serde_json::to_value(content).map_err(|_| Failure::defect())?;
-        match text.len() > MAX_TOKENS as usize * report::BYTES_PER_TOKEN {
-            false => Ok(Answer { text, value }),
-            true => Err(Failure::new(
+        if text.len() > MAX_TOKENS as usize * report::BYTES_PER_TOKEN {
+            Err(Failure::new(
                 Kind::TooLarge,
                 "the answer is too large; ask for less with `first` or a narrower question",
-            )),
+            ))
+        } else {
+            Ok(Answer { text, value })
         }
     }
 }

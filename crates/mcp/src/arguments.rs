@@ -59,13 +59,14 @@ pub(crate) fn in_bounds(
     asked: Option<u32>,
     bounds: std::ops::RangeInclusive<u32>,
 ) -> Result<Option<u32>, Failure> {
-    match asked.is_none_or(|asked| bounds.contains(&asked)) {
-        true => Ok(asked),
-        false => Err(Failure::arguments(format!(
+    if asked.is_none_or(|asked| bounds.contains(&asked)) {
+        Ok(asked)
+    } else {
+        Err(Failure::arguments(format!(
             "`{field}` must be from {} to {}",
             bounds.start(),
             bounds.end()
-        ))),
+        )))
     }
 }
 
@@ -122,11 +123,12 @@ pub(crate) fn range(
 /// Returns an error if a time range is outside the trace.
 fn check_time(asked: &Range<i64>, store: &Store) -> Result<(), Failure> {
     let end = store.info().end_ns;
-    match asked.start <= end && asked.end > 0 {
-        true => Ok(()),
-        false => Err(Failure::arguments(format!(
+    if asked.start <= end && asked.end > 0 {
+        Ok(())
+    } else {
+        Err(Failure::arguments(format!(
             "the time is outside the trace, which lasts from 0 to {end} ns"
-        ))),
+        )))
     }
 }
 
@@ -197,11 +199,12 @@ fn meant(process: &str) -> Vec<String> {
 
 /// Returns a name, or an error if it is empty or too long.
 pub(crate) fn name(field: &str, text: &str) -> Result<String, Failure> {
-    match text.trim().is_empty() || text.chars().count() > NAME {
-        true => Err(Failure::arguments(format!(
+    if text.trim().is_empty() || text.chars().count() > NAME {
+        Err(Failure::arguments(format!(
             "`{field}` must have 1 to {NAME} characters"
-        ))),
-        false => Ok(text.to_owned()),
+        )))
+    } else {
+        Ok(text.to_owned())
     }
 }
 

@@ -92,14 +92,16 @@ impl Folders {
         let mut entries = ENTRIES;
         for root in &self.roots {
             let is_folder = root.is_dir();
-            let base = match is_folder {
-                true => root.as_path(),
-                false => root.parent().unwrap_or(root),
+            let base = if is_folder {
+                root.as_path()
+            } else {
+                root.parent().unwrap_or(root)
             };
             let mut found = Vec::new();
-            match is_folder {
-                true => walk(root, DEPTH, &mut entries, &mut found),
-                false => found.push(root.clone()),
+            if is_folder {
+                walk(root, DEPTH, &mut entries, &mut found)
+            } else {
+                found.push(root.clone())
             }
             found.sort();
             traces.extend(found.into_iter().map(|path| TraceFile::new(base, path)));
@@ -161,10 +163,7 @@ impl Folders {
             let close: Vec<String> = (wording::closest(&name, names, 3).into_iter())
                 .map(|name| QuotedName(name).to_string())
                 .collect();
-            let close = match close.is_empty() {
-                true => String::new(),
-                false => format!("; the closest are {}", close.join(", ")),
-            };
+            let close = if close.is_empty() { String::new() } else { format!("; the closest are {}", close.join(", ")) };
             Failure::unknown(format!(
                 "no trace has this handle or name{close} (the tool `traces` lists all)"
             ))

@@ -55,9 +55,10 @@ impl Marks {
     #[cfg(feature = "sql")]
     pub(crate) fn name(&self, name: &str) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_().* ,".contains(c);
-        match name.len() <= NAME && name.chars().all(is_plain) {
-            true => name.to_owned(),
-            false => self.cell(name),
+        if name.len() <= NAME && name.chars().all(is_plain) {
+            name.to_owned()
+        } else {
+            self.cell(name)
         }
     }
 

@@ -134,9 +134,10 @@ fn manual(asked: &str) -> Option<Content> {
     let page = PAGES.iter().find(|page| page.name == name)?;
     let parts = parts(page.text);
     let text = parts.get(usize::checked_sub(part, 1)?)?;
-    let more = match part < parts.len() {
-        true => format!("\nMore: laglab://docs/{name}/{}\n", part + 1),
-        false => String::new(),
+    let more = if part < parts.len() {
+        format!("\nMore: laglab://docs/{name}/{}\n", part + 1)
+    } else {
+        String::new()
     };
     Some(Content {
         mime_type: "text/markdown",
@@ -225,9 +226,12 @@ fn of_finding(
 
 /// Returns the rows as CSV. Texts from the trace are marked.
 fn csv(evidence: &Evidence, marks: &Marks) -> String {
-    let quoted = |text: &str| match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+    let quoted = |text: &str| {
+        if text.contains([',', '"', '\n']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
     };
     let names: Vec<&str> = evidence.columns.iter().map(|column| column.name).collect();
     let mut csv = names.join(",") + "\r\n";
@@ -247,9 +251,10 @@ fn csv(evidence: &Evidence, marks: &Marks) -> String {
         }
         csv += &line;
     }
-    match csv.contains('⟦') {
-        true => format!("{csv}# {}\r\n", marks.note()),
-        false => csv,
+    if csv.contains('⟦') {
+        format!("{csv}# {}\r\n", marks.note())
+    } else {
+        csv
     }
 }
 

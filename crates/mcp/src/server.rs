@@ -133,9 +133,10 @@ impl Server {
     ) -> Result<T, Failure> {
         let call = Arc::new(Call::default());
         let _guard = CancelOnDrop(Arc::clone(&call));
-        let places = Arc::clone(match is_quick {
-            true => &self.0.quick_places,
-            false => &self.0.places,
+        let places = Arc::clone(if is_quick {
+            &self.0.quick_places
+        } else {
+            &self.0.places
         });
         let place = tokio::select! {
             place = tokio::time::timeout(PATIENCE, places.acquire_owned()) => place,

@@ -11,9 +11,9 @@ use std::time::Duration;
 use measure::net::peers::{self, PeerError};
 use measure::net::throughput::{self, Load, Method, ThroughputPlan};
 use measure::net::{
-    self, Around, Carrier, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place,
-    Reflected, RoundTripPlan, RoundTrips, Route, Runs, Side, Testbed, Traffic, Udp, UdpGrants,
-    UdpOptions,
+    self, Carrier, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place,
+    Reflected, RoundTripPlan, RoundTrips, Route, RunContext, Runs, Side, Testbed, Traffic, Udp,
+    UdpGrants, UdpOptions,
 };
 use measure::{Clock, End, Plan, SampleOutcome, Scheduling, SettingGrants};
 
@@ -53,12 +53,12 @@ fn attempt(
         let reflecting =
             scope.spawn(|| net::reflect(&mut reflector, Patience::default(), &has_stopped));
         disturb();
-        let around = Around {
+        let context = RunContext {
             clock: &Clock::best(),
             scheduling: &Scheduling::default(),
             stop: &|| false,
         };
-        let measured = net::measure(Box::new(source), "here", traffic, around);
+        let measured = net::measure(Box::new(source), "here", traffic, context);
         stop.store(true, Ordering::Relaxed);
         let reflected = reflecting.join().expect("no panic").expect("reflected");
         (measured, reflected)
@@ -231,7 +231,7 @@ fn a_closed_port_is_an_error() {
     let at = closed.local_addr().expect("an address");
     drop(closed);
     let (source, _) = open(&Place::Peer(at), &UdpOptions::default()).expect("opened");
-    let around = Around {
+    let context = RunContext {
         clock: &Clock::best(),
         scheduling: &Scheduling::default(),
         stop: &|| false,
@@ -240,7 +240,7 @@ fn a_closed_port_is_an_error() {
         patience: Duration::from_millis(300),
         ..TRAFFIC
     };
-    let error = net::measure(Box::new(source), &at.to_string(), &traffic, around);
+    let error = net::measure(Box::new(source), &at.to_string(), &traffic, context);
     match error {
         Err(NetError::NoAnswer { to, .. }) => assert_eq!(to, at.to_string()),
         other => panic!("{other:?}"),
@@ -324,7 +324,7 @@ fn a_group_without_a_route_asks_for_an_interface() {
 
 #[test]
 fn every_method_transfers_packets() {
-    let around = Around {
+    let context = RunContext {
         clock: &Clock::best(),
         scheduling: &Scheduling::default(),
         stop: &|| false,
@@ -347,7 +347,7 @@ fn every_method_transfers_packets() {
                     buffer_bytes: None,
                 };
                 // On a busy machine, the receiver may start only after such a short run.
-                let mut runs = (0..3).map(|_| throughput::measure(load, method, around));
+                let mut runs = (0..3).map(|_| throughput::measure(load, method, context));
                 let through = runs
                     .find(|run| !matches!(run, Ok(through) if through.received == 0))
                     .unwrap_or_else(|| panic!("{method:?} transfers no packets"));
@@ -466,9 +466,12 @@ fn grants_are_listed_per_carrier() {
             of.expect("a series").setting.clone()
         };
         assert_eq!([of("udp"), of("pgm")], [&*udp.setting, &*pgm.setting]);
-        let said = |wish: &str, is_refused| match is_refused {
-            true => format!("{wish} (refused)"),
-            false => wish.to_owned(),
+        let said = |wish: &str, is_refused| {
+            if is_refused {
+                format!("{wish} (refused)")
+            } else {
+                wish.to_owned()
+            }
         };
         let spun = |is_refused| format!(", {}", said(spinning, is_refused));
         assert!(udp.setting.ends_with(&spun(!cfg!(target_os = "linux"))));

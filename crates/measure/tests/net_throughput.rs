@@ -10,7 +10,7 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use measure::net::Family;
 use measure::net::throughput::{Counted, Counter, Method, ThroughputPlan, ThroughputReport};
-use measure::net::{Around, NetError, Patience, Place, Route, Side, Testbed};
+use measure::net::{NetError, Patience, Place, Route, RunContext, Side, Testbed};
 use measure::{Clock, Plan, Scheduling};
 
 const SIZE: usize = 200;
@@ -49,12 +49,12 @@ fn while_counting<T>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let counting = scope.spawn(|| {
-            let around = Around {
+            let context = RunContext {
                 clock: &Clock::best(),
                 scheduling: &Scheduling::default(),
                 stop: &|| stop.load(Ordering::Relaxed),
             };
-            testbed.on(Side::Far, || counter.count(Patience::default(), around))
+            testbed.on(Side::Far, || counter.count(Patience::default(), context))
         });
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(at)));
         stop.store(true, Ordering::Relaxed);

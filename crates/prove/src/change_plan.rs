@@ -247,13 +247,16 @@ impl MeasurePlan {
                 found: plan.version,
             });
         }
-        let within = |what, found: f64, is_valid: bool, expected| match is_valid {
-            true => Ok(()),
-            false => Err(PlanError::Range {
-                what,
-                found,
-                expected,
-            }),
+        let within = |what, found: f64, is_valid: bool, expected| {
+            if is_valid {
+                Ok(())
+            } else {
+                Err(PlanError::Range {
+                    what,
+                    found,
+                    expected,
+                })
+            }
         };
         let margin = plan.margin;
         let is_share = margin > 0.0 && margin <= 1.0;

@@ -26,9 +26,10 @@ pub struct Columns {
 /// Returns an error if the file cannot be read, lacks a column, or has a column of another type or a value that
 /// is not a number.
 pub fn read(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
-    let mut groups = match imports::is_parquet(file) {
-        true => stored::read(file, columns),
-        false => read_csv(file, columns),
+    let mut groups = if imports::is_parquet(file) {
+        stored::read(file, columns)
+    } else {
+        read_csv(file, columns)
     }?;
     for group in &mut groups {
         group.column = Some(columns.value.clone());
@@ -115,11 +116,10 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
             // A file with other separators seems to have only one column.
             let is_other = headings.len() == 1 && headings[0].contains([';', '\t']);
             let what = no_column(name, headings.iter().map(str::trim));
-            failed(match is_other {
-                true => {
-                    format!("{what}; separate columns by commas, and write decimals with a point")
-                }
-                false => what,
+            failed(if is_other {
+                format!("{what}; separate columns by commas, and write decimals with a point")
+            } else {
+                what
             })
         })
     };

@@ -85,12 +85,11 @@ impl ReadPoints {
         for (name, runs) in of.points {
             let mut runs = quantiles(&runs)?;
             runs.retain(|run| run.samples > 0);
-            match runs.is_empty() {
-                true => read.left_out.push(name),
-                false => {
-                    read.points.push(name);
-                    read.runs.push(runs);
-                }
+            if runs.is_empty() {
+                read.left_out.push(name)
+            } else {
+                read.points.push(name);
+                read.runs.push(runs);
             }
         }
         Ok(read)
@@ -123,11 +122,12 @@ pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error
     let mut all: Vec<Points> = Vec::new();
     for (file, groups) in files {
         for group in groups {
-            let points = match is_single {
-                true => (group.runs.into_iter())
+            let points = if is_single {
+                (group.runs.into_iter())
                     .map(|run| (run.name.clone(), vec![run]))
-                    .collect(),
-                false => vec![(file.clone(), group.runs)],
+                    .collect()
+            } else {
+                vec![(file.clone(), group.runs)]
             };
             match all.iter_mut().find(|known| known.name == group.name) {
                 Some(known) => known.points.extend(points),
@@ -200,10 +200,9 @@ impl HistoryLine {
             _ => None,
         };
         let is_positive = values.iter().all(|value| *value > 0.0);
-        let on_scale = values.iter().map(|value| match is_positive {
-            true => value.ln(),
-            false => *value,
-        });
+        let on_scale = values
+            .iter()
+            .map(|value| if is_positive { value.ln() } else { *value });
         let on_scale: Vec<f64> = on_scale.collect();
         let found = match not_searched {
             Some(_) => Vec::new(),

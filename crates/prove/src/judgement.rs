@@ -242,9 +242,10 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
         }
     }
     let is_single = summary.has_one_value_per_run();
-    let metrics: &[Metric] = match is_single {
-        true => &[Metric::Value],
-        false => &QUANTILES.map(Metric::Quantile),
+    let metrics: &[Metric] = if is_single {
+        &[Metric::Value]
+    } else {
+        &QUANTILES.map(Metric::Quantile)
     };
     let sessions = Sessions::of(sides, summary);
     let lines = metrics
@@ -264,9 +265,10 @@ pub fn judge(sides: &Sides, summary: &Summary, question: Question) -> Result<Jud
         .collect();
     let bars =
         |side: &Side| -> Vec<Bars> { side.runs.iter().map(|run| run.bars.clone()).collect() };
-    let modes = match is_single {
-        true => Vec::new(),
-        false => moves(&bars(before), &bars(after), sides.design).unwrap_or_default(),
+    let modes = if is_single {
+        Vec::new()
+    } else {
+        moves(&bars(before), &bars(after), sides.design).unwrap_or_default()
     };
     Ok(Judgement {
         name: sides.name.clone(),
@@ -415,9 +417,10 @@ fn conclude(lines: &mut [Line], design: Design, question: Question) {
             };
             let least = planning::least_runs(share, comparison.design);
             line.is_too_many = alone != Verdict::Unknown && least > have;
-            line.more = match line.is_too_many {
-                true => Some(least - have),
-                false => more(share, &comparison, margin, have),
+            line.more = if line.is_too_many {
+                Some(least - have)
+            } else {
+                more(share, &comparison, margin, have)
             };
         }
     }
@@ -442,9 +445,10 @@ pub const MOST_NEEDED: u64 = 10_000;
 /// Returns the number of pairs or runs that are needed, in words: "about 30 pairs" or "more than 10,000 pairs".
 /// `one` and `many` are the singular and the plural of the counted thing.
 pub fn needed_text(count: u64, one: &str, many: &str) -> String {
-    match count > MOST_NEEDED {
-        true => format!("more than {}", wording::counted(MOST_NEEDED, one, many)),
-        false => format!("about {}", wording::counted(count, one, many)),
+    if count > MOST_NEEDED {
+        format!("more than {}", wording::counted(MOST_NEEDED, one, many))
+    } else {
+        format!("about {}", wording::counted(count, one, many))
     }
 }
 
@@ -644,11 +648,10 @@ fn doubts(
             if *first { "before" } else { "after" }
         ));
     }
-    let effect = match sessions.count {
-        true => "Each file therefore counts as one session, whatever the number of its runs is",
-        false => {
-            "Differences of sessions then look like effects of the change, and the intervals are too narrow"
-        }
+    let effect = if sessions.count {
+        "Each file therefore counts as one session, whatever the number of its runs is"
+    } else {
+        "Differences of sessions then look like effects of the change, and the intervals are too narrow"
     };
     for (differ, when) in sessions.differ.into_iter().zip(["before", "after"]) {
         if differ {

@@ -50,13 +50,14 @@ pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
     }
     let sessions = Sessions::of(sides, summary);
     let [before, after] = &summary.sides;
-    let shown = match summary.has_one_value_per_run() {
-        true => Vec::new(),
-        false => shifts_on_one_scale(
+    let shown = if summary.has_one_value_per_run() {
+        Vec::new()
+    } else {
+        shifts_on_one_scale(
             &sessions.values(&sides.before, before),
             &sessions.values(&sides.after, after),
             sides.design,
-        ),
+        )
     };
     let medians = |side: &Side| side.runs.iter().map(|run| run.quantiles.at(0.5)).collect();
     Ok(Picture {

@@ -126,9 +126,10 @@ pub fn between(
     mut after: Vec<Group>,
     paired: bool,
 ) -> Result<Vec<Sides>, Error> {
-    let design = match paired {
-        true => Design::Paired,
-        false => Design::Unpaired,
+    let design = if paired {
+        Design::Paired
+    } else {
+        Design::Unpaired
     };
     let names = |groups: &[Group]| -> Vec<String> {
         groups.iter().map(|group| group.name.clone()).collect()
@@ -151,9 +152,10 @@ pub fn between(
             )));
         }
         all.push(Sides {
-            name: match group.name == other.name {
-                true => group.name.clone(),
-                false => format!("{} → {}", group.name, other.name),
+            name: if group.name == other.name {
+                group.name.clone()
+            } else {
+                format!("{} → {}", group.name, other.name)
             },
             design,
             before: group,
@@ -163,14 +165,15 @@ pub fn between(
             has_looks: false,
         });
     }
-    match all.is_empty() {
-        true => Err(Error::Sides(format!(
+    if all.is_empty() {
+        Err(Error::Sides(format!(
             "nothing was measured on both sides: before the change there is {}, after it {}; measure the \
              same methods and settings",
             listed(&names_before),
             listed(&names_after)
-        ))),
-        false => Ok(all),
+        )))
+    } else {
+        Ok(all)
     }
 }
 
@@ -243,9 +246,10 @@ fn by_name(
     }
     Ok(Sides {
         name,
-        design: match is_paired {
-            true => Design::Paired,
-            false => Design::Unpaired,
+        design: if is_paired {
+            Design::Paired
+        } else {
+            Design::Unpaired
         },
         before,
         after,

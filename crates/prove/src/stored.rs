@@ -292,15 +292,16 @@ impl StoredFile {
         let index = column(schema, name).map_err(|what| Error::format(&self.path, what))?;
         let kind = schema.field(index).data_type();
         let is_nested = kind.is_nested() && !matches!(kind, DataType::Dictionary(..));
-        match is_nested {
-            false => Ok(index),
-            true => Err(Error::format(
+        if is_nested {
+            Err(Error::format(
                 &self.path,
                 format!(
                     "its column `{}` has the type {kind}; give a column of text or numbers with --run and --by",
                     wording::Printable(name)
                 ),
-            )),
+            ))
+        } else {
+            Ok(index)
         }
     }
 
@@ -395,9 +396,10 @@ impl StoredFile {
             }
             start += columns[0].len();
         }
-        match start == rows {
-            true => Ok(found),
-            false => Err(self.damaged(&format!("a row group has {start} rows, not {rows}"))),
+        if start == rows {
+            Ok(found)
+        } else {
+            Err(self.damaged(&format!("a row group has {start} rows, not {rows}")))
         }
     }
 

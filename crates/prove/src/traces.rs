@@ -158,9 +158,10 @@ pub fn read(
         }
         TraceMetric::InputToFocus(process) => add_focus(&reader, process.as_deref(), &mut run)?,
     };
-    Ok(match is_recorded {
-        true => Ok(run),
-        false => Err(metric.recorded_in()[0]),
+    Ok(if is_recorded {
+        Ok(run)
+    } else {
+        Err(metric.recorded_in()[0])
     })
 }
 

@@ -469,7 +469,7 @@ fn recordings(scenario: &str, seeds: std::ops::Range<u32>) -> Vec<diff::Recordin
 
 fn recorded(simulated: &Simulated) -> diff::Recording {
     let store = imports::open_store(&[simulated.trace.clone().into()], Cache::Off).unwrap();
-    diff::Recording::read(&store, &diff::Asked::default(), Options::default()).unwrap()
+    diff::Recording::read(&store, &diff::ReadOptions::default(), Options::default()).unwrap()
 }
 
 /// Checks scenarios in which a filter driver is removed. After the change, each DPC takes longer, but one KiB of

@@ -40,9 +40,10 @@ pub(crate) fn merged(all: &[&Needs]) -> String {
         .map(|kit| format!("laglab record --for {}", kit.name()))
         .collect();
     let capture = Capture::from_kinds(kinds);
-    let recorders = match kits.is_empty() {
-        true => capture.to_string(),
-        false => format!("{}; or {capture}", listed(&kits)),
+    let recorders = if kits.is_empty() {
+        capture.to_string()
+    } else {
+        format!("{}; or {capture}", listed(&kits))
     };
     let text = format!("{} ({recorders})", listed(&names));
     [text.as_str()]

@@ -69,9 +69,10 @@ impl MissingData {
     /// the events of Linux. The text can follow the word "record". Returns `None` if no theory lacks data.
     pub fn command(all: &[MissingData]) -> Option<String> {
         let events = events(all);
-        match events.is_empty() {
-            true => MissingData::advice(all),
-            false => Some(command(&events)),
+        if events.is_empty() {
+            MissingData::advice(all)
+        } else {
+            Some(command(&events))
         }
     }
 }

@@ -366,9 +366,10 @@ impl Change {
                 let before = workload.moments.len();
                 let is_rank = |change: &State| matches!(change, State::Rank(..));
                 workload.moments.retain(|moment| !is_rank(&moment.change));
-                match workload.moments.len() == before {
-                    true => Err(ChangeError::Ranks),
-                    false => Ok(()),
+                if workload.moments.len() == before {
+                    Err(ChangeError::Ranks)
+                } else {
+                    Ok(())
                 }
             }
         }
@@ -386,9 +387,10 @@ pub(crate) fn processes_of(workload: &Workload, name: &str) -> Result<BTreeSet<u
     };
     let all = (0..).zip(&workload.processes);
     let found: BTreeSet<u32> = all.filter(|(_, of)| is_it(of)).map(|(n, _)| n).collect();
-    match found.is_empty() {
-        true => Err(ChangeError::Process(name.to_owned())),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(ChangeError::Process(name.to_owned()))
+    } else {
+        Ok(found)
     }
 }
 
@@ -445,21 +447,23 @@ fn class_of(bases: &[u8]) -> PriorityClass {
         let first = classes.next()?;
         Some(classes.fold(first, |best, class| {
             let distance = |of: PriorityClass| of.base().abs_diff(*base);
-            match distance(class) < distance(best) {
-                true => class,
-                false => best,
+            if distance(class) < distance(best) {
+                class
+            } else {
+                best
             }
         }))
     };
     let nearest: Vec<PriorityClass> = telling.filter_map(nearest).collect();
     let votes = |class: PriorityClass| nearest.iter().filter(|of| **of == class).count();
     let normal = PriorityClass::Normal;
-    PriorityClass::ALL
-        .into_iter()
-        .fold(normal, |best, class| match votes(class) > votes(best) {
-            true => class,
-            false => best,
-        })
+    PriorityClass::ALL.into_iter().fold(normal, |best, class| {
+        if votes(class) > votes(best) {
+            class
+        } else {
+            best
+        }
+    })
 }
 
 fn each_part(
@@ -479,9 +483,10 @@ fn each_part(
             found = true;
         }
     }
-    match found {
-        true => Ok(()),
-        false => Err(ChangeError::Module(module.to_owned())),
+    if found {
+        Ok(())
+    } else {
+        Err(ChangeError::Module(module.to_owned()))
     }
 }
 

@@ -305,9 +305,10 @@ pub fn predict(
 ) -> Result<Prediction, PredictError> {
     // A wrong change is reported before the replays, which take long.
     let after = edited(recorded, changes)?;
-    let variants = match changes.is_empty() {
-        true => vec![Variant::default()],
-        false => Variant::all(recorded, replays),
+    let variants = if changes.is_empty() {
+        vec![Variant::default()]
+    } else {
+        Variant::all(recorded, replays)
     };
     let baseline = Baseline::new(recorded, scope, variants, go_on)?;
     baseline.predict(changes, &after, go_on)
@@ -374,9 +375,10 @@ impl<'r> Baseline<'r> {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<Prediction, PredictError> {
         let measured = self.recorded.measured;
-        let with = match changes.is_empty() {
-            true => None,
-            false => Some(runs(&self.variants, after, measured, &self.rows, go_on)?),
+        let with = if changes.is_empty() {
+            None
+        } else {
+            Some(runs(&self.variants, after, measured, &self.rows, go_on)?)
         };
         let with = with.as_ref().unwrap_or(&self.runs);
         let is_bound = !changes.is_empty() && changes.iter().all(Change::is_bound);
@@ -452,9 +454,10 @@ impl<'r> Baseline<'r> {
                 floor_ns,
             };
             if is_bound && of.differs() {
-                of.bound_ns = Some(match predicted_ns < recorded_ns {
-                    true => of.bar.low_ns,
-                    false => of.bar.high_ns,
+                of.bound_ns = Some(if predicted_ns < recorded_ns {
+                    of.bar.low_ns
+                } else {
+                    of.bar.high_ns
                 });
             }
             row.metrics.push(of);
@@ -620,17 +623,19 @@ impl Metric {
 
 /// Returns the prediction: the recorded number times the ratio of the replays. Small numbers change by the difference.
 fn scaled(recorded: f64, before: f64, after: f64, floor_ns: f64) -> f64 {
-    match recorded.min(before) >= floor_ns {
-        true => recorded * after / before,
-        false => (recorded + after - before).max(0.0),
+    if recorded.min(before) >= floor_ns {
+        recorded * after / before
+    } else {
+        (recorded + after - before).max(0.0)
     }
 }
 
 /// Returns the distance of two durations as the logarithm of their ratio. Durations below the floor are equal to it.
 fn distance(a: f64, b: f64, floor_ns: f64) -> f64 {
-    match (a - b).abs() < floor_ns {
-        true => 0.0,
-        false => (a.max(floor_ns) / b.max(floor_ns)).ln().abs(),
+    if (a - b).abs() < floor_ns {
+        0.0
+    } else {
+        (a.max(floor_ns) / b.max(floor_ns)).ln().abs()
     }
 }
 

@@ -54,17 +54,21 @@ impl Variant {
         if machine.build >= TABLE_DOUBTED_FROM {
             all.push(Variant::of(
                 "the short time slice of recent builds",
-                |machine| match machine.build >= SHORT_SLICES_FROM {
-                    true => machine.short_slice_ns = Some(u64::MAX >> 20),
-                    false => machine.build = SHORT_SLICES_FROM,
+                |machine| {
+                    if machine.build >= SHORT_SLICES_FROM {
+                        machine.short_slice_ns = Some(u64::MAX >> 20)
+                    } else {
+                        machine.build = SHORT_SLICES_FROM
+                    }
                 },
             ));
         }
         if recorded.notes.contains(&Note::QuantaUnknown) {
             all.push(Variant::of("quanta, which no event shows", |machine| {
-                machine.priority_separation = match machine.server {
-                    true => SHORT_VARIABLE,
-                    false => LONG_FIXED,
+                machine.priority_separation = if machine.server {
+                    SHORT_VARIABLE
+                } else {
+                    LONG_FIXED
                 };
             }));
         }

@@ -28,23 +28,22 @@ impl Prediction {
                 .map(|change| format!("`{}`", Name(change))),
         );
         let predicted = |row: &&Row| row.refused.is_none() && !row.metrics.is_empty();
-        let row = match is_asked {
-            true => self.rows.first(),
-            false => {
-                // Of several rows with the same change, the first is chosen: `max_by` returns the last.
-                let rows = self.rows.iter().rev();
-                let rows: Vec<&Row> = rows
-                    .filter(|row| row.thread_id.is_none())
-                    .filter(predicted)
-                    .collect();
-                if !rows.is_empty() && !rows.iter().any(|row| differs(row)) {
-                    return format!(
-                        "{changes} would have no effect on a program that is larger than the error bar."
-                    );
-                }
-                let rows = rows.into_iter().filter(|row| differs(row));
-                rows.max_by(|a, b| gain(a).total_cmp(&gain(b)))
+        let row = if is_asked {
+            self.rows.first()
+        } else {
+            // Of several rows with the same change, the first is chosen: `max_by` returns the last.
+            let rows = self.rows.iter().rev();
+            let rows: Vec<&Row> = rows
+                .filter(|row| row.thread_id.is_none())
+                .filter(predicted)
+                .collect();
+            if !rows.is_empty() && !rows.iter().any(|row| differs(row)) {
+                return format!(
+                    "{changes} would have no effect on a program that is larger than the error bar."
+                );
             }
+            let rows = rows.into_iter().filter(|row| differs(row));
+            rows.max_by(|a, b| gain(a).total_cmp(&gain(b)))
         };
         let Some(row) = row else {
             return format!(

@@ -435,9 +435,10 @@ fn bounds_and_unknown_parts() {
         metrics.cloned().collect()
     };
     for of in metrics(&bound) {
-        let far_ns = match of.predicted_ns < of.recorded_ns {
-            true => of.bar.low_ns,
-            false => of.bar.high_ns,
+        let far_ns = if of.predicted_ns < of.recorded_ns {
+            of.bar.low_ns
+        } else {
+            of.bar.high_ns
         };
         assert_eq!(of.bound_ns, of.differs().then_some(far_ns));
         assert!(of.bar.chance.is_some(), "{of:?}");

@@ -46,9 +46,10 @@ pub(super) fn least_rate(load: &Load, log_bytes: u64) -> f64 {
     }
     while high - low > high * 1e-6 {
         let middle = (low + high) / 2.0;
-        match fits(middle) {
-            true => high = middle,
-            false => low = middle,
+        if fits(middle) {
+            high = middle
+        } else {
+            low = middle
         }
         if high < 1e-3 {
             return 0.0;

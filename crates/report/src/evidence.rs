@@ -27,8 +27,9 @@ pub fn cell(value: Option<&Value>, unit: Unit) -> String {
 /// right-aligned.
 pub fn side(evidence: &Evidence, place: usize) -> Side {
     let mut cells = evidence.rows.iter().filter_map(|row| row[place].as_ref());
-    match cells.any(|cell| matches!(cell, Value::Text(_))) {
-        true => Side::Left,
-        false => Side::Right,
+    if cells.any(|cell| matches!(cell, Value::Text(_))) {
+        Side::Left
+    } else {
+        Side::Right
     }
 }

@@ -89,9 +89,10 @@ impl Explained {
 
     /// Returns a sentence for each kind of loss or damage in the trace.
     pub fn damage(&self) -> Vec<String> {
-        let mut lines = match self.info.damage.none {
-            true => Vec::new(),
-            false => self.info.damage.sentences(),
+        let mut lines = if self.info.damage.none {
+            Vec::new()
+        } else {
+            self.info.damage.sentences()
         };
         let contradictions = self.explanation.survey.contradictions;
         if contradictions > 0 {
@@ -144,9 +145,10 @@ fn contents(contents: &[Content]) -> String {
     let mut commands: Vec<&str> = Vec::new();
     let mut named: Vec<String> = Vec::new();
     for (_, kind, command) in known {
-        named.push(match commands.contains(&command) {
-            true => kind,
-            false => format!("{kind} ({command})"),
+        named.push(if commands.contains(&command) {
+            kind
+        } else {
+            format!("{kind} ({command})")
         });
         commands.push(command);
     }

@@ -112,10 +112,7 @@ fn tracks(charts: &Charts, is_linux: bool) -> Markup {
             (Figure {
                 chart: "tracks",
                 title: TITLE,
-                reading: match is_linux {
-                    true => "Processes that were frozen with their cgroup.",
-                    false => "The process in focus, keys and buttons pressed, and processes frozen by Windows.",
-                },
+                reading: if is_linux { "Processes that were frozen with their cgroup." } else { "The process in focus, keys and buttons pressed, and processes frozen by Windows." },
                 shows: format!("Rows: {}", names.join(", ")),
             }.markup())
             @for why in &missing_here { p.missing { (Printable(why)) } }
@@ -130,14 +127,13 @@ fn processes(stack: Option<&Stack>, is_linux: bool, terms: &Terms) -> Markup {
         let nothing = nothing.map(|table| sentence(&missing_rows(table, is_linux)));
         return missing(TITLE, &nothing.join(" "));
     };
-    let reading = match stack.is_sampled {
-        true => {
-            "Share of all CPUs, from samples, since this trace has no context switches.".to_owned()
-        }
-        false => format!(
+    let reading = if stack.is_sampled {
+        "Share of all CPUs, from samples, since this trace has no context switches.".to_owned()
+    } else {
+        format!(
             "Share of all CPUs, from context switches. It includes the {} that interrupted the process.",
             terms.routines
-        ),
+        )
     };
     Figure {
         chart: "processes",
@@ -155,10 +151,7 @@ fn priorities(charts: &Charts, is_linux: bool) -> Markup {
         Some(stack) => Figure {
             chart: "priorities",
             title: TITLE,
-            reading: match is_linux {
-                true => "Share of all CPUs by the priority of threads when they were switched in: 0 is fair, 1 to 99 is real time, 100 has a deadline.",
-                false => "Share of all CPUs by the priority of threads when they were switched in. Threads with a rank above 0 run after all others and are shown separately.",
-            },
+            reading: if is_linux { "Share of all CPUs by the priority of threads when they were switched in: 0 is fair, 1 to 99 is real time, 100 has a deadline." } else { "Share of all CPUs by the priority of threads when they were switched in. Threads with a rank above 0 run after all others and are shown separately." },
             shows: format!("Of all CPUs' time: {}", stack.summary()),
         }
         .markup(),
@@ -234,10 +227,7 @@ fn interrupts(charts: &Charts, is_linux: bool, terms: &Terms) -> Markup {
                 reading: &format!(
                     "Each cell counts {dpcs} by end time and duration. Darker cells have more {dpcs}. The line marks \
                      100 µs{}",
-                    match is_linux {
-                        true => ".",
-                        false => ", which no DPC should exceed.",
-                    },
+                    if is_linux { "." } else { ", which no DPC should exceed." },
                     dpcs = terms.dpcs
                 ),
                 shows: format!(

@@ -84,11 +84,12 @@ impl Rss {
     /// Returns an error if the settings exclude all CPUs.
     pub fn processors(&self, topology: &Topology) -> Result<Vec<usize>, NoProcessor> {
         let mut usable = self.usable(topology);
-        let limit = match self.enabled {
-            true => usable
+        let limit = if self.enabled {
+            usable
                 .len()
-                .min(usize::from(self.max_processors.min(self.queues))),
-            false => usable.len().min(1),
+                .min(usize::from(self.max_processors.min(self.queues)))
+        } else {
+            usable.len().min(1)
         };
         match limit.checked_ilog2() {
             Some(power) => usable.truncate(1 << power),

@@ -114,9 +114,10 @@ pub fn used(
 /// usable CPUs. `at_most` is the number of CPUs that the documented rules leave. `used` is the number of CPUs
 /// that RSS uses. Returns `None` if `used` is not rounded.
 fn rounding(usable: usize, at_most: usize, used: usize) -> Option<Limit> {
-    let of = match power_of_two(usable) == used {
-        true => usable,
-        false => at_most,
+    let of = if power_of_two(usable) == used {
+        usable
+    } else {
+        at_most
     };
     (used < of).then(|| Limit {
         says: format!(

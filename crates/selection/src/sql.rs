@@ -12,9 +12,10 @@ pub fn quoted(name: &str) -> String {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    match plain {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    if plain {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
     }
 }
 
@@ -28,9 +29,10 @@ impl Selection {
     pub fn sql(&self) -> String {
         let columns = self.columns.iter().map(|(name, expression)| {
             let sql = self.value(expression);
-            match sql == *name {
-                true => sql,
-                false => format!("{sql} AS {name}"),
+            if sql == *name {
+                sql
+            } else {
+                format!("{sql} AS {name}")
             }
         });
         let mut sql = format!("SELECT {} FROM {}", joined(columns), self.source());
@@ -54,9 +56,10 @@ impl Selection {
         let table = self.table.name();
         let computed = self.computed.iter();
         let computed = computed.map(|(name, formula)| format!(", {formula} AS {name}"));
-        let mut source = match self.computed.is_empty() {
-            true => table.to_owned(),
-            false => format!("(SELECT *{} FROM {table})", computed.collect::<String>()),
+        let mut source = if self.computed.is_empty() {
+            table.to_owned()
+        } else {
+            format!("(SELECT *{} FROM {table})", computed.collect::<String>())
         };
         if let Some(During::Overlapping(ranges)) = &self.during
             && ranges.len() != 1
@@ -204,14 +207,20 @@ impl Condition {
                     _ => ranges.collect::<Vec<_>>().join(" OR "),
                 }
             }
-            Condition::Any(conditions) => match conditions.is_empty() {
-                true => "false".to_owned(),
-                false => listed(conditions, " OR "),
-            },
-            Condition::All(conditions) => match conditions.is_empty() {
-                true => "true".to_owned(),
-                false => listed(conditions, " AND "),
-            },
+            Condition::Any(conditions) => {
+                if conditions.is_empty() {
+                    "false".to_owned()
+                } else {
+                    listed(conditions, " OR ")
+                }
+            }
+            Condition::All(conditions) => {
+                if conditions.is_empty() {
+                    "true".to_owned()
+                } else {
+                    listed(conditions, " AND ")
+                }
+            }
             Condition::Not(condition) => format!("({}) IS NOT TRUE", condition.sql()),
             Condition::IsDoubtful(runs) => runs.condition(),
             Condition::StackReaches(ranges) => {

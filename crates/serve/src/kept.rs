@@ -88,14 +88,15 @@ impl Kept {
             && name
                 .bytes()
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-        match is_name {
-            true => Ok(self
+        if is_name {
+            Ok(self
                 .folder
                 .as_ref()
-                .map(|folder| folder.join(format!("{name}.json")))),
-            false => Err(Refusal::bad(format!(
+                .map(|folder| folder.join(format!("{name}.json"))))
+        } else {
+            Err(Refusal::bad(format!(
                 "invalid name of a document; use 1 to {LONGEST_NAME} lower-case letters, digits and hyphens"
-            ))),
+            )))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use diff::{Asked, Recording};
+use diff::{ReadOptions, Recording};
 use explain::story::{self, Story, Thread};
 use explain::{Evidence, Explanation, Scope, Verdict};
 use explore::{Explorer, Preset, View};
@@ -164,11 +164,11 @@ impl ServedTrace {
     pub(super) fn recording(&self) -> Result<Recording, Refusal> {
         let store = self.tables.store();
         let symbols = self.symbols()?;
-        let asked = Asked {
+        let read_options = ReadOptions {
             functions: Some(&*symbols),
-            ..Asked::default()
+            ..ReadOptions::default()
         };
-        Ok((self.tables).watched(|options| Recording::read(store, &asked, options))?)
+        Ok((self.tables).watched(|options| Recording::read(store, &read_options, options))?)
     }
 
     /// Makes the tables of the facts and of the first graphs. Errors are ignored here, because requests that
@@ -213,9 +213,10 @@ impl ServedTrace {
 
     pub(super) fn facts(&self, id: usize) -> Result<TraceFacts, Refusal> {
         let complete = (self.tables.store()).wait_for(&Info::TABLES, FACTS_TIMEOUT);
-        let info = match complete {
-            true => self.info()?,
-            false => Arc::new(Info::from_headers(self.tables.store().info())),
+        let info = if complete {
+            self.info()?
+        } else {
+            Arc::new(Info::from_headers(self.tables.store().info()))
         };
         let system = &info.system;
         let model = [&system.manufacturer, &system.model];
@@ -237,9 +238,10 @@ impl ServedTrace {
         // The log of a trace without events contains only a header, so the trace has no first and no last event.
         let only = self.tables.store().info().only_table;
         let is_read = complete && only.is_none();
-        let range = match is_read {
-            true => extent.first_event_ns.zip(extent.last_event_ns),
-            false => lasted.max().map(|ns| (0, ns)),
+        let range = if is_read {
+            extent.first_event_ns.zip(extent.last_event_ns)
+        } else {
+            lasted.max().map(|ns| (0, ns))
         };
         Ok(TraceFacts {
             id,
@@ -295,9 +297,10 @@ impl ServedTrace {
     pub(super) fn overview(&self, cancellation: &Cancellation) -> Result<Overview, Refusal> {
         let complete = self.tables_made.load(Ordering::Relaxed);
         let explorer = self.explorer()?;
-        let answer = match complete {
-            true => explorer.overview(cancellation.cancelled())?,
-            false => explorer.overview_so_far()?,
+        let answer = if complete {
+            explorer.overview(cancellation.cancelled())?
+        } else {
+            explorer.overview_so_far()?
         };
         let graphs = answer.graphs;
         Ok(Overview { graphs, complete })

@@ -52,9 +52,12 @@ pub(super) async fn run<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let cancellation = Cancellation::default();
     let _guard = CancelOnDrop(cancellation.clone());
-    let done = tokio::task::spawn_blocking(move || match cancellation.is_pending() {
-        true => work(&cancellation),
-        false => Err(Refusal::cancelled()),
+    let done = tokio::task::spawn_blocking(move || {
+        if cancellation.is_pending() {
+            work(&cancellation)
+        } else {
+            Err(Refusal::cancelled())
+        }
     });
     done.await.unwrap_or_else(|_| {
         let what = "this request failed: laglab has a defect; report it with the message on the \

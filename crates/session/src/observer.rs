@@ -19,9 +19,10 @@ pub trait Observer: Send + Sync {
     /// # Errors
     /// Returns an error if the work shall stop.
     fn check(&self) -> Result<(), Cancelled> {
-        match self.is_cancelled() {
-            true => Err(Cancelled),
-            false => Ok(()),
+        if self.is_cancelled() {
+            Err(Cancelled)
+        } else {
+            Ok(())
         }
     }
 }

@@ -70,9 +70,10 @@ impl fmt::Display for NotRecorded {
 
 /// Explains why a table of a trace, or of a recording of Linux, has no rows, and how to record rows.
 pub fn missing_rows(table: Table, is_linux: bool) -> String {
-    let missing = match is_linux {
-        true => NotRecorded::of_linux_table(table),
-        false => NotRecorded::of_table(table),
+    let missing = if is_linux {
+        NotRecorded::of_linux_table(table)
+    } else {
+        NotRecorded::of_table(table)
     };
     match missing {
         Some(missing) => missing.to_string(),
@@ -119,5 +120,26 @@ mod tests {
             "{text}"
         );
         assert_eq!(NotRecorded::of_linux_table(Table::Damages), None);
+    }
+
+    /// Tables that each trace fills, or that are not made from recorded events.
+    const ALWAYS_FILLED: &[Table] = &[
+        Table::Sessions,
+        Table::Cpus,
+        Table::SystemConfig,
+        Table::Damages,
+        Table::EventKinds,
+        Table::LatencySamples,
+    ];
+
+    #[test]
+    fn each_table_says_what_to_record() {
+        for table in Table::ALL {
+            let is_known = NotRecorded::of_table(*table).is_some();
+            assert!(
+                is_known != ALWAYS_FILLED.contains(table),
+                "{table}: add it to `record::needs::TABLES` or to `record::linux::for_table`"
+            );
+        }
     }
 }

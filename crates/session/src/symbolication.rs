@@ -60,9 +60,10 @@ impl SymbolOptions {
         let given = self.text();
         let folder = folder.display();
         let mut options = self.clone();
-        options.path = Some(match given.is_empty() {
-            true => folder.to_string(),
-            false => format!("{folder};{given}"),
+        options.path = Some(if given.is_empty() {
+            folder.to_string()
+        } else {
+            format!("{folder};{given}")
         });
         options
     }
@@ -232,10 +233,10 @@ impl Symbolication {
     }
 }
 
-/// Symbols of the recorded kernel of Linux.
+/// Symbols of the recorded kernel of Linux. The text of a recording also has those of programs.
 struct Kernel {
     symbols: KernelSymbols,
-    /// Names of the kernel and its modules, by row in `images`.
+    /// Names of all modules, by row in `images`. The symbols of a kernel have no address of a program.
     modules: HashMap<usize, String>,
 }
 
@@ -256,12 +257,10 @@ impl Kernel {
         let mut texts = given.chain(recorded.flatten());
         let symbols = texts.find_map(|text| {
             let symbols = KernelSymbols::parse(&text);
-            starts
-                .iter()
-                .any(|start| symbols.are_of(*start))
-                .then_some(symbols)
+            let mut its = starts.iter().map(|start| symbols.are_of(*start));
+            (starts.is_empty() || its.any(|is_its| is_its)).then_some(symbols)
         })?;
-        let modules = (0..images.len()).filter(is_kernel).filter_map(|row| {
+        let modules = (0..images.len()).filter_map(|row| {
             let name = module_name(images.path.get(row), None)?;
             Some((row, name.to_owned()))
         });

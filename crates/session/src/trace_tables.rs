@@ -97,9 +97,10 @@ impl TraceTables {
     /// [`TraceTables::table`].
     pub fn recorded(&self, table: Table) -> Result<StoredTable, Error> {
         let stored = self.table(table)?;
-        let missing = match self.store.info().is_linux() {
-            true => NotRecorded::of_linux_table(table),
-            false => NotRecorded::of_table(table),
+        let missing = if self.store.info().is_linux() {
+            NotRecorded::of_linux_table(table)
+        } else {
+            NotRecorded::of_table(table)
         };
         match missing {
             Some(missing) if stored.rows() == 0 => Err(Error::NotRecorded(missing)),

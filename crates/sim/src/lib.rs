@@ -8,6 +8,7 @@
 mod amount;
 mod clock;
 mod frame;
+mod load;
 mod log;
 mod model;
 mod quantity;
@@ -25,8 +26,8 @@ use std::io::{Seek, Write};
 
 use serde::Serialize;
 
+pub use load::{Override, Scenario};
 pub use model::RunError;
-use scenario::Scenario;
 
 /// Truth about a simulation: exact numbers about what happened in the model. The model computes them while it
 /// runs. They are not computed from the trace.

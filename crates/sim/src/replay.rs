@@ -383,9 +383,12 @@ impl Workload {
         if let Some(time) = times.find(|time| *time > LONGEST_NS) {
             return Err(WorkloadError::Time(time));
         }
-        let exists = |what, index: u32, count: usize| match (index as usize) < count {
-            true => Ok(()),
-            false => Err(WorkloadError::Absent { what, index }),
+        let exists = |what, index: u32, count: usize| {
+            if (index as usize) < count {
+                Ok(())
+            } else {
+                Err(WorkloadError::Absent { what, index })
+            }
         };
         let process = |of| exists("process", of, self.processes.len());
         let cpu = |of: u16| exists("processor", of.into(), machine.cpus.into());
@@ -454,13 +457,14 @@ impl Workload {
     /// # Errors
     /// Returns an error if the range is empty or begins after the end of the workload.
     pub fn check_measured(&self, range: &Range<u64>) -> Result<(), WorkloadError> {
-        match range.start < range.end.min(self.duration_ns) {
-            true => Ok(()),
-            false => Err(WorkloadError::Measured {
+        if range.start < range.end.min(self.duration_ns) {
+            Ok(())
+        } else {
+            Err(WorkloadError::Measured {
                 from_ns: range.start,
                 to_ns: range.end,
                 duration_ns: self.duration_ns,
-            }),
+            })
         }
     }
 

@@ -7,8 +7,8 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use serde_json::Value;
-use sim::scenario::{Override, Scenario};
 use sim::{ModuleTruth, shipped};
+use sim::{Override, Scenario};
 use symbols::write::{Function, write_pdb};
 use symbols::{PdbId, in_store};
 use tempfile::TempDir;

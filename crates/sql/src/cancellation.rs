@@ -118,11 +118,12 @@ impl PhysicalExpr for Cancellable {
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        match self.cancelled.is_set() {
-            true => Err(DataFusionError::Execution(
+        if self.cancelled.is_set() {
+            Err(DataFusionError::Execution(
                 "the query was cancelled".to_owned(),
-            )),
-            false => self.inner.evaluate(batch),
+            ))
+        } else {
+            self.inner.evaluate(batch)
         }
     }
 

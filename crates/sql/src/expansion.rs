@@ -43,9 +43,10 @@ fn expand(plan: &LogicalPlan, largest: &mut usize) -> Vec<usize> {
         // A join has the columns of all its inputs. Other plans have the columns of each input.
         _ => {
             let joined: Vec<usize> = of(&inputs).collect();
-            match joined.len() == columns {
-                true => joined,
-                false => vec![joined.into_iter().max().unwrap_or(1); columns],
+            if joined.len() == columns {
+                joined
+            } else {
+                vec![joined.into_iter().max().unwrap_or(1); columns]
             }
         }
     }

@@ -34,9 +34,10 @@ impl Provider {
             table,
             sorted_by: table.schema().sorted_by,
             traces,
-            range: match columns::contains_events(table) {
-                true => range,
-                false => TimeRange::ALL,
+            range: if columns::contains_events(table) {
+                range
+            } else {
+                TimeRange::ALL
             },
             columns,
             schema: Arc::new(schema),

@@ -209,9 +209,10 @@ impl ExecutionPlan for Scan {
         let pieces = || self.pieces(arguments.partition());
         let rows = pieces().map(|piece| piece.rows).sum();
         let is_whole = pieces().all(|piece| piece.cut.is_none());
-        let count = match is_whole {
-            true => Precision::Exact(rows),
-            false => Precision::Inexact(rows),
+        let count = if is_whole {
+            Precision::Exact(rows)
+        } else {
+            Precision::Inexact(rows)
         };
         let extreme = |value: Option<i64>| match value {
             Some(value) if is_whole => Precision::Exact(ScalarValue::Int64(Some(value))),

@@ -353,10 +353,10 @@ impl Session {
         {
             return Err(SqlError::Tree);
         }
-        match expansion::is_too_large(&plan) {
-            true => Err(SqlError::TooNested),
-            false => Ok(projections::kept(plan)?),
+        if expansion::is_too_large(&plan) {
+            return Err(SqlError::TooNested);
         }
+        Ok(projections::kept(plan)?)
     }
 
     /// Plans the execution of a statement. If the statement creates or drops a table or view, executes the
@@ -593,10 +593,10 @@ fn check_constants(plan: &LogicalPlan) -> Result<(), SqlError> {
             })
         })
     });
-    match largest > MAX_CONSTANT_BYTES {
-        true => Err(SqlError::Constant { bytes: largest }),
-        false => Ok(()),
+    if largest > MAX_CONSTANT_BYTES {
+        return Err(SqlError::Constant { bytes: largest });
     }
+    Ok(())
 }
 
 /// Fails if a plan changes anything except views and tables of the session.

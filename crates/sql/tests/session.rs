@@ -111,16 +111,18 @@ fn rows_of_several_traces_do_not_mix() {
         for (name, given) in [("a", &one), ("b", &other)] {
             let alone = session(&[given], Settings::default());
             let of = format!("{text} WHERE trace = '{name}'");
-            let of = match text.contains("USING") {
-                true => of.replace("WHERE trace", "WHERE samples.trace"),
-                false => of,
+            let of = if text.contains("USING") {
+                of.replace("WHERE trace", "WHERE samples.trace")
+            } else {
+                of
             };
-            let of = match text.contains("FROM (") {
-                true => format!(
+            let of = if text.contains("FROM (") {
+                format!(
                     "SELECT count(*) FROM (SELECT DISTINCT module(image_row) FROM samples \
                      WHERE trace = '{name}')"
-                ),
-                false => of,
+                )
+            } else {
+                of
             };
             assert_eq!(answer(&both, &of), answer(&alone, text), "{of}");
             lines.extend(answer(&alone, text));

@@ -33,9 +33,10 @@ impl Scale {
     /// Returns the scale for a comparison. It is a ratio if all numbers are positive, and otherwise a
     /// difference.
     pub(crate) fn of(before: &[f64], after: &[f64]) -> Scale {
-        match before.iter().chain(after).all(|value| *value > 0.0) {
-            true => Scale::Ratio,
-            false => Scale::Difference,
+        if before.iter().chain(after).all(|value| *value > 0.0) {
+            Scale::Ratio
+        } else {
+            Scale::Difference
         }
     }
 

@@ -209,9 +209,10 @@ impl Looks {
         // Each step halves the uncertainty. After 14 steps, it is below the share of one of 10,000 patterns.
         for _ in 0..14 {
             let middle = f64::midpoint(too_low, enough);
-            match differs(middle) {
-                true => enough = middle,
-                false => too_low = middle,
+            if differs(middle) {
+                enough = middle
+            } else {
+                too_low = middle
             }
         }
         enough

@@ -90,9 +90,10 @@ impl Bars {
         let (mut below, mut edge) = (low.to_bits(), high.to_bits());
         while edge - below > 1 {
             let middle = u64::midpoint(below, edge);
-            match bar(f64::from_bits(middle)) == last {
-                true => edge = middle,
-                false => below = middle,
+            if bar(f64::from_bits(middle)) == last {
+                edge = middle
+            } else {
+                below = middle
             }
         }
         Some(f64::from_bits(edge))

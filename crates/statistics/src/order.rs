@@ -44,9 +44,10 @@ pub fn order(before: &[f64], after: &[f64], before_began: &[bool]) -> Result<Ord
     let pairs = scale.apply(after).into_iter().zip(scale.apply(before));
     let (mut forward, mut backward) = (Vec::new(), Vec::new());
     for ((after, before), before_began) in pairs.zip(before_began) {
-        match before_began {
-            true => forward.push(after - before),
-            false => backward.push(after - before),
+        if *before_began {
+            forward.push(after - before)
+        } else {
+            backward.push(after - before)
         }
     }
     // In one group, the difference of a pair is the change plus the effect of the order. In the other group, it is the

@@ -117,15 +117,16 @@ impl Forecast {
             });
         }
         if !(LEAST..=MOST).contains(&pilot) {
-            return Err(match pilot < LEAST {
-                true => Incomparable::TooFewPairs {
+            return Err(if pilot < LEAST {
+                Incomparable::TooFewPairs {
                     found: pilot,
                     needed: LEAST,
-                },
-                false => Incomparable::TooMany {
+                }
+            } else {
+                Incomparable::TooMany {
                     found: pilot,
                     most: MOST,
-                },
+                }
             });
         }
         if !before.iter().chain(after).all(|value| value.is_finite()) {

@@ -119,9 +119,10 @@ pub fn shifts_on_one_scale(
 ) -> Vec<Result<Shift, Incomparable>> {
     let all = quantiles_of(before, after);
     let mut scales = all.iter().flatten();
-    let scale = match scales.all(|(before, after)| Scale::of(before, after) == Scale::Ratio) {
-        true => Scale::Ratio,
-        false => Scale::Difference,
+    let scale = if scales.all(|(before, after)| Scale::of(before, after) == Scale::Ratio) {
+        Scale::Ratio
+    } else {
+        Scale::Difference
     };
     let compared = all
         .into_iter()

@@ -51,9 +51,10 @@ pub fn unpaired(before: &[f64], after: &[f64], confidence: f64) -> Result<Unpair
         return Err(Incomparable::NotFinite);
     }
     let smaller = before.len().min(after.len());
-    let rank = match smaller < LEAST {
-        true => 0,
-        false => critical_rank(before.len(), after.len(), confidence),
+    let rank = if smaller < LEAST {
+        0
+    } else {
+        critical_rank(before.len(), after.len(), confidence)
     };
     if rank == 0 {
         return Err(Incomparable::TooFewRuns {
@@ -132,9 +133,10 @@ fn p_of(ranks: &[usize], n: usize, own: usize) -> f64 {
     let all: usize = ranks.iter().sum();
     // The sum of the ranks of the other side is equally extreme. The smaller side is used, because it needs less
     // memory.
-    let (n, own) = match 2 * n > total {
-        true => (total - n, all - own),
-        false => (n, own),
+    let (n, own) = if 2 * n > total {
+        (total - n, all - own)
+    } else {
+        (n, own)
     };
     // Distance of a sum from the mean sum `n * all / total`, multiplied by `total` to avoid fractions.
     let distance = |sum: usize| (sum * total).abs_diff(n * all);

@@ -182,9 +182,10 @@ fn hash_bytes(path: &Path, go_on: Continue<'_>) -> Result<String, Error> {
     let hash = |bytes: &mut Vec<u8>, block: u64| -> Result<blake3::Hash, Error> {
         let read = file.read_at(block * BLOCK_BYTES, bytes);
         let read = read.map_err(|error| read_error(path, error))?;
-        match go_on() {
-            true => Ok(blake3::hash(&bytes[..read])),
-            false => Err(Error::Cancelled),
+        if go_on() {
+            Ok(blake3::hash(&bytes[..read]))
+        } else {
+            Err(Error::Cancelled)
         }
     };
     let hashes: Vec<blake3::Hash> = blocks

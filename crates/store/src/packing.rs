@@ -80,9 +80,10 @@ where
     let first = array.iter().flatten().next()?;
     // Null rows hold the value 0. In 64-bit columns (times), the other values can be far from 0, so null rows are
     // excluded from the range. In other columns, null rows are included.
-    let (least, greatest) = match is_known || width < size_of::<i64>() {
-        true => array.values().iter().copied().fold((first, first), range),
-        false => array.iter().flatten().fold((first, first), range),
+    let (least, greatest) = if is_known || width < size_of::<i64>() {
+        array.values().iter().copied().fold((first, first), range)
+    } else {
+        array.iter().flatten().fold((first, first), range)
     };
     let base = least.bits();
     let stored: ArrayRef = match greatest.bits().wrapping_sub(base) {

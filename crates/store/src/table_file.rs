@@ -373,16 +373,15 @@ impl TableFile {
             offset: chunk.offset,
             what,
         };
-        let stored = match chunk.packing.is_stored() {
-            true => {
-                let bytes = read_exactly(&*self.source, chunk.offset, chunk.length)?;
-                if crc32fast::hash(&bytes) != chunk.checksum {
-                    return Err(corrupt("the checksum differs".to_owned()));
-                }
-                // The returned array uses these bytes without copying them.
-                from_stream(Buffer::from_vec(bytes)).map_err(|error| corrupt(error.to_string()))?
+        let stored = if chunk.packing.is_stored() {
+            let bytes = read_exactly(&*self.source, chunk.offset, chunk.length)?;
+            if crc32fast::hash(&bytes) != chunk.checksum {
+                return Err(corrupt("the checksum differs".to_owned()));
             }
-            false => None,
+            // The returned array uses these bytes without copying them.
+            from_stream(Buffer::from_vec(bytes)).map_err(|error| corrupt(error.to_string()))?
+        } else {
+            None
         };
         (chunk.packing.unpack(stored, data_type, rows))
             .ok_or_else(|| corrupt("it has no such column".to_owned()))

@@ -173,9 +173,10 @@ impl Elf {
 
     /// Returns an error if the file has no functions or no mapped parts. No address can then have a name.
     pub(crate) fn check(self) -> Result<Elf, ElfError> {
-        match self.functions.is_empty() || self.segments.is_empty() {
-            true => Err(ElfError::NoSymbols),
-            false => Ok(self),
+        if self.functions.is_empty() || self.segments.is_empty() {
+            Err(ElfError::NoSymbols)
+        } else {
+            Ok(self)
         }
     }
 

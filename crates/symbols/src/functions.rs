@@ -96,12 +96,11 @@ struct Limited(String);
 
 impl std::fmt::Write for Limited {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        match self.0.len() + text.len() <= LONGEST {
-            true => {
-                self.0.push_str(text);
-                Ok(())
-            }
-            false => Err(std::fmt::Error),
+        if self.0.len() + text.len() <= LONGEST {
+            self.0.push_str(text);
+            Ok(())
+        } else {
+            Err(std::fmt::Error)
         }
     }
 }

@@ -32,13 +32,14 @@ impl PdbId {
             && !name
                 .chars()
                 .any(|c| c.is_control() || ":*?\"<>|".contains(c));
-        match is_file_name {
-            true => Ok(PdbId {
+        if is_file_name {
+            Ok(PdbId {
                 name: name.to_owned(),
                 guid,
                 age,
-            }),
-            false => Err(NotAFileName(path.escape_debug().take(MAX_NAME).collect())),
+            })
+        } else {
+            Err(NotAFileName(path.escape_debug().take(MAX_NAME).collect()))
         }
     }
 

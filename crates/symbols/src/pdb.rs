@@ -179,12 +179,13 @@ fn identified(mut bytes: Bytes, id: &PdbId) -> Result<PDB<'static, Bytes>, PdbEr
     let guid = Guid::new(a, b, c, *d);
     let debug = pdb.debug_information().map_err(unreadable)?;
     let age = debug.age().unwrap_or(information.age);
-    match (guid, age) == (id.guid(), id.age()) {
-        true => Ok(pdb),
-        false => Err(PdbError::OtherBuild {
+    if (guid, age) == (id.guid(), id.age()) {
+        Ok(pdb)
+    } else {
+        Err(PdbError::OtherBuild {
             found: key(guid, age),
             wanted: id.key(),
-        }),
+        })
     }
 }
 

@@ -154,11 +154,12 @@ impl Servers {
         let limit = stated.saturating_add(MAX_BEHIND);
         let whole = head.as_slice().chain(body);
         let copied = io::copy(&mut whole.take(limit.saturating_add(1)), to).map_err(failed)?;
-        match copied > limit {
-            true => Err(Outcome::Failed(format!(
+        if copied > limit {
+            Err(Outcome::Failed(format!(
                 "download stopped: the server sent more than the {stated} bytes that the file's header states"
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 }

@@ -230,12 +230,11 @@ impl Folders {
         let mut path = root.to_owned();
         for name in names {
             let exact = path.join(name);
-            path = match exact.exists() {
-                true => exact,
-                false => {
-                    let other = self.list(&path).get(&name.to_lowercase())?.clone();
-                    path.join(other)
-                }
+            path = if exact.exists() {
+                exact
+            } else {
+                let other = self.list(&path).get(&name.to_lowercase())?.clone();
+                path.join(other)
             };
         }
         path.is_file().then_some(path)

@@ -146,9 +146,10 @@ fn store(text: &str) -> Store {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     let is_server =
         scheme.is_some_and(|s| s.eq_ignore_ascii_case("https") || s.eq_ignore_ascii_case("http"));
-    match is_server {
-        true => Store::Server(text.trim_end_matches('/').to_owned()),
-        false => Store::Folder(PathBuf::from(text)),
+    if is_server {
+        Store::Server(text.trim_end_matches('/').to_owned())
+    } else {
+        Store::Folder(PathBuf::from(text))
     }
 }
 

@@ -51,9 +51,12 @@ impl DoubtfulRuns {
         let mut found = DoubtfulRuns::default();
         // The reported progress is the size of the whole trace, because the whole trace was already read to
         // make the tables.
-        let go_on = || match (options.progress)(store.info().size_bytes) {
-            true => Ok(()),
-            false => Err(StoreError::from(Cancelled)),
+        let go_on = || {
+            if (options.progress)(store.info().size_bytes) {
+                Ok(())
+            } else {
+                Err(StoreError::from(Cancelled))
+            }
         };
         let mut long = found.read_runs(&runs, &go_on)?;
         if samples.rows() == 0 {
@@ -123,12 +126,13 @@ impl DoubtfulRuns {
     /// Returns the SQL condition for doubtful runs.
     pub fn condition(&self) -> String {
         let starts: Vec<String> = self.unsampled.iter().map(i64::to_string).collect();
-        let unsampled = match starts.is_empty() {
-            true => String::new(),
-            false => format!(
+        let unsampled = if starts.is_empty() {
+            String::new()
+        } else {
+            format!(
                 " OR cpu_ns >= {LONG_NS} AND start_ns IN ({})",
                 starts.join(", ")
-            ),
+            )
         };
         format!("thread_id <> 0 AND (planned_thread_id IS NOT NULL{unsampled})")
     }

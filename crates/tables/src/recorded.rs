@@ -66,9 +66,10 @@ impl Recorded {
         let sample = self.samples.get(&cpu).map(|(first, _)| *first);
         let shown_ns = self.shown_ns(sample, thread_id, run.end);
         let shown_ns = shown_ns.map_or(run.start, |ns| ns.min(run.end));
-        match shown_ns.saturating_sub(run.start) <= MAX_WEIGHT_NS {
-            true => run.start,
-            false => shown_ns,
+        if shown_ns.saturating_sub(run.start) <= MAX_WEIGHT_NS {
+            run.start
+        } else {
+            shown_ns
         }
     }
 
@@ -79,9 +80,10 @@ impl Recorded {
         let sample = self.samples.get(&cpu).map(|(_, last)| *last);
         let shown_ns = self.shown_ns(sample, thread_id, run.start);
         let shown_ns = shown_ns.map_or(run.end, |ns| ns.max(run.start));
-        match run.end.saturating_sub(shown_ns) <= MAX_WEIGHT_NS {
-            true => run.end,
-            false => shown_ns,
+        if run.end.saturating_sub(shown_ns) <= MAX_WEIGHT_NS {
+            run.end
+        } else {
+            shown_ns
         }
     }
 

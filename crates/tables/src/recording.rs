@@ -45,7 +45,8 @@ pub trait Recording: Any + Debug + Send + Sync {
             .collect()
     }
 
-    /// Reads the symbols of the recorded kernel, in the form of `/proc/kallsyms`. Returns `None` if there are none.
+    /// Reads the symbols of the recorded kernel, in the form of `/proc/kallsyms`. The text of a recording also has those of
+    /// programs. Returns `None` if there are none.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read.

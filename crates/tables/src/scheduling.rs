@@ -272,9 +272,10 @@ impl Scheduler {
         let is_late = thread.started.0 == time_ns && thread.started.1 != cpu;
         let waited = |out: Option<SwitchOut>| out.is_some_and(|out| out.state == WAITING);
         if thread.runs {
-            match is_late && thread.ready.is_none() && waited(thread.out) {
-                true => thread.ready = ready,
-                false => thread.next_ready = ready,
+            if is_late && thread.ready.is_none() && waited(thread.out) {
+                thread.ready = ready
+            } else {
+                thread.next_ready = ready
             }
             return;
         }
@@ -316,20 +317,17 @@ impl Scheduler {
         if let Some((_, planned)) = planned.filter(|(planned, _)| *planned != old) {
             let thread = &mut self.threads[planned as usize];
             thread.runs = false;
-            match self.recorded.may_skip_switches {
+            if self.recorded.may_skip_switches {
                 // The switch from this thread is missing. So the thread ran, but the end of its run is unknown. The
                 // time is not added to `contradictions`: a third thread can have run unseen only if two consecutive
                 // switches are missing.
-                true => {
-                    thread.ready = thread.next_ready.take();
-                    thread.out = None;
-                }
+                thread.ready = thread.next_ready.take();
+                thread.out = None;
+            } else {
                 // The thread that the last switch named did not run on this CPU. Its pending ready
                 // event is kept.
-                false => {
-                    thread.ready = thread.next_ready.take().or(thread.ready);
-                    self.contradictions.push(time_ns);
-                }
+                thread.ready = thread.next_ready.take().or(thread.ready);
+                self.contradictions.push(time_ns);
             }
         }
         let old_ids = self.end_run(cpu, running, (old, old_index), time_ns, Some(out), trackers);

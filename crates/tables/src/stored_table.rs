@@ -97,12 +97,15 @@ impl StoredTable {
     }
 
     fn read_columns(&self, group: usize, columns: &[usize]) -> Result<RecordBatch, StoreError> {
-        let read = |file: &TableFile| match file.row_groups() == self.chunks() {
-            true => file.read(group, columns),
-            false => Err(Corrupt {
-                offset: 0,
-                what: "its row groups differ from those of the first file".to_owned(),
-            }),
+        let read = |file: &TableFile| {
+            if file.row_groups() == self.chunks() {
+                file.read(group, columns)
+            } else {
+                Err(Corrupt {
+                    offset: 0,
+                    what: "its row groups differ from those of the first file".to_owned(),
+                })
+            }
         };
         read(self.file.file()).or_else(|corrupt| {
             let file = self.shared.replace(self.table, &self.file, &corrupt)?;

@@ -68,12 +68,28 @@ fn memory_grows_only_with_the_size_of_a_forged_recording() {
                 forged("records of two CPUs", file(&events, &two_cpus()), 0),
                 forged("names of threads", file(&plain, &names()), 0),
                 forged("starts of threads", file(&plain, &starts()), 0),
+                forged(
+                    "a text of many threads and kinds of events",
+                    text(),
+                    MAY_EXPAND,
+                ),
                 // Of these, all sections are read before it is known that the layout of pages is missing.
                 closed("options that name one section", shared_section()),
                 closed("instances at one place", shared_instance()),
             ]
         },
     );
+}
+
+/// Returns a text in which each line has another thread, CPU, function, file and kind of event.
+fn text() -> Vec<u8> {
+    let lines = (0..40_000_u32).map(|line| {
+        let cpu = line % 8192;
+        format!(
+            "t{line} {line} [{cpu}] 1.000001: x:e{line}: y\n\t{line:x}0 f{line}+0x1 (/{line})\n\tffffffff{line:08x} g ([k])\n"
+        )
+    });
+    lines.collect::<String>().into_bytes()
 }
 
 /// Checks a recording in which each record of the kernel is a chunk. If facts were kept for each chunk, they would take 22

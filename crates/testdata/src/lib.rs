@@ -55,10 +55,7 @@ pub fn is_full() -> bool {
 /// Returns the number of rounds of a test that tries random cases: `full`, or a tenth of it if [`is_full`] returns
 /// false.
 pub fn rounds(full: u64) -> u64 {
-    match is_full() {
-        true => full,
-        false => full.div_ceil(10),
-    }
+    if is_full() { full } else { full.div_ceil(10) }
 }
 
 /// Returns all cases of a test, or every fourth of them if [`is_full`] returns false.

@@ -18,12 +18,13 @@ fn try_run(arguments: &[&str], folder: &Path) -> Result<Vec<u8>, String> {
         .current_dir(folder)
         .output();
     let output = output.map_err(|error| format!("cannot start perf: {error}"))?;
-    match output.status.success() {
-        true => Ok(output.stdout),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(format!(
             "perf {arguments:?}: {}",
             String::from_utf8_lossy(&output.stderr)
-        )),
+        ))
     }
 }
 

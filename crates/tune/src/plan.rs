@@ -306,15 +306,18 @@ fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Pl
     parts.extend(parts_in_keys(first, states));
     parts.sort();
     parts.dedup();
-    let which_part = || match parts.is_empty() {
-        true => PlanError::UnknownNow {
-            what: setting.name.clone(),
-            input: command::input_for(first),
-        },
-        false => PlanError::WhichPart {
-            name: request.name.clone(),
-            found: parts.clone(),
-        },
+    let which_part = || {
+        if parts.is_empty() {
+            PlanError::UnknownNow {
+                what: setting.name.clone(),
+                input: command::input_for(first),
+            }
+        } else {
+            PlanError::WhichPart {
+                name: request.name.clone(),
+                found: parts.clone(),
+            }
+        }
     };
     let Some(wanted) = &request.part else {
         let whole = found.iter().find(|(part, _)| part.is_none());
@@ -355,9 +358,10 @@ fn part(pattern: &PlacePattern, place: &Place, has_several_schemes: bool) -> Opt
             scheme, on_battery, ..
         } => {
             let supply = if *on_battery { "dc" } else { "ac" };
-            Some(match has_several_schemes {
-                true => format!("{scheme}/{supply}"),
-                false => supply.to_owned(),
+            Some(if has_several_schemes {
+                format!("{scheme}/{supply}")
+            } else {
+                supply.to_owned()
             })
         }
         _ => None,

@@ -25,9 +25,10 @@ pub struct Name<'a>(pub &'a str);
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char(BEGIN)?;
-        match f.alternate() || !is_plain(self.0) {
-            true => write!(f, "{}", QuotedName(self.0))?,
-            false => f.write_str(self.0)?,
+        if f.alternate() || !is_plain(self.0) {
+            write!(f, "{}", QuotedName(self.0))?
+        } else {
+            f.write_str(self.0)?
         }
         f.write_char(END)
     }
@@ -45,9 +46,10 @@ impl fmt::Display for QuotedName<'_> {
         for (at, c) in shown.char_indices() {
             // A name may contain the letters `\u{7f}`. The backslash of these letters is also escaped. Otherwise, they
             // would look like an escaped character.
-            match is_quote(c) || !is_harmless(c) || shown[at..].starts_with(ESCAPE) {
-                true => write!(f, "\\u{{{:x}}}", c as u32)?,
-                false => f.write_char(c)?,
+            if is_quote(c) || !is_harmless(c) || shown[at..].starts_with(ESCAPE) {
+                write!(f, "\\u{{{:x}}}", c as u32)?
+            } else {
+                f.write_char(c)?
             }
         }
         if end.is_some() {

@@ -13,9 +13,10 @@ pub struct Printable<'a>(pub &'a str);
 impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
-            match is_harmless(c) {
-                true => f.write_char(c)?,
-                false => write!(f, "{}", c.escape_default())?,
+            if is_harmless(c) {
+                f.write_char(c)?
+            } else {
+                write!(f, "{}", c.escape_default())?
             }
         }
         Ok(())
@@ -63,9 +64,10 @@ impl fmt::Display for MarkdownCode<'_> {
         let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
         // Readers of Markdown remove one blank from each side of the text.
         let touches = |c| matches!(c, '`' | ' ');
-        let blank = match text.is_empty() || text.starts_with(touches) || text.ends_with(touches) {
-            true => " ",
-            false => "",
+        let blank = if text.is_empty() || text.starts_with(touches) || text.ends_with(touches) {
+            " "
+        } else {
+            ""
         };
         write!(f, "{fence}{blank}{text}{blank}{fence}")
     }
@@ -99,12 +101,11 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
         Some(b'+' | b'-') => text.parse::<f64>().is_err(),
         _ => false,
     };
-    match is_formula || !text.chars().all(is_harmless) {
-        false => Cow::Borrowed(text),
-        true => {
-            let quote = if is_formula { "'" } else { "" };
-            Cow::Owned(format!("{quote}{}", Printable(text)))
-        }
+    if is_formula || !text.chars().all(is_harmless) {
+        let quote = if is_formula { "'" } else { "" };
+        Cow::Owned(format!("{quote}{}", Printable(text)))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

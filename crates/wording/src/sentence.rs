@@ -97,12 +97,13 @@ impl From<&str> for Sentence {
 
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match f.alternate() {
-            false => f.write_str(&self.text),
-            true => self.parts().try_for_each(|part| match part {
+        if f.alternate() {
+            self.parts().try_for_each(|part| match part {
                 Part::Words(words) => f.write_str(words),
                 Part::Name(name) => write!(f, "{BEGIN}{name}{END}"),
-            }),
+            })
+        } else {
+            f.write_str(&self.text)
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use session::missing_rows;
-use tables::{CpuRunsView, DiskIoView, Table};
+use tables::{CpuRunsView, DiskIoView, StoredTable, Table};
 
 use crate::diskio::left_out;
 use crate::intervals::Intervals;
-use crate::process_filter::ProcessFilter;
+use crate::process_filter::{ProcessFilter, WantedProcesses};
 use crate::writer::{Column, Layout, Value};
 use crate::{Error, Recording, Report, Writer, percent};
 
@@ -79,6 +79,79 @@ impl Used {
     }
 }
 
+/// Sums by process and interval.
+struct Sums<'a> {
+    trace: &'a Recording,
+    intervals: Intervals,
+    wanted: WantedProcesses,
+    /// Sums by index of the interval, row of the process, and id of the process.
+    used: BTreeMap<(usize, Option<u32>, Option<u32>), Used>,
+    requests: u64,
+    /// Number of requests whose service time is unknown.
+    without_service: u64,
+}
+
+impl Sums<'_> {
+    fn add_runs(&mut self, table: &StoredTable) -> Result<(), Error> {
+        const COLUMNS: [&str; 6] = [
+            "start_ns",
+            "end_ns",
+            "cpu_ns",
+            "thread_id",
+            "process_row",
+            "process_id",
+        ];
+        let trace = self.trace;
+        let doubtful = trace.doubtful_runs()?;
+        let range = trace.range.start..i64::MAX;
+        for batch in trace.tables.batches(table, range, &COLUMNS) {
+            let batch = batch?;
+            let view = CpuRunsView::new(&batch)?;
+            for row in 0..view.len() {
+                let process = (view.process_row.get(row), view.process_id.get(row));
+                if !self.wanted.has(process.0, process.1) || doubtful.is_unsampled(&view, row) {
+                    continue;
+                }
+                for (index, part) in self.intervals.parts(view.start_ns[row]..view.end_ns[row]) {
+                    let used = self.used.entry((index, process.0, process.1)).or_default();
+                    used.cpu_ns = used.cpu_ns.saturating_add(part);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_requests(&mut self, table: &StoredTable) -> Result<(), Error> {
+        const COLUMNS: [&str; 6] = [
+            "time_ns",
+            "kind",
+            "size_bytes",
+            "service_ns",
+            "process_row",
+            "process_id",
+        ];
+        let trace = self.trace;
+        for batch in trace.tables.batches(table, trace.range.clone(), &COLUMNS) {
+            let batch = batch?;
+            let view = DiskIoView::new(&batch)?;
+            for row in 0..view.len() {
+                let process = (view.process_row.get(row), view.process_id.get(row));
+                let index = self.intervals.at(view.time_ns[row]);
+                let Some(index) = index.filter(|_| self.wanted.has(process.0, process.1)) else {
+                    continue;
+                };
+                let used = self.used.entry((index, process.0, process.1)).or_default();
+                let bytes = u64::from(view.size_bytes.get(row).unwrap_or(0));
+                let service_ns = view.service_ns.get(row);
+                self.requests += 1;
+                self.without_service += u64::from(service_ns.is_none());
+                used.add_request(view.kind.get(row), bytes, service_ns);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Report for CpuDisk {
     fn tables(&self) -> Vec<Table> {
         vec![Table::CpuRuns, Table::DiskIo, Table::Cpus, Table::Damages]
@@ -94,70 +167,21 @@ impl Report for CpuDisk {
         }
         let span = trace.span(&[&runs, &disk_io]);
         let length = self.interval.unwrap_or(i64::MAX);
-        let intervals = Intervals::new(span.clone(), length, 1)?;
-        let wanted = self.processes.wanted(&trace.names);
+        let mut sums = Sums {
+            trace,
+            intervals: Intervals::new(span, length, 1)?,
+            wanted: self.processes.wanted(&trace.names),
+            used: BTreeMap::new(),
+            requests: 0,
+            without_service: 0,
+        };
         let cpus = trace.cpus()?;
-        let mut used: BTreeMap<(usize, Option<u32>, Option<u32>), Used> = BTreeMap::new();
-
-        let doubtful = trace.doubtful_runs()?;
-        let columns = [
-            "start_ns",
-            "end_ns",
-            "cpu_ns",
-            "thread_id",
-            "process_row",
-            "process_id",
-        ];
-        for batch in trace
-            .tables
-            .batches(&runs, trace.range.start..i64::MAX, &columns)
-        {
-            let batch = batch?;
-            let view = CpuRunsView::new(&batch)?;
-            for row in 0..view.len() {
-                let process = (view.process_row.get(row), view.process_id.get(row));
-                if !wanted.has(process.0, process.1) || doubtful.is_unsampled(&view, row) {
-                    continue;
-                }
-                for (index, part) in intervals.parts(view.start_ns[row]..view.end_ns[row]) {
-                    let used = used.entry((index, process.0, process.1)).or_default();
-                    used.cpu_ns = used.cpu_ns.saturating_add(part);
-                }
-            }
-        }
-        let columns = [
-            "time_ns",
-            "kind",
-            "size_bytes",
-            "service_ns",
-            "process_row",
-            "process_id",
-        ];
-        let (mut requests, mut without_service) = (0, 0);
-        for batch in trace
-            .tables
-            .batches(&disk_io, trace.range.clone(), &columns)
-        {
-            let batch = batch?;
-            let view = DiskIoView::new(&batch)?;
-            for row in 0..view.len() {
-                let process = (view.process_row.get(row), view.process_id.get(row));
-                let index = intervals.at(view.time_ns[row]);
-                let Some(index) = index.filter(|_| wanted.has(process.0, process.1)) else {
-                    continue;
-                };
-                let used = used.entry((index, process.0, process.1)).or_default();
-                let bytes = u64::from(view.size_bytes.get(row).unwrap_or(0));
-                let service_ns = view.service_ns.get(row);
-                requests += 1;
-                without_service += u64::from(service_ns.is_none());
-                used.add_request(view.kind.get(row), bytes, service_ns);
-            }
-        }
+        sums.add_runs(&runs)?;
+        sums.add_requests(&disk_io)?;
 
         out.table(&LAYOUT)?;
-        for ((index, row, id), used) in &used {
-            let bounds = intervals.bounds(*index);
+        for ((index, row, id), used) in &sums.used {
+            let bounds = sums.intervals.bounds(*index);
             let all_ns = (bounds.end - bounds.start).saturating_mul(cpus.len() as i64);
             let of_runs = |value| if has_runs { value } else { Value::Unknown };
             let of_disks = |value| if has_disk_io { value } else { Value::Unknown };
@@ -181,7 +205,7 @@ impl Report for CpuDisk {
                 out.warn(missing_rows(table, trace.tables.store().info().is_linux()));
             }
         }
-        if let Some(warning) = left_out(without_service, requests, "DiskSvcTime") {
+        if let Some(warning) = left_out(sums.without_service, sums.requests, "DiskSvcTime") {
             out.warn(warning);
         }
         Ok(())

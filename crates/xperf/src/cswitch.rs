@@ -75,6 +75,39 @@ static BY_THREAD: Layout = Layout {
     ],
 };
 
+/// Columns of the table of runs that the list of switches reads.
+const SWITCH_COLUMNS: [&str; 29] = [
+    "start_ns",
+    "end_ns",
+    "cpu_ns",
+    "cpu",
+    "thread_id",
+    "process_row",
+    "process_id",
+    "starts_at_switch",
+    "readied_ns",
+    "ready_ns",
+    "waits_ns",
+    "since_last_ns",
+    "previous_thread_id",
+    "previous_process_row",
+    "readying_thread_id",
+    "readying_process_row",
+    "readying_process_id",
+    "readied_by_dpc",
+    "priority",
+    "priority_decrement",
+    "wait_ticks",
+    "previous_c_state",
+    "priority_out",
+    "state_out",
+    "wait_reason_out",
+    "wait_mode_out",
+    "rank_out",
+    "remaining_quantum_out",
+    "ideal_processor",
+];
+
 /// Options of `laglab cswitch`.
 #[derive(Clone, Debug, Default)]
 pub struct CSwitch {
@@ -99,7 +132,7 @@ pub enum Whose {
 
 /// Values of the run that a switch ends. The columns of the old thread show these values.
 #[derive(Clone, Copy)]
-struct Ended {
+struct EndedRun {
     end_ns: i64,
     cpu_ns: i64,
     priority: Option<i8>,
@@ -108,6 +141,21 @@ struct Ended {
     wait_mode: Option<u8>,
     ideal_processor: Option<u8>,
     remaining_quantum: Option<i32>,
+}
+
+impl EndedRun {
+    fn new(view: &CpuRunsView<'_>, row: usize) -> EndedRun {
+        EndedRun {
+            end_ns: view.end_ns[row],
+            cpu_ns: view.cpu_ns[row],
+            priority: view.priority_out.get(row),
+            state: view.state_out.get(row),
+            wait_reason: view.wait_reason_out.get(row),
+            wait_mode: view.wait_mode_out.get(row),
+            ideal_processor: view.ideal_processor.get(row),
+            remaining_quantum: view.remaining_quantum_out.get(row),
+        }
+    }
 }
 
 impl Report for CSwitch {
@@ -125,61 +173,20 @@ impl Report for CSwitch {
 
 impl CSwitch {
     fn switches(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
-        const COLUMNS: [&str; 29] = [
-            "start_ns",
-            "end_ns",
-            "cpu_ns",
-            "cpu",
-            "thread_id",
-            "process_row",
-            "process_id",
-            "starts_at_switch",
-            "readied_ns",
-            "ready_ns",
-            "waits_ns",
-            "since_last_ns",
-            "previous_thread_id",
-            "previous_process_row",
-            "readying_thread_id",
-            "readying_process_row",
-            "readying_process_id",
-            "readied_by_dpc",
-            "priority",
-            "priority_decrement",
-            "wait_ticks",
-            "previous_c_state",
-            "priority_out",
-            "state_out",
-            "wait_reason_out",
-            "wait_mode_out",
-            "rank_out",
-            "remaining_quantum_out",
-            "ideal_processor",
-        ];
         let table = trace.tables.recorded(Table::CpuRuns)?;
         let wanted = self.processes.wanted(&trace.names);
-        let mut before: FxHashMap<u16, Ended> = FxHashMap::default();
+        let mut before: FxHashMap<u16, EndedRun> = FxHashMap::default();
         out.table(&SWITCHES)?;
         // The table is sorted by the end of runs, but the runs are selected by their start. So any later chunk may
         // contain selected runs.
         for batch in trace
             .tables
-            .batches(&table, trace.range.start..i64::MAX, &COLUMNS)
+            .batches(&table, trace.range.start..i64::MAX, &SWITCH_COLUMNS)
         {
             let batch = batch?;
             let view = CpuRunsView::new(&batch)?;
-            let ended = |row: usize| Ended {
-                end_ns: view.end_ns[row],
-                cpu_ns: view.cpu_ns[row],
-                priority: view.priority_out.get(row),
-                state: view.state_out.get(row),
-                wait_reason: view.wait_reason_out.get(row),
-                wait_mode: view.wait_mode_out.get(row),
-                ideal_processor: view.ideal_processor.get(row),
-                remaining_quantum: view.remaining_quantum_out.get(row),
-            };
-            let before: Vec<Option<Ended>> = (0..view.len())
-                .map(|row| before.insert(view.cpu[row], ended(row)))
+            let before: Vec<Option<EndedRun>> = (0..view.len())
+                .map(|row| before.insert(view.cpu[row], EndedRun::new(&view, row)))
                 .collect();
             out.rows(0..view.len(), |row, lines| {
                 let (start, end, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);

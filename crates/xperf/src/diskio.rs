@@ -187,9 +187,10 @@ impl Report for DiskIo {
         if let Some(length) = self.util {
             return self.utilization(trace, out, length);
         }
-        match self.summary {
-            true => self.by_file(trace, out),
-            false => self.by_process(trace, out),
+        if self.summary {
+            self.by_file(trace, out)
+        } else {
+            self.by_process(trace, out)
         }
     }
 }

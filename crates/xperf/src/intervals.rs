@@ -67,9 +67,10 @@ impl Intervals {
     pub(crate) fn parts(&self, time_range: Range<i64>) -> impl Iterator<Item = (usize, i64)> {
         let time_range = self.clip(time_range);
         let first = self.at(time_range.start).unwrap_or(0);
-        let last = match time_range.is_empty() {
-            true => first,
-            false => self.at(time_range.end - 1).map_or(first, |last| last + 1),
+        let last = if time_range.is_empty() {
+            first
+        } else {
+            self.at(time_range.end - 1).map_or(first, |last| last + 1)
         };
         (first..last).map(move |index| {
             let bounds = self.bounds(index);

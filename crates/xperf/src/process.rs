@@ -55,18 +55,20 @@ impl Report for Process {
             .iter()
             .flat_map(|view| (0..view.len()).map(move |row| Row { view, row }))
             .collect();
-        let order = match self.tree {
-            true => tree(&rows),
-            false => (0..rows.len()).map(|at| (at, 0)).collect(),
+        let order = if self.tree {
+            tree(&rows)
+        } else {
+            (0..rows.len()).map(|at| (at, 0)).collect()
         };
         out.table(&LAYOUT)?;
         for (at, depth) in order {
             let process = trace.names.process(Some(at as u32), None);
             let row = &rows[at];
             if wanted.has(Some(at as u32), None) && row.lived_in(&trace.range) {
-                let label = match self.tree {
-                    true => branch(process.name, depth),
-                    false => "Process".to_owned(),
+                let label = if self.tree {
+                    branch(process.name, depth)
+                } else {
+                    "Process".to_owned()
                 };
                 out.row(
                     &label,

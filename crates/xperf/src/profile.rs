@@ -77,9 +77,10 @@ impl Report for Profile {
         let mut sums: FxHashMap<(ProcessKey, Option<u32>, u64), Sum> = FxHashMap::default();
         // After lost samples, the weight of the next sample includes the time of all lost samples. Such a weight is too
         // large, so it is limited.
-        let most_ns = match trace.is_damaged()? {
-            true => MAX_WEIGHT_NS,
-            false => i64::MAX,
+        let most_ns = if trace.is_damaged()? {
+            MAX_WEIGHT_NS
+        } else {
+            i64::MAX
         };
         let columns = [
             "time_ns",
@@ -101,9 +102,10 @@ impl Report for Profile {
                 if !wanted.has(process.0, process.1) {
                     continue;
                 }
-                let (image, address) = match self.detail {
-                    false => (None, 0),
-                    true => (view.image_row.get(row), places.within(view.address[row])),
+                let (image, address) = if self.detail {
+                    (view.image_row.get(row), places.within(view.address[row]))
+                } else {
+                    (None, 0)
                 };
                 // If a row has the count 0, it is still one interrupt of the timer.
                 let samples = u64::from(view.count[row].max(1));

@@ -563,8 +563,9 @@ fn csv_error(error: csv::Error) -> io::Error {
 
 /// Escapes control characters in text from the trace, because they could control the terminal.
 fn printable(text: &str) -> Cow<'_, str> {
-    match text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        true => text.into(),
-        false => Printable(text).to_string().into(),
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        text.into()
+    } else {
+        Printable(text).to_string().into()
     }
 }

@@ -3,6 +3,7 @@
 
 import type { Condition, Graph, Id, Range, View } from "../api/types";
 import { BAR } from "./columns";
+import { choice, DRAWN, FUNCTIONS, KINDS } from "./graph";
 
 /** View of a panel, with its display options. */
 export interface Panel {
@@ -139,15 +140,14 @@ function readFilter(value: unknown): Condition | null {
 }
 
 function readGraph(value: unknown): Graph {
-  const kinds = ["timeline", "heat", "lanes", "flame", "histogram", "none"] as const;
   const graph: Loose = isObject(value) ? value : {};
-  const read: Graph = { kind: kinds.find((kind) => kind === graph.kind) ?? "none" };
+  const read: Graph = { kind: choice(KINDS, graph.kind) ?? "none" };
   if (isText(graph.measure)) read.measure = graph.measure;
-  const functions = ["sum", "max", "min", "mean", "count"] as const;
-  const known = functions.find((one) => one === graph.function);
+  const known = choice(FUNCTIONS, graph.function);
   if (known !== undefined) read.function = known;
   if (isText(graph.by)) read.by = graph.by;
-  if (graph.as === "lines" || graph.as === "stacked" || graph.as === "lanes") read.as = graph.as;
+  const drawn = choice(DRAWN, graph.as);
+  if (drawn !== undefined) read.as = drawn;
   if (isText(graph.stack)) read.stack = graph.stack;
   return read;
 }

@@ -140,9 +140,10 @@ fn clauses(text: &str, is_document: bool) -> Vec<(usize, String)> {
     let mut starts = Vec::new();
     let mut is_code = false;
     for (number, line) in text.lines().chain([""]).enumerate() {
-        let content = match is_document {
-            true => line.trim(),
-            false => without_marker(line),
+        let content = if is_document {
+            line.trim()
+        } else {
+            without_marker(line)
         };
         is_code ^= content.starts_with("```");
         let is_comment = is_document || content.len() < line.trim().len();

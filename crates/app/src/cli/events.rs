@@ -16,9 +16,9 @@ use super::Failure;
 use super::filter::FilterArgs;
 use super::metadata::MetadataArgs;
 use super::open::TraceFiles;
-use super::say;
 use super::symbols::SymbolArgs;
 use crate::event_lines::{self, Choice, Header, Line, Names};
+use crate::output::say;
 use crate::output::{self, Format, csv_error};
 use crate::watch::{Terminal, Watch};
 
@@ -176,9 +176,10 @@ const STEP: u64 = 1024;
 /// show the progress.
 fn watch(size_bytes: u64) -> Watch {
     let watch = Watch::new("reading", size_bytes);
-    match io::IsTerminal::is_terminal(&io::stdout()) {
-        true => watch.quiet(),
-        false => watch,
+    if io::IsTerminal::is_terminal(&io::stdout()) {
+        watch.quiet()
+    } else {
+        watch
     }
 }
 
@@ -194,11 +195,12 @@ fn of_windows(
     let processes = watched(&Terminal, "looking for metadata", size, |options| {
         Processes::learn(decoder, trace, options)
     })?;
-    let modules = match args.stacks {
-        true => watched(&Terminal, "looking for modules", size, |options| {
+    let modules = if args.stacks {
+        watched(&Terminal, "looking for modules", size, |options| {
             StackModules::read(trace, &args.symbols.options(), options)
-        })?,
-        false => StackModules::default(),
+        })?
+    } else {
+        StackModules::default()
     };
     let names = Names {
         processes: &processes,
@@ -248,9 +250,10 @@ fn of_linux(
     let (recording, info) = (recording.events(), store.info());
     let filter = args.filter.filter(info)?;
     let processes = tables.watched(|options| Processes::of_tables(store, options))?;
-    let modules = match args.stacks {
-        true => StackModules::of_tables(tables, &args.symbols.options())?,
-        false => StackModules::default(),
+    let modules = if args.stacks {
+        StackModules::of_tables(tables, &args.symbols.options())?
+    } else {
+        StackModules::default()
     };
     let names = Names {
         processes: &processes,
@@ -332,9 +335,10 @@ fn note_none(
         Ok(None) | Err(_) => {}
     }
     let near = args.filter.near(names);
-    let advice = match near.is_empty() {
-        true => "`laglab info` prints contents, start and end of the trace".to_owned(),
-        false => format!("the closest names are {}", near.join(", ")),
+    let advice = if near.is_empty() {
+        "`laglab info` prints contents, start and end of the trace".to_owned()
+    } else {
+        format!("the closest names are {}", near.join(", "))
     };
     say(&format!("no event matches; {advice}"));
     Ok(())

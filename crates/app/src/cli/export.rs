@@ -115,9 +115,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let part = |wanted: &[Table]| Part::new(&tables, range.clone(), wanted);
     let report = match format {
         Format::Parquet => {
-            let wanted = match args.tables.is_empty() {
-                true => Table::ALL,
-                false => &args.tables,
+            let wanted = if args.tables.is_empty() {
+                Table::ALL
+            } else {
+                &args.tables
             };
             let name = args.name.clone().unwrap_or_else(|| args.trace.name());
             let written = parquet::write(&part(wanted)?, wanted, &args.output, &name)?;
@@ -154,9 +155,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         }
     };
     super::warn_of_linux_damage(tables.store())?;
-    match json {
-        true => Ok(output::json(&report)?),
-        false => write(&report),
+    if json {
+        Ok(output::json(&report)?)
+    } else {
+        write(&report)
     }
 }
 

@@ -142,9 +142,10 @@ impl FilterArgs {
             from_ns: ns(self.from)?,
             to_ns: ns(self.to)?,
         };
-        match filter.is_empty_range() {
-            true => Err(Failure::Input(FROM_AFTER_TO.to_owned())),
-            false => Ok(filter),
+        if filter.is_empty_range() {
+            Err(Failure::Input(FROM_AFTER_TO.to_owned()))
+        } else {
+            Ok(filter)
         }
     }
 }

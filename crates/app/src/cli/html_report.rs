@@ -49,9 +49,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(Failure::input(&args.output, message));
     }
     // The file is created first. If it cannot be written, no time is lost on the analysis.
-    let new = match to_stdout {
-        true => None,
-        false => Some(NewFile::create(&args.output)?),
+    let new = if to_stdout {
+        None
+    } else {
+        Some(NewFile::create(&args.output)?)
     };
     let tables = args.trace.open_any()?;
     tables.make(&report::tables())?;

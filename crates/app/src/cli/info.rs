@@ -100,9 +100,10 @@ fn summary(info: &Info) -> String {
     let lasts = trace
         .recorded_ns()
         .map_or_else(String::new, |ns| format!(" over {}", duration(ns)));
-    let system = match info.is_simulated() {
-        true => format!("a simulated {}", info.system.name()),
-        false => info.system.name(),
+    let system = if info.is_simulated() {
+        format!("a simulated {}", info.system.name())
+    } else {
+        info.system.name()
     };
     let mut damage = info.damage.sentences().into_iter();
     let damage = match (damage.next(), damage.len(), info.last_dropped.len()) {
@@ -229,9 +230,10 @@ fn write_extent(out: &mut dyn Write, info: &Info) -> io::Result<()> {
     let events = grouped(trace.events);
     facts.fact(
         "events",
-        match info.system.is_linux {
-            true => events,
-            false => format!("{events} in {buffers}"),
+        if info.system.is_linux {
+            events
+        } else {
+            format!("{events} in {buffers}")
         },
     );
     if let (Some(first), Some(last)) = (trace.first_event_ns, trace.last_event_ns) {
@@ -258,9 +260,10 @@ fn write_cpus(out: &mut dyn Write, info: &Info, with_cpus: bool) -> io::Result<(
         );
     }
     let stated = cpus.stated.map_or("?".to_owned(), |n| n.to_string());
-    let source = match info.system.is_linux {
-        true => "online",
-        false => "according to the header",
+    let source = if info.system.is_linux {
+        "online"
+    } else {
+        "according to the header"
     };
     let with_events = cpus.seen.len();
     output::paragraph(

@@ -7,7 +7,8 @@ use mcp::Server;
 use tables::Cache;
 
 use super::symbols::SymbolArgs;
-use super::{Failure, cache, say};
+use super::{Failure, cache};
+use crate::output::say;
 
 /// Answers an assistant's questions about the traces in folders, by the Model Context Protocol, on standard input
 /// and output. Only reads, and only below these folders. An assistant starts this command itself.
@@ -29,9 +30,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let cache = match args.no_cache {
-        true => Cache::Off,
-        false => cache::chosen()?,
+    let cache = if args.no_cache {
+        Cache::Off
+    } else {
+        cache::chosen()?
     };
     let symbols = args.symbols.options();
     symbols.check()?;

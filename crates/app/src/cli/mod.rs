@@ -11,6 +11,7 @@ mod failure;
 mod filter;
 mod html_report;
 mod info;
+mod integer;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "measure")]
@@ -33,7 +34,6 @@ mod time_with_unit;
 mod trim;
 mod tune;
 mod usage;
-mod whole;
 
 pub(crate) use failure::{Failure, cause};
 
@@ -49,6 +49,7 @@ use serde::Serialize;
 use session::MissingSymbols;
 use tables::Store;
 
+use crate::output::say;
 use crate::watch::INTERRUPTED_CODE;
 
 /// Arguments of the program.
@@ -198,9 +199,10 @@ fn warn_of_faults(broken: u64) {
 /// Prints on stderr the damage of a recording of Linux that was found when its tables were made. Prints nothing for a trace
 /// of Windows.
 fn warn_of_linux_damage(store: &Store) -> Result<(), Failure> {
-    let damage = match store.info().is_linux() {
-        true => DamageReport::made(store)?,
-        false => None,
+    let damage = if store.info().is_linux() {
+        DamageReport::made(store)?
+    } else {
+        None
     };
     if let Some(first) = damage.and_then(|damage| damage.sentences().into_iter().next()) {
         say(&first);
@@ -239,17 +241,6 @@ fn fail(what: &str, code: u8, json: bool) -> ExitCode {
         say(what);
     }
     ExitCode::from(code)
-}
-
-/// Prints a warning, an error or a message on stderr.
-pub(crate) fn say(what: &str) {
-    use io::Write;
-    let mut out = anstream::stderr();
-    for (number, line) in what.lines().enumerate() {
-        let start = if number == 0 { "laglab: " } else { "" };
-        // If stderr is closed, the message is lost.
-        let _ = writeln!(out, "{start}{}", crate::output::Printable(line));
-    }
 }
 
 #[cfg(test)]

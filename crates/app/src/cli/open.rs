@@ -22,7 +22,7 @@ pub(crate) struct TraceFiles {
     /// Files of one trace: .etl, .etl.zip, .diagsession or netsh's .cab. Commands that build tables
     /// (explain, report, sql) also read packets (.pcapng, .pcap) and samples of `laglab measure`
     /// (.parquet). Every command except prove, record and tune reads recordings of Linux (perf.data,
-    /// trace.dat)
+    /// trace.dat, the text of `perf script`, `trace-cmd report` or ftrace)
     #[arg(value_name = "TRACE", required = true)]
     paths: Vec<PathBuf>,
 }
@@ -100,7 +100,9 @@ impl TraceFiles {
 
     /// Returns true if one of the files is the file at `path`.
     pub(crate) fn are_at(&self, path: &Path) -> bool {
-        self.paths.iter().any(|file| is_same_file(file, path))
+        self.paths
+            .iter()
+            .any(|file| files::is_same_file(file, path))
     }
 }
 
@@ -128,18 +130,20 @@ impl TabledTrace {
     /// Opens the tables of the trace of Windows.
     pub(crate) fn open(&self) -> Result<TraceTables, Failure> {
         let tables = self.open_any()?;
-        match tables.store().info().is_linux() {
-            true => Err(Failure::input(&self.files.paths[0], LINUX)),
-            false => Ok(tables),
+        if tables.store().info().is_linux() {
+            Err(Failure::input(&self.files.paths[0], LINUX))
+        } else {
+            Ok(tables)
         }
     }
 
     /// Opens the tables of the trace of Windows, or of the recording of Linux.
     pub(crate) fn open_any(&self) -> Result<TraceTables, Failure> {
         self.files.are_no_scenarios()?;
-        let cache = match self.no_cache {
-            true => Cache::Off,
-            false => cache::chosen()?,
+        let cache = if self.no_cache {
+            Cache::Off
+        } else {
+            cache::chosen()?
         };
         Ok(TraceTables::open(
             &self.files.paths,
@@ -158,14 +162,6 @@ impl TabledTrace {
     pub(crate) fn name(&self) -> String {
         let first = self.files.paths.first().and_then(|path| path.file_stem());
         first.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-    }
-}
-
-/// Returns true if both paths name the same existing file.
-pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
     }
 }
 

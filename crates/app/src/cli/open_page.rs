@@ -14,7 +14,8 @@ use tables::ScratchFolder;
 
 use super::open::{TabledTrace, names};
 use super::symbols::SymbolArgs;
-use super::{Failure, say, simulate};
+use super::{Failure, simulate};
+use crate::output::say;
 use crate::output::{self, Printable};
 use crate::watch::Terminal;
 
@@ -36,7 +37,7 @@ const FOLDER: &str = "LAGLAB_CONFIG";
     List the scenarios: laglab simulate --list")]
 pub(super) struct Args {
     /// Traces to show side by side: .etl, .etl.zip, .diagsession, netsh's .cab, packets (.pcapng,
-    /// .pcap), samples of `laglab measure` (.parquet), recordings of Linux (perf.data, trace.dat), or the name of a
+    /// .pcap), samples of `laglab measure` (.parquet), recordings of Linux (perf.data, trace.dat, their text), or the name of a
     /// scenario to simulate
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
@@ -84,9 +85,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         .collect();
     let simulated = Simulated::make(&given)?;
     let files: Vec<PathBuf> = given.iter().map(|trace| simulated.file(trace)).collect();
-    let groups: Vec<&[PathBuf]> = match args.merge {
-        true => vec![&files],
-        false => files.chunks(1).collect(),
+    let groups: Vec<&[PathBuf]> = if args.merge {
+        vec![&files]
+    } else {
+        files.chunks(1).collect()
     };
     let names = distinct(names(&groups));
     let mut traces = Vec::new();

@@ -105,16 +105,17 @@ impl<R: ReportArgs> Reported<R> {
         out.finish()?;
         out.warnings()
             .iter()
-            .for_each(|warning| super::say(warning));
-        match trace.tables.store().info().is_linux() {
-            true => super::warn_of_linux_damage(trace.tables.store())?,
-            false => warn_of_missing_events(&trace),
+            .for_each(|warning| crate::output::say(warning));
+        if trace.tables.store().info().is_linux() {
+            super::warn_of_linux_damage(trace.tables.store())?
+        } else {
+            warn_of_missing_events(&trace)
         }
         done?;
         if report.tables().contains(&tables::Table::CpuRuns) {
             let warnings = [trace.missing_switches()?, trace.left_out_runs()?];
             for warning in warnings.into_iter().flatten() {
-                super::say(&warning);
+                crate::output::say(&warning);
             }
         }
         Ok(())
@@ -148,7 +149,7 @@ fn warn_of_missing_events(trace: &Recording) {
     let store = trace.tables.store();
     let losses = store.info().losses;
     if losses.events_lost > 0 || losses.buffers_lost > 0 {
-        super::say(&format!(
+        crate::output::say(&format!(
             "{} and {} were lost while the trace was recorded: counts and sums are too small, and \
              figures computed from several events may be wrong",
             counted(losses.events_lost, "event", "events"),
@@ -158,7 +159,7 @@ fn warn_of_missing_events(trace: &Recording) {
     super::warn_of_faults(losses.faults);
     let unreadable: u64 = store.unreadable().iter().map(|events| events.count).sum();
     if unreadable > 0 {
-        super::say(&format!(
+        crate::output::say(&format!(
             "{} left out",
             counted(
                 unreadable,

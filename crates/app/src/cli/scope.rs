@@ -196,13 +196,14 @@ fn check_id(
     };
     let near = &ids[place.saturating_sub(1)..ids.len().min(place + 1)];
     let near: Vec<String> = near.iter().map(u32::to_string).collect();
-    let there_is = match near.is_empty() {
-        true => format!("it contains no {many}"),
-        false => format!(
+    let there_is = if near.is_empty() {
+        format!("it contains no {many}")
+    } else {
+        format!(
             "it has {}; the nearest ids: {}",
             counted(ids.len() as u64, one, many),
             near.join(" and ")
-        ),
+        )
     };
     Err(Failure::Input(format!(
         "{option}: the trace contains no {one} {id}; {there_is} ({list})"
@@ -231,9 +232,10 @@ fn check_process(names: &Identities, asked: &str) -> Result<(), Failure> {
         let message = "--process: the value is empty; give the name or id of a process";
         return Err(Failure::Input(message.to_owned()));
     }
-    match names.processes().any(|process| is_called(process, asked)) {
-        true => Ok(()),
-        false => Err(unknown_process(names, asked)),
+    if names.processes().any(|process| is_called(process, asked)) {
+        Ok(())
+    } else {
+        Err(unknown_process(names, asked))
     }
 }
 
@@ -326,11 +328,10 @@ fn focus_order(tables: &TraceTables, names: &Identities) -> Result<String, Failu
     }
     let more = if order.len() > MAX_SHOWN { ", …" } else { "" };
     order.truncate(MAX_SHOWN);
-    Ok(match order.is_empty() {
-        true => {
-            "the trace contains no changes of focus (laglab focuschange prints how to record them)"
-                .to_owned()
-        }
-        false => format!("the order of focus was {}{more}", order.join(", ")),
+    Ok(if order.is_empty() {
+        "the trace contains no changes of focus (laglab focuschange prints how to record them)"
+            .to_owned()
+    } else {
+        format!("the order of focus was {}{more}", order.join(", "))
     })
 }

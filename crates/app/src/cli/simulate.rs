@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use record::{Capture, Investigation, Keyword, Kind, Provider, wprp};
 use serde::Serialize;
 use session::NewFile;
-use sim::scenario::{Override, Scenario, ScenarioError};
+use sim::scenario::ScenarioError;
 use sim::{ModuleTruth, RunError, Truth, shipped};
+use sim::{Override, Scenario};
 use symbols::write::{Function, write_pdb};
 use symbols::{PdbId, in_store};
 use wording::{TomlText, closest_one};
 
 use super::Failure;
-use super::open::is_same_file;
 use crate::output::{self, Columns, Side, grouped};
 use crate::watch::{self, Watch};
 
@@ -146,12 +146,13 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 
 /// Returns an error if the file that would be written is the scenario file.
 fn is_not_the_scenario(written: &Path, name: &str) -> Result<(), Failure> {
-    match is_same_file(written, Path::new(name)) {
-        true => Err(Failure::input(
+    if files::is_same_file(written, Path::new(name)) {
+        Err(Failure::input(
             written,
             "this is the scenario file; give another file to write",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -266,7 +267,7 @@ fn profiled(profile: &str) -> Result<Capture, Failure> {
     let of_files = keywords.filter(|k| matches!(k, Keyword::FileIo | Keyword::FileIoInit));
     missing.extend(of_files.map(|keyword| keyword.wpr().to_owned()));
     if !missing.is_empty() {
-        super::say(&format!(
+        crate::output::say(&format!(
             "the model cannot simulate these events of the profile: {}",
             missing.join(", ")
         ));

@@ -149,9 +149,10 @@ fn write_providers(out: &mut dyn Write, stats: &Stats, with_events: bool) -> io:
     let has_guids = stats.providers.iter().any(|it| it.guid.is_some());
     output::heading(
         out,
-        match has_guids {
-            true => "Providers and event classes",
-            false => "Subsystems",
+        if has_guids {
+            "Providers and event classes"
+        } else {
+            "Subsystems"
         },
     )?;
     let mut columns = Columns::new(&[Side::Right, Side::Right, Side::Left, Side::Left]);

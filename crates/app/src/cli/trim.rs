@@ -82,9 +82,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let processes = watched(&Terminal, "looking for metadata", size, |options| {
         Processes::learn(&mut decoder, &trace, options)
     })?;
-    let mut redactor = match args.redact {
-        true => Some(Redactor::new(&decoder, args.redact_key.as_deref())?),
-        false => None,
+    let mut redactor = if args.redact {
+        Some(Redactor::new(&decoder, args.redact_key.as_deref())?)
+    } else {
+        None
     };
     if let Some(redactor) = &redactor {
         redactor.redact_session(&mut session);

@@ -12,9 +12,10 @@ pub(super) fn words(words: impl Iterator<Item = OsString>) -> String {
 
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./\\:,=+%@".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("\"{word}\""),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("\"{word}\"")
     }
 }
 

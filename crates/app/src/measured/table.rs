@@ -96,9 +96,10 @@ fn columns(report: &Report<'_>) -> Vec<(&'static str, Side)> {
         let compared = of.compared.as_ref();
         compared.is_some_and(|compared| compared.with.setting != of.setting)
     };
-    let compared = match report.results.iter().any(has_settings) {
-        true => "median vs first setting",
-        false => "median vs first",
+    let compared = if report.results.iter().any(has_settings) {
+        "median vs first setting"
+    } else {
+        "median vs first"
     };
     COLUMNS
         .into_iter()

@@ -110,9 +110,10 @@ fn scale_of(most: u64) -> String {
         let (mut low, mut high) = (1, most);
         while low < high {
             let middle = low + (high - low) / 2;
-            match step(middle, most) >= place {
-                true => high = middle,
-                false => low = middle + 1,
+            if step(middle, most) >= place {
+                high = middle
+            } else {
+                low = middle + 1
             }
         }
         (step(low, most) == place).then_some(low)

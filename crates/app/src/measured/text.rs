@@ -48,9 +48,10 @@ pub(crate) fn text(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         output::warning(out, &clock_went_back(report))?;
     }
     for (refused, line) in grants(report) {
-        match refused {
-            true => output::warning(out, &line)?,
-            false => output::paragraph(out, &line)?,
+        if refused {
+            output::warning(out, &line)?
+        } else {
+            output::paragraph(out, &line)?
         }
     }
     for line in unavailable(report) {
@@ -73,9 +74,12 @@ pub(super) fn answer(report: &Report<'_>) -> Option<String> {
     }
     let (median, worst, first) = *all.first()?;
     let has_settings = report.results.iter().any(|of| of.setting != first.setting);
-    let name = |of: &Outcome<'_>| match has_settings {
-        true => format!("{} ({})", of.method, of.setting),
-        false => of.method.to_owned(),
+    let name = |of: &Outcome<'_>| {
+        if has_settings {
+            format!("{} ({})", of.method, of.setting)
+        } else {
+            of.method.to_owned()
+        }
     };
     let late = |ns: i64| match ns {
         ..0 => format!("{} early", duration(ns.saturating_neg())),
@@ -236,9 +240,12 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<String> {
     let mut second = vec![];
     second.extend(machine.load.map(|load| format!("load {load}")));
     second.extend(machine.hz.map(|hz| format!("{hz} ticks per second")));
-    second.extend(machine.is_real_time.map(|is| match is {
-        true => "a real-time kernel".to_owned(),
-        false => "not a real-time kernel".to_owned(),
+    second.extend(machine.is_real_time.map(|is| {
+        if is {
+            "a real-time kernel".to_owned()
+        } else {
+            "not a real-time kernel".to_owned()
+        }
     }));
     let source = machine.clock_source.as_ref();
     second.extend(source.map(|source| format!("kernel clock source {source}")));

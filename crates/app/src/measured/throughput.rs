@@ -148,9 +148,10 @@ pub(crate) fn throughput(
         output::paragraph(&mut out, note)?;
     }
     for grant in &report.grants {
-        match grant.is_granted() {
-            true => output::paragraph(&mut out, &grant.to_string())?,
-            false => output::warning(&mut out, &grant.to_string())?,
+        if grant.is_granted() {
+            output::paragraph(&mut out, &grant.to_string())?
+        } else {
+            output::warning(&mut out, &grant.to_string())?
         }
     }
     for one in &report.unavailable {

@@ -121,3 +121,12 @@ pub(crate) fn line(out: &mut dyn Write, look: Look, text: &str) -> io::Result<()
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     wrapped::indented(&Printable(text).to_string(), width, 0)
 }
+/// Prints a warning, an error or a message on stderr.
+pub(crate) fn say(what: &str) {
+    let mut out = anstream::stderr();
+    for (number, line) in what.lines().enumerate() {
+        let start = if number == 0 { "laglab: " } else { "" };
+        // If stderr is closed, the message is lost.
+        let _ = writeln!(out, "{start}{}", Printable(line));
+    }
+}

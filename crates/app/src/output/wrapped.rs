@@ -46,12 +46,11 @@ pub(super) fn indented(text: &str, width: usize, indent: usize) -> Vec<String> {
         } else {
             0
         };
-        let space = match rest[end..].starts_with(' ') {
-            true => end,
-            false => {
-                let before = rest[..end].rfind(' ').filter(|space| *space > from);
-                before.unwrap_or(end)
-            }
+        let space = if rest[end..].starts_with(' ') {
+            end
+        } else {
+            let before = rest[..end].rfind(' ').filter(|space| *space > from);
+            before.unwrap_or(end)
         };
         lines.push(format!("{before}{}", rest[..space].trim_end()));
         rest = rest[space..].trim_start();

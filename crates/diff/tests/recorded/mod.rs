@@ -3,14 +3,14 @@
 
 use std::slice::from_ref;
 
-use diff::{Asked, Change, Diff, Kind, Recording};
+use diff::{Change, Diff, Kind, ReadOptions, Recording};
 use explain::Subject;
 use simulated::Simulated;
 use tables::{Cache, Options};
 
 /// Simulates a scenario with settings and sums its trace.
 pub(crate) fn recording(scenario: &str, settings: &[&str]) -> Recording {
-    read(&Simulated::new(scenario, settings), &Asked::default())
+    read(&Simulated::new(scenario, settings), &ReadOptions::default())
 }
 
 /// Simulates a scenario with a seed and sums its trace.
@@ -19,9 +19,9 @@ pub(crate) fn with_seed(scenario: &str, seed: u32) -> Recording {
 }
 
 /// Sums a trace, or a part of it.
-pub(crate) fn read(simulated: &Simulated, asked: &Asked<'_>) -> Recording {
+pub(crate) fn read(simulated: &Simulated, read_options: &ReadOptions<'_>) -> Recording {
     let store = imports::open_store(&[(&simulated.trace).into()], Cache::Off).unwrap();
-    Recording::read(&store, asked, Options::default()).unwrap()
+    Recording::read(&store, read_options, Options::default()).unwrap()
 }
 
 /// Compares two recordings.

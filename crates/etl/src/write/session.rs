@@ -177,9 +177,10 @@ impl Session {
     }
 
     pub(super) fn log_mode(&self) -> u32 {
-        match self.compressed {
-            true => self.mode | mode::COMPRESSED,
-            false => self.mode & !mode::COMPRESSED,
+        if self.compressed {
+            self.mode | mode::COMPRESSED
+        } else {
+            self.mode & !mode::COMPRESSED
         }
     }
 

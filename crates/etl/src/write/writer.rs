@@ -318,9 +318,10 @@ impl<W: Write + Seek> Writer<W> {
             time: self.last_time,
             logger: LIVE_LOGGER,
             buffer_type: TYPE_HEADER,
-            flags: match relogged {
-                true => flag::FLUSH_MARKER,
-                false => flag::FLUSH_MARKER | flag::PROCESSOR_INDEX,
+            flags: if relogged {
+                flag::FLUSH_MARKER
+            } else {
+                flag::FLUSH_MARKER | flag::PROCESSOR_INDEX
             },
             // If the log is compressed, the header buffer has the compression format in this field.
             state: match (relogged, self.session.compressed) {

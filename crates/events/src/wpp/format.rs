@@ -318,9 +318,12 @@ fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
     let fixed = usize::try_from(precision as i64 - 1 - exponent)
         .ok()
         .filter(|_| exponent >= -4);
-    let trim = |text: &str| match text.contains('.') && !keep_zeros {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    let trim = |text: &str| {
+        if text.contains('.') && !keep_zeros {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     match (fixed, scientific.split_once('e')) {
         (None, Some((mantissa, exponent))) => format!("{}e{exponent}", trim(mantissa)),

@@ -60,9 +60,10 @@ pub fn decode_payload<'a>(
     let mut tail = payload;
     let mut readable = true;
     let arguments = message.arguments.iter().map(|argument| {
-        let value = match readable {
-            true => argument.item.take(&mut tail, pointer_size),
-            false => None,
+        let value = if readable {
+            argument.item.take(&mut tail, pointer_size)
+        } else {
+            None
         };
         // After an unreadable argument, the offset of the next argument is unknown.
         readable = value.is_some();

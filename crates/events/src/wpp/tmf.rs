@@ -123,9 +123,10 @@ pub fn parse_tmf(text: &str) -> Result<Vec<Tmf>, TmfError> {
                 section.enums.insert(rest, Arc::new(map));
             }
             _ => sections.push(Section::parse(first, rest).ok_or_else(|| {
-                let expected = match sections.is_empty() {
-                    true => "a GUID and the component's name",
-                    false => "`#typev`, `#enumv` or a GUID and the component's name",
+                let expected = if sections.is_empty() {
+                    "a GUID and the component's name"
+                } else {
+                    "`#typev`, `#enumv` or a GUID and the component's name"
                 };
                 error(number, expected, line)
             })?),

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
 use explore::Explorer;
-use sim::scenario::{Override, Scenario};
+use sim::{Override, Scenario};
 use tables::{Cache, Functions, Identities, Options, Store, Table};
 use tempfile::TempDir;
 

@@ -183,9 +183,10 @@ impl FromEvents for Packets {
 
     fn push(raw: &mut PacketRows, incoming: &Incoming<'_, '_>) -> Option<()> {
         let event = incoming.event;
-        match event.guid()? == NDIS_PACKET_CAPTURE {
-            true => take_ndis(raw, event),
-            false => take_pktmon(event, &mut raw.rows),
+        if event.guid()? == NDIS_PACKET_CAPTURE {
+            take_ndis(raw, event)
+        } else {
+            take_pktmon(event, &mut raw.rows)
         }
     }
 }

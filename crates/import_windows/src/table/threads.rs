@@ -81,9 +81,10 @@ impl<'a> Builder<'a> {
                 first_seen_ns: event.time_ns,
                 start_ns: starts.then_some(event.time_ns),
                 end_ns: None,
-                creator: match starts {
-                    true => (event.thread_id, event.process_id),
-                    false => (None, None),
+                creator: if starts {
+                    (event.thread_id, event.process_id)
+                } else {
+                    (None, None)
                 },
                 name: None,
                 first: thread,

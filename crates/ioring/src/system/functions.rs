@@ -178,9 +178,10 @@ impl Functions {
 /// Converts a failure code into an error.
 pub(super) fn check(call: &'static str, code: i32) -> Result<(), Error> {
     let code = Code(code);
-    match code.is_failure() {
-        true => Err(Error::System { call, code }),
-        false => Ok(()),
+    if code.is_failure() {
+        Err(Error::System { call, code })
+    } else {
+        Ok(())
     }
 }
 

@@ -170,9 +170,10 @@ impl KernelBaseRing {
         // SAFETY: the ring is open, and the call writes one number.
         let code =
             unsafe { (self.functions.submit)(self.ring, wait, milliseconds, &raw mut submitted) };
-        match Code(code).is_timeout() {
-            true => Ok(()),
-            false => check("SubmitIoRing", code),
+        if Code(code).is_timeout() {
+            Ok(())
+        } else {
+            check("SubmitIoRing", code)
         }
     }
 

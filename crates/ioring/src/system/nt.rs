@@ -212,9 +212,10 @@ impl NtRing {
         let limit = units.as_ref().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: the ring is open, and the kernel reads the time only during the call.
         let code = unsafe { (self.functions.submit)(self.ring, 0, wait, limit) };
-        match Code(code).is_timeout() {
-            true => Ok(()),
-            false => check("NtSubmitIoRing", code),
+        if Code(code).is_timeout() {
+            Ok(())
+        } else {
+            check("NtSubmitIoRing", code)
         }
     }
 

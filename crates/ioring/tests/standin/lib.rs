@@ -176,9 +176,10 @@ impl Machine {
         let mut bytes = 0;
         let worked = unsafe {
             let state = &raw mut overlapped;
-            let begun = match is_write {
-                true => WriteFile(file, address, length, &raw mut bytes, state),
-                false => ReadFile(file, address, length, &raw mut bytes, state),
+            let begun = if is_write {
+                WriteFile(file, address, length, &raw mut bytes, state)
+            } else {
+                ReadFile(file, address, length, &raw mut bytes, state)
             };
             begun != 0
                 || GetLastError() == ERROR_IO_PENDING

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use diff::{Asked, Change, Conclusion, Diff, Recording, Work};
+use diff::{Change, Conclusion, Diff, ReadOptions, Recording, Work};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wording::{QuotedName, Sentence};
@@ -131,7 +131,7 @@ fn recording(
     }
     trace.tables(session.call).make(&Recording::tables(work))?;
     let symbols = trace.symbols(session.call)?;
-    let asked = Asked {
+    let read_options = ReadOptions {
         during: None,
         work: work.cloned(),
         functions: Some(&*symbols),
@@ -139,7 +139,7 @@ fn recording(
     let store = Arc::clone(&trace.store);
     Ok(session
         .call
-        .watched(|options| Recording::read(&store, &asked, options))?)
+        .watched(|options| Recording::read(&store, &read_options, options))?)
 }
 
 fn content(diff: &Diff, next: Next, room: Room) -> Content {

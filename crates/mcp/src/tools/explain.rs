@@ -168,15 +168,16 @@ fn next(
 ) -> Result<Vec<Next>, Failure> {
     let handle = &trace.file.handle;
     let Some(first) = explained.explanation.findings.first() else {
-        let (arguments, why) = match has_runs {
-            true => (
+        let (arguments, why) = if has_runs {
+            (
                 json!({ "trace": handle, "table": "cpu_runs", "by": ["process"], "measures": ["time"] }),
                 "shows which processes used the CPUs",
-            ),
-            false => (
+            )
+        } else {
+            (
                 json!({ "trace": handle, "table": "event_kinds", "by": ["provider"], "measures": ["count"] }),
                 "shows what was recorded",
-            ),
+            )
         };
         return Ok(vec![Next {
             tool: "summarize",

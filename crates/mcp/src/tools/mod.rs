@@ -50,12 +50,13 @@ impl Session<'_> {
     /// Opens a trace of Windows, for a tool that cannot read a recording of Linux.
     fn open_windows(&self, asked: Option<&str>) -> Result<Arc<OpenTrace>, Failure> {
         let trace = self.open(asked)?;
-        match trace.store.info().is_linux() {
-            true => Err(Failure::arguments(
+        if trace.store.info().is_linux() {
+            Err(Failure::arguments(
                 "this is a recording of Linux, which this tool cannot read yet; use `explain`, `finding`, \
                  `summarize`, `timeline` or `sql`",
-            )),
-            false => Ok(trace),
+            ))
+        } else {
+            Ok(trace)
         }
     }
 
@@ -77,9 +78,10 @@ impl Session<'_> {
 
     /// Returns an error after the client cancelled the call.
     fn check(&self) -> Result<(), Failure> {
-        match self.call.flag().load(std::sync::atomic::Ordering::Relaxed) {
-            true => Err(Failure::cancelled()),
-            false => Ok(()),
+        if self.call.flag().load(std::sync::atomic::Ordering::Relaxed) {
+            Err(Failure::cancelled())
+        } else {
+            Ok(())
         }
     }
 }
@@ -121,15 +123,16 @@ fn missing(trace: &OpenTrace, table: &str, rows: Option<u64>) -> Option<String> 
     if rows != Some(0) {
         return None;
     }
-    match trace.store.info().is_linux() {
-        false => NotRecorded::of_table(*table).map(|missing| missing.to_string()),
-        true => Some(NotRecorded::of_linux_table(*table).map_or_else(
+    if trace.store.info().is_linux() {
+        Some(NotRecorded::of_linux_table(*table).map_or_else(
             || {
                 "no such event happened, or laglab does not read it from recordings of Linux"
                     .to_owned()
             },
             |missing| missing.to_string(),
-        )),
+        ))
+    } else {
+        NotRecorded::of_table(*table).map(|missing| missing.to_string())
     }
 }
 

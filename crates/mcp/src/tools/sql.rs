@@ -266,9 +266,10 @@ fn marked(value: Value, marks: &Marks) -> Value {
         Value::Number(number) => {
             let is_exact = |integer: u64| integer <= 1 << 53;
             let unsigned = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
-            match unsigned.is_none_or(is_exact) {
-                true => Value::Number(number),
-                false => Value::String(number.to_string()),
+            if unsigned.is_none_or(is_exact) {
+                Value::Number(number)
+            } else {
+                Value::String(number.to_string())
             }
         }
         Value::Array(items) => {

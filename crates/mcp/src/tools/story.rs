@@ -199,9 +199,10 @@ fn chain_ends(told: &story::Story, shown: usize) -> Option<String> {
         Some(last) => told.chain.get(last)?.from_ns,
         None => told.chain.first()?.to_ns,
     };
-    let advice = match is_left {
-        true => ": ask with a larger `max_tokens`",
-        false => "",
+    let advice = if is_left {
+        ": ask with a larger `max_tokens`"
+    } else {
+        ""
     };
     let from = moment(from_ns);
     Some(format!("The chain goes further back than {from}{advice}"))

@@ -109,14 +109,15 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
     );
     let selected = counted(groups.rows, "row", "rows");
     let all = groups.groups_total as u64;
-    let mut answer = match by.is_empty() {
-        true => format!("{selected} of `{}`.", info.name),
-        false => format!(
+    let mut answer = if by.is_empty() {
+        format!("{selected} of `{}`.", info.name)
+    } else {
+        format!(
             "{selected} of `{}` in {}, the largest `{}` first.",
             info.name,
             counted(all, "group", "groups"),
             measures[0]
-        ),
+        )
     };
     if !by.is_empty() && asked.after > 0 && asked.after >= all {
         answer = format!(
@@ -367,10 +368,7 @@ fn full(info: &TableInfo, measure: String) -> String {
         column.name == measure
             && (column.kind == explore::ColumnKind::Measure || column.numeric_key)
     });
-    match is_column {
-        true => measure + ":sum",
-        false => measure,
-    }
+    if is_column { measure + ":sum" } else { measure }
 }
 
 /// Returns the unit of a measure.

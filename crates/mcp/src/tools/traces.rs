@@ -105,12 +105,13 @@ fn listed(session: &Session<'_>, file: &TraceFile) -> Listed {
     };
     if let Some(open) = session.server.opened.known(file) {
         let listed = listed.with(&open.headers());
-        return match open.store.info().is_linux() {
-            true => Listed {
+        return if open.store.info().is_linux() {
+            Listed {
                 system: Some("Linux".to_owned()),
                 ..listed
-            },
-            false => listed,
+            }
+        } else {
+            listed
         };
     }
     if import_linux::is_recording(&file.path) {

@@ -39,9 +39,12 @@ const ATTACKS: &[&str] = &[
 /// Returns hostile names. Each name contains a different mark.
 fn names() -> Vec<String> {
     let attacks = HOSTILE_NAMES.iter().chain(ATTACKS).cycle();
-    let named = |(n, attack): (usize, &&str)| match attack.contains('#') {
-        true => attack.replace('#', &format!("M{n:03}Q")),
-        false => format!("M{n:03}Q{attack}"),
+    let named = |(n, attack): (usize, &&str)| {
+        if attack.contains('#') {
+            attack.replace('#', &format!("M{n:03}Q"))
+        } else {
+            format!("M{n:03}Q{attack}")
+        }
     };
     let mut names: Vec<String> = attacks.take(NAMES).enumerate().map(named).collect();
     names[NAMES - 1] = format!("M{:03}Q{}", NAMES - 1, "long ".repeat(1_000));

@@ -61,12 +61,13 @@ pub(super) fn allow(files: usize) -> Result<(), FilesError> {
         current: Some(needed),
         maximum: limit.maximum,
     };
-    match enough(limit.maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
-        true => Ok(()),
-        false => Err(FilesError::TooManyOpen {
+    if enough(limit.maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
+        Ok(())
+    } else {
+        Err(FilesError::TooManyOpen {
             files,
             allowed: limit.maximum.unwrap_or(u64::MAX),
-        }),
+        })
     }
 }
 

@@ -258,9 +258,10 @@ impl PortQueue {
         };
         if worked == 0 {
             let error = io::Error::last_os_error();
-            return match error.raw_os_error() == Some(WAIT_TIMEOUT.cast_signed()) {
-                true => Ok(false),
-                false => Err(error),
+            return if error.raw_os_error() == Some(WAIT_TIMEOUT.cast_signed()) {
+                Ok(false)
+            } else {
+                Err(error)
             };
         }
         for entry in &self.entries[..count as usize] {

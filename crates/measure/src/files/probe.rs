@@ -196,9 +196,10 @@ impl FilesProbe {
 
     /// Returns the name of the setting.
     fn setting(&self, cache: CacheState, grants: &[Grant]) -> String {
-        match self.scheduling == Scheduling::default() {
-            true => cache.to_string(),
-            false => format!("{cache}, {}", Grant::describe(&self.scheduling, grants)),
+        if self.scheduling == Scheduling::default() {
+            cache.to_string()
+        } else {
+            format!("{cache}, {}", Grant::describe(&self.scheduling, grants))
         }
     }
 }

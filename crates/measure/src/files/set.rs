@@ -116,9 +116,10 @@ impl FileSet {
             .collect();
         let set = FileSet::new(folder, files)?;
         for file in &set.files {
-            let written = match stop() {
-                true => Err(std::io::ErrorKind::Interrupted.into()),
-                false => write(file, &mut random),
+            let written = if stop() {
+                Err(std::io::ErrorKind::Interrupted.into())
+            } else {
+                write(file, &mut random)
             };
             if let Err(source) = written {
                 set.remove();

@@ -86,9 +86,10 @@ pub(super) fn account(trips: &mut [Trip], arrivals: &[Arrival]) -> Tally {
             Some(trip) => {
                 trip.back_ns = Some(arrival.at_ns);
                 tally.returned += 1;
-                match arrival.sequence < next_expected {
-                    true => tally.reordered += 1,
-                    false => next_expected = arrival.sequence + 1,
+                if arrival.sequence < next_expected {
+                    tally.reordered += 1
+                } else {
+                    next_expected = arrival.sequence + 1
                 }
             }
         }

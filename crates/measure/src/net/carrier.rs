@@ -95,9 +95,10 @@ impl Carrier {
             Carrier::Epgm => epgm::check()?,
         };
         #[cfg(target_os = "linux")]
-        return match testbed.is_some_and(Testbed::is_loopback) {
-            true => Err(NetError::OneInterface),
-            false => Ok(Some(version)),
+        return if testbed.is_some_and(Testbed::is_loopback) {
+            Err(NetError::OneInterface)
+        } else {
+            Ok(Some(version))
         };
         #[cfg(not(target_os = "linux"))]
         Ok(None)

@@ -193,12 +193,11 @@ pub enum LibraryError {
 
 /// Returns the reason why a port may be forbidden.
 fn forbidden_port() -> &'static str {
-    match cfg!(windows) {
-        true => {
-            "another program uses it exclusively, or Windows reserves it (see `netsh interface ipv4 show \
+    if cfg!(windows) {
+        "another program uses it exclusively, or Windows reserves it (see `netsh interface ipv4 show \
              excludedportrange protocol=udp`)"
-        }
-        false => "ports below 1024 need root",
+    } else {
+        "ports below 1024 need root"
     }
 }
 

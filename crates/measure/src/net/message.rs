@@ -22,9 +22,10 @@ pub(super) fn receive(
     use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
     use std::os::fd::AsRawFd;
 
-    let flags = match at_once {
-        true => MsgFlags::MSG_DONTWAIT,
-        false => MsgFlags::empty(),
+    let flags = if at_once {
+        MsgFlags::MSG_DONTWAIT
+    } else {
+        MsgFlags::empty()
     };
     let Some(control) = control else {
         return Ok(Received {

@@ -10,7 +10,7 @@
 //! use std::num::NonZeroU32;
 //! use std::time::Duration;
 //!
-//! use measure::net::{self, Around, Pace, Patience, Place, Traffic, Udp, UdpOptions};
+//! use measure::net::{self, RunContext, Pace, Patience, Place, Traffic, Udp, UdpOptions};
 //!
 //! let stop = std::sync::atomic::AtomicBool::new(false);
 //! let has_stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -28,12 +28,12 @@
 //!         patience: Duration::from_secs(2),
 //!     };
 //!     let (source, _) = Udp::open(&Place::Peer(at), &options)?;
-//!     let around = Around {
+//!     let context = RunContext {
 //!         clock: &measure::Clock::best(),
 //!         scheduling: &measure::Scheduling::default(),
 //!         stop: &|| false,
 //!     };
-//!     let result = net::measure(Box::new(source), &at.to_string(), &traffic, around);
+//!     let result = net::measure(Box::new(source), &at.to_string(), &traffic, context);
 //!     stop.store(true, std::sync::atomic::Ordering::Relaxed);
 //!     let result = result?;
 //!     assert_eq!(result.trips.len(), 20);
@@ -76,7 +76,7 @@ pub use peers::{Epgm, OpenPgm};
 pub use reflector::{Patience, Reflected, reflect};
 pub use round_trip_plan::{Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route};
 pub use runs::Runs;
-pub use source::{Around, Ended, MAX_PACKETS, Pace, RoundTrips, Traffic, measure};
+pub use source::{Ended, MAX_PACKETS, Pace, RoundTrips, RunContext, Traffic, measure};
 pub use spinning::MAX_SPIN;
 pub use testbed::{Family, Side, Testbed};
 pub use transport::{Received, Repairs, Transport};

@@ -100,12 +100,13 @@ impl Namespaces {
                 }
                 _ => fault(&doing, error),
             })?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(fault(
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(fault(
                 &doing,
                 String::from_utf8_lossy(&output.stderr).trim(),
-            )),
+            ))
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Measurement of round trips at several rates and under several settings, in turns. A peer (sockperf) can be
 //! measured too.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,16 +11,16 @@ use std::time::Duration;
 use super::peers::{self, PeerError, PeerRoundTrips};
 use super::source::cost_of_a_sample;
 use super::{
-    Around, Carrier, Ended, Family, NetError, Pace, Patience, Place, Reflected, Repairs,
-    RoundTrips, Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions,
+    Carrier, Ended, Family, NetError, Pace, Patience, Place, Reflected, Repairs, RoundTrips,
+    RunContext, Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions,
     measure, reflect,
 };
 use crate::clock::Since;
 use crate::compare::{Variant, references};
 use crate::{
     Clock, ClockFacts, Comparison, End, Grant, Incomparable, LateSamples, Machine, Measurement,
-    Now, Plan, Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Unavailable,
-    compare,
+    Now, Plan, Probe, Sample, SampleOutcome, Scheduling, Series, SettingGrants, Stop, Turn,
+    Unavailable, compare,
 };
 
 /// Location of the reflector.
@@ -185,7 +184,47 @@ impl RoundTripPlan {
         tell: &dyn Fn(Runs),
     ) -> Result<RoundTripReport, NetError> {
         let start_ns = clock.now_ns();
-        let mut report = RoundTripReport {
+        let mut report = self.empty_report(clock);
+        let carriers = self.carriers(&mut report.measurement)?;
+        let peers = self.count_peers(&mut report.measurement);
+        let per_pace = self.settings.len() * carriers.len();
+        let ours = self.paces.len() * per_pace;
+        let variants = (0..ours).map(|number| Variant {
+            load: number / per_pace,
+            method: number % carriers.len(),
+            setting: number % per_pace / carriers.len(),
+        });
+        let mut references = references(&variants.collect::<Vec<_>>());
+        // The peer has no reference here, because a separate table compares the peer.
+        references.resize(ours + peers, None);
+        let has_failed = AtomicBool::new(false);
+        let shall_end = || stop() || has_failed.load(Ordering::Relaxed);
+        let mut turns = Turns {
+            plan: self,
+            clock,
+            start_ns,
+            stop: &shall_end,
+            has_failed: &has_failed,
+            grants: vec![None; per_pace],
+            carriers,
+            report,
+            error: None,
+        };
+        let mut runs = Runs::new(&self.plan, ours + peers);
+        let end = self
+            .plan
+            .carry_out(&references, clock, &shall_end, |turn| {
+                runs.next(tell);
+                Ok::<_, NetError>(match turn.method.checked_sub(ours) {
+                    Some(peer) => turns.run_peer(self.paces[peer], turn.run),
+                    None => turns.run_method(turn),
+                })
+            })?;
+        turns.into_report(end, stop)
+    }
+
+    fn empty_report(&self, clock: &Clock) -> RoundTripReport {
+        RoundTripReport {
             measurement: Measurement {
                 probe: Probe::Net,
                 machine: Machine::detect(),
@@ -201,129 +240,23 @@ impl RoundTripPlan {
             fates: Vec::new(),
             peer: Vec::new(),
             failed: None,
-        };
-        let carriers = self.carriers(&mut report.measurement)?;
-        // Number of methods per pace. The methods of one pace are adjacent, because their runs are compared
-        // with each other.
-        let of_a_pace = self.settings.len() * carriers.len();
-        // Grants per setting and carrier.
-        let mut grants: Vec<Option<Vec<Grant>>> = vec![None; of_a_pace];
-        let ours = self.paces.len() * of_a_pace;
-        let mut peers = match self.with_peer {
-            true => self.paces.len(),
-            false => 0,
-        };
-        if peers > 0
-            && let Some(why) = self.peer_unavailable()
-        {
-            report.measurement.unavailable.push(Unavailable {
-                method: "sockperf".to_owned(),
-                why,
-            });
-            peers = 0;
         }
-        let has_failed = AtomicBool::new(false);
-        let shall_end = || stop() || has_failed.load(Ordering::Relaxed);
-        let failed: RefCell<Option<NetError>> = RefCell::new(None);
-        let fail = |error| {
-            *failed.borrow_mut() = Some(error);
-            has_failed.store(true, Ordering::Relaxed);
-            Ok::<_, NetError>(None)
+    }
+
+    /// Returns the number of paces at which the peer is measured. If the peer is requested but unavailable, adds it to
+    /// the unavailable methods in `measurement`.
+    fn count_peers(&self, measurement: &mut Measurement) -> usize {
+        if !self.with_peer {
+            return 0;
+        }
+        let Some(why) = self.peer_unavailable() else {
+            return self.paces.len();
         };
-        let mut runs = Runs::new(&self.plan, ours + peers);
-        let variants = (0..ours).map(|of| Variant {
-            load: of / of_a_pace,
-            method: of % carriers.len(),
-            setting: of % of_a_pace / carriers.len(),
+        measurement.unavailable.push(Unavailable {
+            method: "sockperf".to_owned(),
+            why,
         });
-        let mut references = references(&variants.collect::<Vec<_>>());
-        // The peer has no reference here, because a separate table compares the peer.
-        references.resize(ours + peers, None);
-        let end = self
-            .plan
-            .carry_out(&references, clock, &shall_end, |turn| {
-                runs.next(tell);
-                let run = turn.run.unwrap_or(0);
-                if let Some(peer) = turn.method.checked_sub(ours) {
-                    let pace = self.paces[peer];
-                    let method = format!("{} {pace}", Carrier::Udp.name());
-                    let trips = match self.run_peer(pace, &shall_end) {
-                        Ok(trips) => trips,
-                        Err(PeerError::Net(error)) => return fail(error),
-                        // The other methods are measured even if the peer fails.
-                        Err(error) => {
-                            let note = format!("peer of {method}, run {run}: {error}");
-                            report.measurement.notes.push(note);
-                            return Ok(None);
-                        }
-                    };
-                    if turn.run.is_some() {
-                        report.peer.push(PeerRun { method, run, trips });
-                    }
-                    return Ok(Some(trips.p50_ns as f64));
-                }
-                let pace = self.paces[turn.method / of_a_pace];
-                let number = turn.method % of_a_pace;
-                let setting = &self.settings[number / carriers.len()];
-                let carrier = carriers[number % carriers.len()];
-                let method = format!("{} {pace}", carrier.name());
-                let exchange = match self.exchange(carrier, pace, setting, clock, &shall_end) {
-                    Ok(exchange) => exchange,
-                    Err(error) => return fail(error),
-                };
-                // The name of the setting contains the grants of the first run. All runs therefore have the
-                // same name.
-                let granted = grants[number].get_or_insert_with(|| exchange.grants());
-                let setting = Grant::describe(setting, granted);
-                let mut series = Series::new(Probe::Net, &method, &setting, run);
-                series.size_bytes = Some(self.size as u64);
-                series.interval_ns = pace.interval_ns();
-                series.samples = (exchange.trips.trips.iter())
-                    .map(|trip| sample(trip, start_ns))
-                    .collect();
-                if let Some(late) = self.late.as_ref().filter(|_| turn.run.is_some()) {
-                    late.report_run(&series, None, &Since { clock, start_ns });
-                }
-                let is_silent = exchange.trips.ended == Ended::Silent;
-                let median = series.percentiles().median();
-                // If the reflector fell silent during a warm-up, the report also contains that warm-up.
-                if turn.run.is_some() && !series.samples.is_empty() || is_silent {
-                    report.fates.push(exchange.fates(&series));
-                    report.measurement.series.push(series);
-                }
-                if is_silent {
-                    has_failed.store(true, Ordering::Relaxed);
-                    let why = match &exchange.trips.refused {
-                        Some(said) => format!(
-                            "the system refused all further packets in run {run} of {method} ({said}); check the \
-                             interface and the route of this machine"
-                        ),
-                        None => format!(
-                            "the reflector fell silent in run {run} of {method}; check whether it still runs"
-                        ),
-                    };
-                    report.failed = Some(format!(
-                        "{why}; earlier results are kept, and packets in flight count as lost"
-                    ));
-                }
-                Ok(median.map(|ns| ns as f64))
-            })?;
-        if let Some(error) = failed.into_inner() {
-            if report.measurement.series.is_empty() {
-                return Err(error);
-            }
-            report.failed = Some(format!("the measurement ended early: {error}"));
-        }
-        // After an error, `carry_out` may return `Stopped`, although the user did not stop the measurement.
-        report.measurement.end = match &report.failed {
-            Some(_) if !stop() => End::Rounds,
-            _ => end,
-        };
-        report.measurement.notes.extend(report.failed.clone());
-        report.measurement.settings = self.granted(&carriers, &grants);
-        let sentences = report.sentences();
-        report.measurement.notes.extend(sentences);
-        Ok(report)
+        0
     }
 
     /// Returns the grants of each measured setting by carrier. Carriers with the same grants share an entry, which
@@ -453,7 +386,7 @@ impl RoundTripPlan {
         clock: &Clock,
         stop: Stop<'_>,
     ) -> Result<Exchange, NetError> {
-        let around = Around {
+        let context = RunContext {
             clock,
             scheduling: &setting.scheduling,
             stop,
@@ -464,7 +397,7 @@ impl RoundTripPlan {
                 let (source, sockets) =
                     carrier.open(Side::Near, place, &setting.udp, &setting.scheduling)?;
                 let to = format!("{place} over {}", carrier.name());
-                let trips = measure(source, &to, &traffic, around)?;
+                let trips = measure(source, &to, &traffic, context)?;
                 return Ok(Exchange {
                     trips,
                     sockets,
@@ -510,7 +443,7 @@ impl RoundTripPlan {
                 setting.scheduling.apply();
                 reflect(&mut *reflector, Patience::default(), &has_ended)
             });
-            let trips = measure(source, &to, &traffic, around);
+            let trips = measure(source, &to, &traffic, context);
             is_over.store(true, Ordering::Relaxed);
             let reflected = reflecting.join().expect("the reflector does not panic");
             Ok(Exchange {
@@ -519,6 +452,138 @@ impl RoundTripPlan {
                 reflected: Some(reflected?),
             })
         })
+    }
+}
+
+/// State of a measurement while its runs take turns.
+struct Turns<'a> {
+    plan: &'a RoundTripPlan,
+    clock: &'a Clock,
+    start_ns: i64,
+    /// Returns true if the user stops the measurement or if a run has failed.
+    stop: Stop<'a>,
+    has_failed: &'a AtomicBool,
+    carriers: Vec<Carrier>,
+    /// Grants per setting and carrier.
+    grants: Vec<Option<Vec<Grant>>>,
+    report: RoundTripReport,
+    /// Error of the run that failed.
+    error: Option<NetError>,
+}
+
+impl Turns<'_> {
+    /// Remembers the error of a run and ends the measurement.
+    fn fail(&mut self, error: NetError) {
+        self.error = Some(error);
+        self.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes a run of the peer, and returns its median in nanoseconds. `run` is `None` for a warm-up.
+    fn run_peer(&mut self, pace: Pace, run: Option<u32>) -> Option<f64> {
+        let method = format!("{} {pace}", Carrier::Udp.name());
+        match self.plan.run_peer(pace, self.stop) {
+            Ok(trips) => {
+                if let Some(run) = run {
+                    self.report.peer.push(PeerRun { method, run, trips });
+                }
+                Some(trips.p50_ns as f64)
+            }
+            Err(PeerError::Net(error)) => {
+                self.fail(error);
+                None
+            }
+            // The other methods are measured even if the peer fails.
+            Err(error) => {
+                let note = format!("peer of {method}, run {}: {error}", run.unwrap_or(0));
+                self.report.measurement.notes.push(note);
+                None
+            }
+        }
+    }
+
+    /// Makes a run of one of laglab's methods, and returns its median in nanoseconds.
+    fn run_method(&mut self, turn: Turn) -> Option<f64> {
+        let plan = self.plan;
+        let run = turn.run.unwrap_or(0);
+        // The methods of one pace are adjacent, because their runs are compared with each other.
+        let pace = plan.paces[turn.method / self.grants.len()];
+        let number = turn.method % self.grants.len();
+        let setting = &plan.settings[number / self.carriers.len()];
+        let carrier = self.carriers[number % self.carriers.len()];
+        let method = format!("{} {pace}", carrier.name());
+        let exchange = match plan.exchange(carrier, pace, setting, self.clock, self.stop) {
+            Ok(exchange) => exchange,
+            Err(error) => {
+                self.fail(error);
+                return None;
+            }
+        };
+        // The name of the setting contains the grants of the first run. All runs therefore have the
+        // same name.
+        let granted = self.grants[number].get_or_insert_with(|| exchange.grants());
+        let setting = Grant::describe(setting, granted);
+        let mut series = Series::new(Probe::Net, &method, &setting, run);
+        series.size_bytes = Some(plan.size as u64);
+        series.interval_ns = pace.interval_ns();
+        series.samples = (exchange.trips.trips.iter())
+            .map(|trip| sample(trip, self.start_ns))
+            .collect();
+        if let Some(late) = plan.late.as_ref().filter(|_| turn.run.is_some()) {
+            let since = Since {
+                clock: self.clock,
+                start_ns: self.start_ns,
+            };
+            late.report_run(&series, None, &since);
+        }
+        let is_silent = exchange.trips.ended == Ended::Silent;
+        let median = series.percentiles().median();
+        // If the reflector fell silent during a warm-up, the report also contains that warm-up.
+        if turn.run.is_some() && !series.samples.is_empty() || is_silent {
+            self.report.fates.push(exchange.fates(&series));
+            self.report.measurement.series.push(series);
+        }
+        if is_silent {
+            self.has_failed.store(true, Ordering::Relaxed);
+            self.report.failed = Some(exchange.trips.describe_silence(run, &method));
+        }
+        median.map(|ns| ns as f64)
+    }
+
+    /// Returns the report of the measurement, whose runs ended for the reason `end`.
+    fn into_report(mut self, end: End, stop: Stop<'_>) -> Result<RoundTripReport, NetError> {
+        if let Some(error) = self.error {
+            if self.report.measurement.series.is_empty() {
+                return Err(error);
+            }
+            self.report.failed = Some(format!("the measurement ended early: {error}"));
+        }
+        let mut report = self.report;
+        // After an error, `carry_out` may return `Stopped`, although the user did not stop the measurement.
+        report.measurement.end = match &report.failed {
+            Some(_) if !stop() => End::Rounds,
+            _ => end,
+        };
+        report.measurement.notes.extend(report.failed.clone());
+        report.measurement.settings = self.plan.granted(&self.carriers, &self.grants);
+        let sentences = report.sentences();
+        report.measurement.notes.extend(sentences);
+        Ok(report)
+    }
+}
+
+impl RoundTrips {
+    /// Returns a sentence about the reflector that fell silent in a run.
+    fn describe_silence(&self, run: u32, method: &str) -> String {
+        let why = match &self.refused {
+            Some(refusal) => format!(
+                "the system refused all further packets in run {run} of {method} ({refusal}); check the \
+                 interface and the route of this machine"
+            ),
+            None => format!(
+                "the reflector fell silent in run {run} of {method}; check whether it still runs"
+            ),
+        };
+        format!("{why}; earlier results are kept, and packets in flight count as lost")
     }
 }
 

@@ -46,14 +46,15 @@ impl RoundTripReport {
             Err(why) => format!("not compared: {why}"),
             Ok(comparison) => {
                 let (low, high) = (comparison.ratio.low, comparison.ratio.high);
-                match comparison.ratio.contains(1.0) {
-                    true => format!(
+                if comparison.ratio.contains(1.0) {
+                    format!(
                         "no significant difference of the medians (ratio {low:.2} to {high:.2})"
-                    ),
-                    false => format!(
+                    )
+                } else {
+                    format!(
                         "laglab's medians under the first setting are {low:.2} to {high:.2} times the medians \
                          of sockperf (95 % confidence)"
-                    ),
+                    )
                 }
             }
         };

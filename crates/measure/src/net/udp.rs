@@ -199,9 +199,10 @@ impl Udp {
             grants.add(polling, busy_poll(&socket, time));
         }
         if let Some(spinning) = spinning {
-            let outcome = match cfg!(target_os = "linux") {
-                true => Ok(()),
-                false => only_on_linux(),
+            let outcome = if cfg!(target_os = "linux") {
+                Ok(())
+            } else {
+                only_on_linux()
             };
             grants.add(spinning, outcome);
         }
@@ -359,9 +360,10 @@ pub(super) fn no_route(error: io::Error, to: SocketAddr) -> NetError {
         _ if no_device => {}
         _ => return NetError::context(format!("connecting to {to}"))(error),
     }
-    match is_group {
-        true => NetError::NoMulticastRoute(to.ip()),
-        false => NetError::NoRoute(to),
+    if is_group {
+        NetError::NoMulticastRoute(to.ip())
+    } else {
+        NetError::NoRoute(to)
     }
 }
 
@@ -384,9 +386,10 @@ impl UdpGrants {
 
 #[cfg(target_os = "linux")]
 fn only_own_groups(socket: &Socket, is_v4: bool) -> io::Result<()> {
-    match is_v4 {
-        true => socket.set_multicast_all_v4(false),
-        false => socket.set_multicast_all_v6(false),
+    if is_v4 {
+        socket.set_multicast_all_v4(false)
+    } else {
+        socket.set_multicast_all_v6(false)
     }
 }
 
@@ -397,9 +400,10 @@ fn only_own_groups(_: &Socket, _: bool) -> io::Result<()> {
 
 #[cfg(unix)]
 fn mark(socket: &Socket, is_v4: bool, class: u8) -> io::Result<()> {
-    match is_v4 {
-        true => socket.set_tos_v4(class.into()),
-        false => socket.set_tclass_v6(class.into()),
+    if is_v4 {
+        socket.set_tos_v4(class.into())
+    } else {
+        socket.set_tclass_v6(class.into())
     }
 }
 
@@ -416,9 +420,10 @@ fn mark(_: &Socket, _: bool, _: u8) -> io::Result<()> {
 /// Enables reading the traffic class of received packets.
 #[cfg(target_os = "linux")]
 fn read_class(socket: &Socket, is_v4: bool) -> io::Result<()> {
-    match is_v4 {
-        true => socket.set_recv_tos_v4(true),
-        false => socket.set_recv_tclass_v6(true),
+    if is_v4 {
+        socket.set_recv_tos_v4(true)
+    } else {
+        socket.set_recv_tclass_v6(true)
     }
 }
 

@@ -86,9 +86,10 @@ impl Grant {
     pub fn describe(setting: &impl fmt::Display, grants: &[Grant]) -> String {
         let outcome = |wish: &str| {
             let mut refused = grants.iter().filter(|grant| !grant.is_granted());
-            match refused.any(|grant| grant.asked == wish) {
-                true => format!("{wish} (refused)"),
-                false => wish.to_owned(),
+            if refused.any(|grant| grant.asked == wish) {
+                format!("{wish} (refused)")
+            } else {
+                wish.to_owned()
             }
         };
         let setting = setting.to_string();
@@ -134,9 +135,10 @@ impl fmt::Display for Scheduling {
         if self.lock_memory {
             asked.push("memory locked".to_owned());
         }
-        match asked.is_empty() {
-            true => write!(f, "{}", Policy::Default),
-            false => f.write_str(&asked.join(", ")),
+        if asked.is_empty() {
+            write!(f, "{}", Policy::Default)
+        } else {
+            f.write_str(&asked.join(", "))
         }
     }
 }

@@ -77,12 +77,11 @@ fn multimedia() -> Result<(), Refusal> {
     let mut task = 0;
     // SAFETY: the name is a constant that ends with 0, and the number is a local variable.
     let handle = unsafe { AvSetMmThreadCharacteristicsW(w!("Pro Audio"), &mut task) };
-    match handle.is_null() {
-        true => {
-            let error = io::Error::last_os_error();
-            let advice = "check that the service Multimedia Class Scheduler is running";
-            Err(Refusal::system(error, advice))
-        }
-        false => Ok(()),
+    if handle.is_null() {
+        let error = io::Error::last_os_error();
+        let advice = "check that the service Multimedia Class Scheduler is running";
+        Err(Refusal::system(error, advice))
+    } else {
+        Ok(())
     }
 }

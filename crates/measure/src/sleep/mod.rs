@@ -395,9 +395,10 @@ impl Loop<'_> {
                 break;
             }
             let start_ns = clock.now_ns();
-            let from_ns = match self.is_absolute {
-                true => slot.intended_ns,
-                false => start_ns,
+            let from_ns = if self.is_absolute {
+                slot.intended_ns
+            } else {
+                start_ns
             };
             let due_ns = from_ns.saturating_add(self.requested_ns);
             if let Err(error) = sleep(due_ns - start_ns) {

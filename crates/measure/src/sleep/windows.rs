@@ -186,9 +186,10 @@ impl Sleeper {
                     let set = SetWaitableTimer(handle, &due, 0, None, std::ptr::null(), 0);
                     set != 0 && WaitForSingleObject(handle, INFINITE) == WAIT_OBJECT_0
                 };
-                match done {
-                    true => Ok(()),
-                    false => Err(io::Error::last_os_error()),
+                if done {
+                    Ok(())
+                } else {
+                    Err(io::Error::last_os_error())
                 }
             }
         }
@@ -199,9 +200,9 @@ fn timer(flags: u32) -> io::Result<OwnedHandle> {
     let (no_attributes, no_name) = (std::ptr::null(), std::ptr::null());
     // SAFETY: the call gets neither attributes nor a name.
     let handle = unsafe { CreateWaitableTimerExW(no_attributes, no_name, flags, TIMER_ALL_ACCESS) };
-    match handle.is_null() {
-        true => Err(io::Error::last_os_error()),
-        // SAFETY: the handle was just created and has no other owner.
-        false => Ok(unsafe { OwnedHandle::from_raw_handle(handle) }),
+    if handle.is_null() {
+        return Err(io::Error::last_os_error());
     }
+    // SAFETY: the handle was just created and has no other owner.
+    Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }

@@ -232,9 +232,10 @@ impl ReceiveWindow {
         let last = group.plus(size - 1);
         // A packet has passed if it is before the window. With parity, the window drops whole groups, so the
         // first packet of a group shows whether the group has passed. Without parity, the last packet shows it.
-        let has_passed = match self.groups.is_active() {
-            true => group.is_before(self.base),
-            false => last.is_before(self.base),
+        let has_passed = if self.groups.is_active() {
+            group.is_before(self.base)
+        } else {
+            last.is_before(self.base)
         };
         if packets == 0 || packets >= size || has_passed {
             return;

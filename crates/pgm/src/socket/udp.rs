@@ -62,25 +62,23 @@ impl Udp {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let group = match ends.receiver {
-            true => {
-                let group = open(bound, multicast, config)?;
-                join(&group, config, address)?;
-                Some(Datagrams::new(group, config.joined).context(context)?)
-            }
-            false => None,
+        let group = if ends.receiver {
+            let group = open(bound, multicast, config)?;
+            join(&group, config, address)?;
+            Some(Datagrams::new(group, config.joined).context(context)?)
+        } else {
+            None
         };
         let own = open(address, if ends.source { unicast } else { 0 }, config)?;
         configure_sending(&own, config, config.hops.min(1), address)?;
-        let outward = match ends.source {
-            true => {
-                let socket = open(address, 0, config)?;
-                // This call must precede the connect, because the connect fixes the route.
-                configure_sending(&socket, config, config.hops, address)?;
-                let peer = endpoint(config.group, multicast, interface);
-                Some(Datagrams::towards(socket, peer).context(context)?)
-            }
-            false => None,
+        let outward = if ends.source {
+            let socket = open(address, 0, config)?;
+            // This call must precede the connect, because the connect fixes the route.
+            configure_sending(&socket, config, config.hops, address)?;
+            let peer = endpoint(config.group, multicast, interface);
+            Some(Datagrams::towards(socket, peer).context(context)?)
+        } else {
+            None
         };
         Ok(Udp {
             group,
@@ -90,9 +88,10 @@ impl Udp {
             unicast,
             multicast,
             asked: config.buffer,
-            room: ReceiveBuffer::new(match config.joined {
-                true => Datagrams::ROOM,
-                false => ONE_BY_ONE * Datagrams::ROOM,
+            room: ReceiveBuffer::new(if config.joined {
+                Datagrams::ROOM
+            } else {
+                ONE_BY_ONE * Datagrams::ROOM
             }),
             came: Vec::new(),
             readable: None,

@@ -139,6 +139,33 @@ pub struct ParityParameters {
     pub group_size: u32,
 }
 
+impl ParityParameters {
+    fn read(
+        body: &mut Cursor<'_>,
+        bits: u8,
+        dialect: Dialect,
+    ) -> Result<ParityParameters, WireError> {
+        let group_size = body.u32("parity parameters")?;
+        if !group_size.is_power_of_two() || !(2..=128).contains(&group_size) {
+            return Err(WireError::GroupSize(group_size));
+        }
+        let (proactive, on_demand) = dialect.parity_bits();
+        Ok(ParityParameters {
+            proactive: bits & proactive != 0,
+            on_demand: bits & on_demand != 0,
+            group_size,
+        })
+    }
+
+    /// Returns the bits of the option's header.
+    fn bits(self, dialect: Dialect) -> u8 {
+        let (proactive, on_demand) = dialect.parity_bits();
+        let proactive = if self.proactive { proactive } else { 0 };
+        let on_demand = if self.on_demand { on_demand } else { 0 };
+        proactive | on_demand
+    }
+}
+
 /// Reason why a session was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reset {
@@ -169,6 +196,31 @@ pub struct CongestionReport {
 impl CongestionReport {
     /// Bit for the worst receiver's loss, in reports and in requests for reports.
     pub const RECEIVER: u8 = 1;
+
+    fn read(body: &mut Cursor<'_>, bits: u8) -> Result<CongestionReport, WireError> {
+        let reference = Sqn(body.u32("a congestion report")?);
+        let worst_link = body.u16("a congestion report")?;
+        let worst_path = body.u16("a congestion report")?;
+        let worst_receiver = body.u16("a congestion report")?;
+        body.u16("a congestion report")?;
+        Ok(CongestionReport {
+            kinds: bits & 0x07,
+            reference,
+            worst_link,
+            worst_path,
+            worst_receiver,
+            receiver: address::read(body)?.0,
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.reference.0.to_be_bytes());
+        out.extend_from_slice(&self.worst_link.to_be_bytes());
+        out.extend_from_slice(&self.worst_path.to_be_bytes());
+        out.extend_from_slice(&self.worst_receiver.to_be_bytes());
+        out.extend_from_slice(&[0, 0]);
+        address::write(self.receiver, 0, out);
+    }
 }
 
 /// PGMCC option of data packets.
@@ -350,9 +402,7 @@ impl<'a> Options<'a> {
             FRAGMENT => {
                 let bytes = body.array("a fragment option")?;
                 if is_parity_data {
-                    let mut encoded = [bits; 13];
-                    encoded[1..].copy_from_slice(&bytes);
-                    self.encoded_fragment = Some(encoded);
+                    self.encoded_fragment = Some(encoded_fragment(bits, bytes));
                 } else {
                     self.fragment = Some(Fragment::from_bytes(bytes));
                 }
@@ -381,16 +431,7 @@ impl<'a> Options<'a> {
             }
             REDIRECT => self.redirect = Some(address::read(&mut body)?.0),
             PARITY_PARAMETERS => {
-                let group_size = body.u32("parity parameters")?;
-                if !group_size.is_power_of_two() || !(2..=128).contains(&group_size) {
-                    return Err(WireError::GroupSize(group_size));
-                }
-                let (proactive, on_demand) = dialect.parity_bits();
-                self.parity = Some(ParityParameters {
-                    proactive: bits & proactive != 0,
-                    on_demand: bits & on_demand != 0,
-                    group_size,
-                });
+                self.parity = Some(ParityParameters::read(&mut body, bits, dialect)?);
             }
             PARITY_GROUP => self.parity_group = Some(body.u32("a parity group")?),
             CURRENT_GROUP_SIZE => self.current_group_size = Some(body.u32("a group's size")?),
@@ -411,19 +452,7 @@ impl<'a> Options<'a> {
                 });
             }
             CONGESTION_REPORT => {
-                let reference = Sqn(body.u32("a congestion report")?);
-                let worst_link = body.u16("a congestion report")?;
-                let worst_path = body.u16("a congestion report")?;
-                let worst_receiver = body.u16("a congestion report")?;
-                body.u16("a congestion report")?;
-                self.congestion_report = Some(CongestionReport {
-                    kinds: bits & 0x07,
-                    reference,
-                    worst_link,
-                    worst_path,
-                    worst_receiver,
-                    receiver: address::read(&mut body)?.0,
-                });
+                self.congestion_report = Some(CongestionReport::read(&mut body, bits)?);
             }
             CONGESTION_REQUEST => self.congestion_request = Some(bits & 0x07),
             CONGESTION_DATA => {
@@ -483,10 +512,7 @@ impl<'a> Options<'a> {
             option(REDIRECT, 0, 0, &|out| address::write(repairer, 0, out));
         }
         if let Some(parity) = self.parity {
-            let (proactive, on_demand) = dialect.parity_bits();
-            let bits = if parity.proactive { proactive } else { 0 }
-                | if parity.on_demand { on_demand } else { 0 };
-            option(PARITY_PARAMETERS, 0, bits, &|out| {
+            option(PARITY_PARAMETERS, 0, parity.bits(dialect), &|out| {
                 out.extend_from_slice(&parity.group_size.to_be_bytes());
             });
         }
@@ -502,14 +528,7 @@ impl<'a> Options<'a> {
             option(PATH, 0, 0, &|out| address::write_bare(path, out));
         }
         if let Some(report) = self.congestion_report {
-            option(CONGESTION_REPORT, 0, report.kinds, &|out| {
-                out.extend_from_slice(&report.reference.0.to_be_bytes());
-                out.extend_from_slice(&report.worst_link.to_be_bytes());
-                out.extend_from_slice(&report.worst_path.to_be_bytes());
-                out.extend_from_slice(&report.worst_receiver.to_be_bytes());
-                out.extend_from_slice(&[0, 0]);
-                address::write(report.receiver, 0, out);
-            });
+            option(CONGESTION_REPORT, 0, report.kinds, &|out| report.write(out));
         }
         if let Some(kinds) = self.congestion_request {
             option(CONGESTION_REQUEST, 0, kinds, &|_| {});
@@ -560,4 +579,11 @@ impl<'a> Options<'a> {
         let total = (out.len() - start) as u16;
         out[start + 2..start + 4].copy_from_slice(&total.to_be_bytes());
     }
+}
+
+/// Returns the bytes of an encoded fragment option from the fourth byte of its header on.
+fn encoded_fragment(bits: u8, bytes: [u8; 12]) -> [u8; 13] {
+    let mut encoded = [bits; 13];
+    encoded[1..].copy_from_slice(&bytes);
+    encoded
 }

@@ -178,8 +178,9 @@ fn recording(times: Times, kit: &str, wishes: &Wishes, reasons: Vec<Reason>) -> 
 
 /// Puts an argument into quotes if it has a space.
 fn quoted(text: &str) -> String {
-    match text.contains(char::is_whitespace) {
-        true => format!("\"{text}\""),
-        false => text.to_owned(),
+    if text.contains(char::is_whitespace) {
+        format!("\"{text}\"")
+    } else {
+        text.to_owned()
     }
 }

@@ -80,9 +80,10 @@ fn asked_key(asked: &Measurement) -> Key {
 
 /// Returns the commands for both sides.
 fn commands(asked: &Measurement) -> String {
-    match asked.before == asked.after {
-        true => format!("{}, once before and once after the change", asked.before),
-        false => format!("{}, and {}", asked.before, asked.after),
+    if asked.before == asked.after {
+        format!("{}, once before and once after the change", asked.before)
+    } else {
+        format!("{}, and {}", asked.before, asked.after)
     }
 }
 

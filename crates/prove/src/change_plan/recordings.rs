@@ -103,12 +103,13 @@ fn side(asked: &Recording, side: &Side, when: &str, files: &str) -> Result<(), M
     }
     let shortest = side.recordings.iter().map(|it| it.seconds);
     let shortest = shortest.fold(f64::INFINITY, f64::min);
-    match shortest >= LENGTH * asked.seconds {
-        true => Ok(()),
-        false => Err(again(format!(
+    if shortest >= LENGTH * asked.seconds {
+        Ok(())
+    } else {
+        Err(again(format!(
             "A trace {when} the change has {shortest:.1} s; the plan asks for {} s",
             asked.seconds
-        ))),
+        )))
     }
 }
 
@@ -135,9 +136,12 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
     conclude_alone(&mut per_work);
     conclude_alone(&mut rows);
     let rows: Vec<&Change> = per_work.iter().chain(&rows).collect();
-    let unit = |row: &Change| match per_work.iter().any(|of| std::ptr::eq(of, row)) {
-        true => "per KiB of network traffic",
-        false => "per second",
+    let unit = |row: &Change| {
+        if per_work.iter().any(|of| std::ptr::eq(of, row)) {
+            "per KiB of network traffic"
+        } else {
+            "per second"
+        }
     };
     let mismatch = |what: String, settle: &str| Mismatch {
         what,
@@ -151,11 +155,13 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
     }
     let differing = rows.iter().copied();
     let differing = differing.filter(|row| row.conclusion == Conclusion::Differs || is_longer(row));
-    let (less, more): (Vec<&Change>, Vec<&Change>) =
-        differing.partition(|row| match is_longer(row) {
-            true => row.mean_change.is_some_and(|change| change.centre < 0.0),
-            false => row.ns() < 0.0,
-        });
+    let (less, more): (Vec<&Change>, Vec<&Change>) = differing.partition(|row| {
+        if is_longer(row) {
+            row.mean_change.is_some_and(|change| change.centre < 0.0)
+        } else {
+            row.ns() < 0.0
+        }
+    });
     if !less.is_empty() && !more.is_empty() {
         let names = |of: &[&Change]| listed(of.iter().take(4).map(|row| &row.name));
         let what = format!(

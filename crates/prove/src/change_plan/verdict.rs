@@ -37,9 +37,10 @@ impl Side {
     /// Adds a trace. A copy of a known trace is not added but counted, because it is no second observation.
     pub fn add_recording(&mut self, recording: diff::Recording) {
         let mut known = self.recordings.iter();
-        match known.any(|known| known.overlaps(&recording)) {
-            true => self.copies += 1,
-            false => self.recordings.push(recording),
+        if known.any(|known| known.overlaps(&recording)) {
+            self.copies += 1
+        } else {
+            self.recordings.push(recording)
         }
     }
 }

@@ -216,9 +216,10 @@ fn log_key(input: HRAWINPUT) {
     if u32::from(keyboard.Flags) & RI_KEY_BREAK != 0 {
         return;
     }
-    let code = match WITH_KEYS.load(Ordering::Relaxed) {
-        true => u32::from(keyboard.VKey),
-        false => 0,
+    let code = if WITH_KEYS.load(Ordering::Relaxed) {
+        u32::from(keyboard.VKey)
+    } else {
+        0
     };
     tracelogging::write_event!(
         PROVIDER,

@@ -133,9 +133,10 @@ pub(super) fn with_xperf(kit: &Kit) -> String {
 /// Formats a command. Arguments that contain variables are quoted, because their values may contain spaces.
 fn with_variables_in_quotes(command: &Command) -> String {
     let quoted = command.arguments.iter().map(|argument| {
-        match argument.contains('%') || argument == KERNEL_SESSION {
-            true => format!("\"{argument}\""),
-            false => argument.clone(),
+        if argument.contains('%') || argument == KERNEL_SESSION {
+            format!("\"{argument}\"")
+        } else {
+            argument.clone()
         }
     });
     let mut words = vec![command.program.to_owned()];

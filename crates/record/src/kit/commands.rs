@@ -85,9 +85,10 @@ impl fmt::Display for Command {
         ];
         f.write_str(self.program)?;
         for argument in &self.arguments {
-            match argument.is_empty() || argument.contains(SPECIAL) {
-                true => write!(f, " {}", quoted(argument))?,
-                false => write!(f, " {argument}")?,
+            if argument.is_empty() || argument.contains(SPECIAL) {
+                write!(f, " {}", quoted(argument))?
+            } else {
+                write!(f, " {argument}")?
             }
         }
         Ok(())
@@ -190,9 +191,10 @@ pub fn xperf_start(kit: &Kit, mode: Mode, folder: &str) -> Vec<Command> {
         arguments.extend(what.iter().map(String::as_str));
         arguments.extend(["-buffersize", &size, "-minbuffers", &count]);
         arguments.extend(["-maxbuffers", &count]);
-        match in_memory {
-            true => arguments.push("-buffering"),
-            false => arguments.extend(["-f", &file]),
+        if in_memory {
+            arguments.push("-buffering")
+        } else {
+            arguments.extend(["-f", &file])
         }
         commands.push(Command::new("xperf.exe", arguments));
     };

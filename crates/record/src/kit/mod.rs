@@ -71,9 +71,10 @@ impl Kit {
     /// Returns the kit for a machine. The kit for a large server records less. On a machine with several NUMA nodes,
     /// the recorder runs on the last node, because devices are bound to the first.
     pub fn new(investigation: Investigation, machine: Machine) -> Kit {
-        let variant = match machine.is_large_server() {
-            true => Variant::LargeServer,
-            false => Variant::Workstation,
+        let variant = if machine.is_large_server() {
+            Variant::LargeServer
+        } else {
+            Variant::Workstation
         };
         Kit {
             investigation,
@@ -170,9 +171,10 @@ impl Kit {
 
     /// Returns the buffers of the kernel session and of the session for providers.
     pub fn buffers(&self, in_memory: bool) -> (Buffers, Option<Buffers>) {
-        let kernel = match in_memory {
-            true => Buffers::kernel_in_memory(self.machine),
-            false => Buffers::kernel_to_file(self.machine),
+        let kernel = if in_memory {
+            Buffers::kernel_in_memory(self.machine)
+        } else {
+            Buffers::kernel_to_file(self.machine)
         };
         let has_providers = !self.capture().providers().is_empty();
         let providers = has_providers.then(|| Buffers::providers(self.machine, in_memory));

@@ -200,9 +200,10 @@ fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
         .filter(|needs| !light_judged.contains(needs))
         .map(|needs| format!("`{}`", needs.theory))
         .collect();
-    let not_judged = match not_judged.is_empty() {
-        true => String::new(),
-        false => format!(" Theories it cannot judge: {}.", listed(&not_judged)),
+    let not_judged = if not_judged.is_empty() {
+        String::new()
+    } else {
+        format!(" Theories it cannot judge: {}.", listed(&not_judged))
     };
     let rates = |kit: &Kit| {
         let cost = kit.cost();
@@ -233,11 +234,10 @@ fn write_other_detail(out: &mut String, kit: &Kit) -> std::fmt::Result {
 }
 
 fn if_any(only_if_any: bool) -> &'static str {
-    match only_if_any {
-        true => {
-            ", if the trace has such events: without any, it does not show whether they were recorded"
-        }
-        false => "",
+    if only_if_any {
+        ", if the trace has such events: without any, it does not show whether they were recorded"
+    } else {
+        ""
     }
 }
 

@@ -81,9 +81,10 @@ fn check_references(remarks: &mut Remarks<'_, '_>, document: &Document<'_, '_>) 
             && REFERENCED.contains(&element)
             && document.element_by_id(element, id).is_none()
         {
-            let (severity, hint) = match BUILT_IN_COLLECTORS.contains(&id) {
-                true => (Severity::Advice, "; WPR may still have a built-in one"),
-                false => (Severity::Error, ""),
+            let (severity, hint) = if BUILT_IN_COLLECTORS.contains(&id) {
+                (Severity::Advice, "; WPR may still have a built-in one")
+            } else {
+                (Severity::Error, "")
             };
             let what = format!("this file has no `{element}` with the id `{id}`{hint}");
             remarks.on_attribute(node, "Value", severity, what);

@@ -558,9 +558,10 @@ fn check_attributes(remarks: &mut Remarks<'_, '_>, node: Node<'_, '_>, element: 
             remarks.on_attribute(node, name, Severity::Newer, what);
         }
         let value = attribute.value();
-        let expected = match known.is_required && value.is_empty() {
-            true => Some("a text".to_owned()),
-            false => known.value.mismatch(value),
+        let expected = if known.is_required && value.is_empty() {
+            Some("a text".to_owned())
+        } else {
+            known.value.mismatch(value)
         };
         if let Some(expected) = expected {
             let what = format!("`{name}` must be {expected}, not `{value}`");

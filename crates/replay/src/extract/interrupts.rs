@@ -89,9 +89,10 @@ impl Interrupts {
                     end_ns: (view.end_ns[row].max(0) as u64).max(start_ns),
                     cpu: view.cpu[row],
                     own_ns: own.max(0) as u64,
-                    kind: match is_dpc {
-                        true => PartKind::Dpc,
-                        false => PartKind::Isr(view.vector.get(row).unwrap_or(0x80)),
+                    kind: if is_dpc {
+                        PartKind::Dpc
+                    } else {
+                        PartKind::Isr(view.vector.get(row).unwrap_or(0x80))
                     },
                     image_row: view.image_row.get(row),
                     is_timer: is_dpc && kind != name(InterruptKind::Dpc),

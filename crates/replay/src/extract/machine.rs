@@ -160,9 +160,10 @@ impl Facts {
         Machine {
             build: self.build(),
             cpus: self.cpus,
-            threads_per_core: match (self.cpus / nodes).is_multiple_of(2) {
-                true => 2,
-                false => 1,
+            threads_per_core: if (self.cpus / nodes).is_multiple_of(2) {
+                2
+            } else {
+                1
             },
             nodes,
             server: self.is_server.unwrap_or(false),

@@ -247,9 +247,10 @@ impl Waits {
                 self.by_thread[by as usize].push((wake.at_ns, token));
                 continue;
             }
-            let routine = match wake.by_dpc {
-                true => interrupts.at(wake.cpu, wake.at_ns),
-                false => None,
+            let routine = if wake.by_dpc {
+                interrupts.at(wake.cpu, wake.at_ns)
+            } else {
+                None
             };
             let is_first = wait.after_run.is_none();
             let is_clock = wake.by_dpc && wake.boost == 0 && {
@@ -312,12 +313,10 @@ pub(super) fn build(
                 .filter(|some| some.len() < usize::from(known.cpus)),
             ideal: (runs.iter().find_map(|run| run.ideal)).map_or(0, u16::from),
             first_cpu: first.map_or(0, |run| run.cpu),
-            starts_ns: match is_waiting {
-                true => None,
-                false => Some(first.map_or(0, |run| match run.is_begun {
-                    true => run.start_ns,
-                    false => 0,
-                })),
+            starts_ns: if is_waiting {
+                None
+            } else {
+                Some(first.map_or(0, |run| if run.is_begun { run.start_ns } else { 0 }))
             },
             repeats: !ends,
             steps: steps.list,

@@ -73,19 +73,20 @@ impl Judged {
         let Bar {
             low_ns, high_ns, ..
         } = self.bar;
-        match self.is_bound {
-            true => (low_ns.min(self.recorded_ns)..=high_ns.max(self.recorded_ns))
-                .contains(&self.true_ns),
-            false => (low_ns..=high_ns).contains(&self.true_ns),
+        if self.is_bound {
+            (low_ns.min(self.recorded_ns)..=high_ns.max(self.recorded_ns)).contains(&self.true_ns)
+        } else {
+            (low_ns..=high_ns).contains(&self.true_ns)
         }
     }
 }
 
 /// Returns the distance of two durations as the logarithm of their ratio. Differences below the floor do not count.
 pub(crate) fn distance(a: f64, b: f64, floor_ns: f64) -> f64 {
-    match (a - b).abs() < floor_ns {
-        true => 0.0,
-        false => (a.max(floor_ns) / b.max(floor_ns)).ln().abs(),
+    if (a - b).abs() < floor_ns {
+        0.0
+    } else {
+        (a.max(floor_ns) / b.max(floor_ns)).ln().abs()
     }
 }
 

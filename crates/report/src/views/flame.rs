@@ -30,9 +30,12 @@ pub(super) fn picture(flame: &FlameAnswer, inverted: bool) -> Markup {
     let differences = differences(flame);
     let greatest = differences.iter().flatten().copied();
     let greatest = greatest.fold(0.0f64, |most, one| most.max(one.abs()));
-    let top = |depth: usize| match inverted {
-        true => depth as f64 * ROW,
-        false => (rows - 1 - depth) as f64 * ROW,
+    let top = |depth: usize| {
+        if inverted {
+            depth as f64 * ROW
+        } else {
+            (rows - 1 - depth) as f64 * ROW
+        }
     };
     let share = |weight: i64, of: i64| 100.0 * weight as f64 / of.max(1) as f64;
     let label = |node: usize| {
@@ -74,9 +77,10 @@ pub(super) fn picture(flame: &FlameAnswer, inverted: bool) -> Markup {
                 "{} in total, {:.1} % of it with a stack; {}",
                 measured(Number::Integer(total), &flame.unit),
                 100.0 * flame.known,
-                match inverted {
-                    true => "innermost calls are at the top, their callers below",
-                    false => "outermost calls are at the bottom, their callees above",
+                if inverted {
+                    "innermost calls are at the top, their callers below"
+                } else {
+                    "outermost calls are at the bottom, their callees above"
                 }
             );
             if differences.is_some() {

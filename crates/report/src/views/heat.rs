@@ -95,15 +95,16 @@ fn strength(count: u64, most: u64) -> usize {
 /// card to the accent colour, and then to the text colour.
 fn fill(strength: usize) -> String {
     let share = strength as f64 / STRENGTHS as f64;
-    match share < 0.65 {
-        true => format!(
+    if share < 0.65 {
+        format!(
             "color-mix(in srgb,var(--accent) {:.0}%,var(--card))",
             share / 0.65 * 100.0
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "color-mix(in srgb,var(--ink) {:.0}%,var(--accent))",
             (share - 0.65) / 0.35 * 75.0
-        ),
+        )
     }
 }
 

@@ -104,9 +104,10 @@ fn draw(
     }
     let routines = &lane.interrupts;
     for (place, kind) in routines.kind.iter().enumerate() {
-        let style = match kind.contains("isr") || kind == "msi" {
-            true => "fill:var(--isr)",
-            false => "fill:var(--dpc)",
+        let style = if kind.contains("isr") || kind == "msi" {
+            "fill:var(--isr)"
+        } else {
+            "fill:var(--dpc)"
         };
         let share = f64::from(routines.busy[place]).clamp(0.15, 1.0);
         let time = (routines.start[place], routines.end[place]);

@@ -184,9 +184,10 @@ fn groups(
         range: panel.focus(),
         filter: view.filter.clone(),
         sort: view.sort.as_ref().map(|sort| GroupSort {
-            by: match keys.contains(&sort.column) {
-                true => "key".to_owned(),
-                false => sort.column.clone(),
+            by: if keys.contains(&sort.column) {
+                "key".to_owned()
+            } else {
+                sort.column.clone()
             },
             descending: sort.descending,
         }),
@@ -421,9 +422,10 @@ fn figure(picture: Markup, caption: &str, colours: &[(String, String)]) -> Marku
 
 /// Returns the colour of the series with an index. All series without their own colour share one colour.
 fn colour(place: usize) -> String {
-    match place < SERIES {
-        true => format!("var(--one-{place})"),
-        false => "var(--other)".to_owned(),
+    if place < SERIES {
+        format!("var(--one-{place})")
+    } else {
+        "var(--other)".to_owned()
     }
 }
 
@@ -436,9 +438,10 @@ fn in_words(condition: &explore::Condition, title: &str, column: Option<&ColumnI
     };
     if column.is_some_and(|column| column.kind == ColumnKind::Test) {
         let title = title.to_lowercase();
-        return match has(&condition.is_not, "true") || has(&condition.is, "false") {
-            true => format!("Without {title}."),
-            false => format!("Only {title}."),
+        return if has(&condition.is_not, "true") || has(&condition.is, "false") {
+            format!("Without {title}.")
+        } else {
+            format!("Only {title}.")
         };
     }
     let unit = column.map_or("", |column| column.unit);

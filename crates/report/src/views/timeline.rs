@@ -52,16 +52,20 @@ pub(super) fn picture(timeline: &TimelineAnswer, panel: &Panel) -> Markup {
         height: HEIGHT,
         ruled: true,
     };
-    let text = |value: f64| match timeline.spread {
-        // The value of a bucket is a sum of durations. Divided by the length of the bucket, it is the average number of
-        // rows at a time.
-        true => format!("{:.2}", value / timeline.bucket_ns.max(1) as f64),
-        false => measured(Number::Real(value), &timeline.unit),
+    let text = |value: f64| {
+        if timeline.spread {
+            // The value of a bucket is a sum of durations. Divided by the length of the bucket, it is the average number of
+            // rows at a time.
+            format!("{:.2}", value / timeline.bucket_ns.max(1) as f64)
+        } else {
+            measured(Number::Real(value), &timeline.unit)
+        }
     };
     let at_once = if timeline.spread { " at once" } else { "" };
-    let scale = match timeline.spread {
-        true => timeline.bucket_ns.max(1) as f64,
-        false => 1.0,
+    let scale = if timeline.spread {
+        timeline.bucket_ns.max(1) as f64
+    } else {
+        1.0
     };
     let ticks: Vec<Tick> = values(most / scale, |value| text(value * scale))
         .into_iter()

@@ -27,9 +27,10 @@ impl<W: Write + Seek> Log<W> {
 
     /// Logs that a process is frozen or thawed (Kernel-Process 11 and 12).
     pub(crate) fn freeze(&mut self, cpu: u16, time: Time, by: Who, process: u32, frozen: bool) {
-        let event = match frozen {
-            true => &manifest::PROCESS_FREEZE_START,
-            false => &manifest::PROCESS_FREEZE_STOP,
+        let event = if frozen {
+            &manifest::PROCESS_FREEZE_START
+        } else {
+            &manifest::PROCESS_FREEZE_STOP
         };
         self.provider(event, cpu, time, by, &process.to_le_bytes());
     }

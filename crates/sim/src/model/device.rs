@@ -97,9 +97,10 @@ impl<W: Write + Seek> Model<W> {
         state.turn += 1;
         let then = Then::DeviceDpc(device);
         let vector = state.vector;
-        let kind = match state.line {
-            true => Kind::LineIsr(vector),
-            false => Kind::MessageIsr(vector, 0),
+        let kind = if state.line {
+            Kind::LineIsr(vector)
+        } else {
+            Kind::MessageIsr(vector, 0)
         };
         match &state.isr {
             Some(isr) => {
@@ -125,9 +126,10 @@ impl<W: Write + Seek> Model<W> {
             }
             return;
         };
-        let kind = match state.timer {
-            true => Kind::TimerDpc,
-            false => Kind::Dpc,
+        let kind = if state.timer {
+            Kind::TimerDpc
+        } else {
+            Kind::Dpc
         };
         let then = Then::DeviceDone(device);
         let work = dpc.work(kind, self.base, &mut state.dpc_random, then);

@@ -84,9 +84,10 @@ impl<W: Write + Seek> Model<W> {
         if thread.base >= 14 {
             return;
         }
-        let foreground = match self.processes[thread.process].foreground {
-            true => separation,
-            false => 0,
+        let foreground = if self.processes[thread.process].foreground {
+            separation
+        } else {
+            0
         };
         let boosted = (thread.base + boost + foreground).min(STARVATION_PRIORITY);
         if boosted > thread.priority {
@@ -544,9 +545,10 @@ impl<W: Write + Seek> Model<W> {
         for c in 0..self.cpus.len() {
             let shared =
                 self.shared_by[c].filter(|shared| self.sharers[*shared].lowest() == Some(c));
-            let groups: &[_] = match self.scheduler.starvation_scans_groups {
-                true => &self.grouped[c],
-                false => &[],
+            let groups: &[_] = if self.scheduler.starvation_scans_groups {
+                &self.grouped[c]
+            } else {
+                &[]
             };
             let starving: Vec<ThreadId> = std::iter::once(&self.local[c])
                 .chain(shared.map(|shared| &self.shared[shared]))

@@ -213,9 +213,10 @@ impl<W: Write + Seek> Model<W> {
             let left = thread.quantum.max(0) as Time;
             // Most steps end before the quantum ends. In this case, the time of the quantum's end is not
             // needed.
-            cpu.quantum_end = match thread.burst < left {
-                true => NEVER,
-                false => self.clock.next_interrupt((now + left).max(now + 1)),
+            cpu.quantum_end = if thread.burst < left {
+                NEVER
+            } else {
+                self.clock.next_interrupt((now + left).max(now + 1))
             };
             let mut next = (now + thread.burst).min(cpu.quantum_end).min(cpu.slice_end);
             if let Some((stop, ..)) = thread.stop {

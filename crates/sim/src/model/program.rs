@@ -152,28 +152,22 @@ impl<W: Write + Seek> Model<W> {
         match op {
             Op::Run(amount) => {
                 self.needs(t, amount);
-                false
+                return false;
             }
             Op::Sleep(amount) => {
                 let ns = amount.sample(&mut self.threads[t].random).0;
-                self.sleep(c, self.base.ticks(ns))
+                return self.sleep(c, self.base.ticks(ns));
             }
-            Op::Until(moment) => *moment <= self.now || self.sleep(c, *moment - self.now),
+            Op::Until(moment) => return *moment <= self.now || self.sleep(c, *moment - self.now),
             Op::Wait {
                 object,
                 timeout,
                 reason,
-            } => self.wait(c, *object, timeout.as_ref(), *reason),
-            Op::Set { object, boost } => {
-                self.set_object(*object, *boost, self.readier(c));
-                true
-            }
+            } => return self.wait(c, *object, timeout.as_ref(), *reason),
+            Op::Set { object, boost } => self.set_object(*object, *boost, self.readier(c)),
             // A lock is an object that is set while no thread holds it.
-            Op::Acquire { lock, reason } => self.wait(c, *lock, None, *reason),
-            Op::Release(lock) => {
-                self.set_object(*lock, 1, self.readier(c));
-                true
-            }
+            Op::Acquire { lock, reason } => return self.wait(c, *lock, None, *reason),
+            Op::Release(lock) => self.set_object(*lock, 1, self.readier(c)),
             Op::Transfer {
                 action,
                 bytes,
@@ -182,86 +176,49 @@ impl<W: Write + Seek> Model<W> {
             } => {
                 let transfer = Transfer::new(*action, *bytes, *file, Purpose::Thread(t), false);
                 self.transfer(c, *disk, transfer);
-                self.block(c, WaitReason::Executive)
+                return self.block(c, WaitReason::Executive);
             }
             Op::Fault { bytes, disk, file } => {
                 self.threads[t].waiting_since = self.now;
                 let (read, purpose) = (DiskAction::Read, Purpose::Thread(t));
                 let transfer = Transfer::new(read, *bytes, *file, purpose, true);
                 self.transfer(c, *disk, transfer);
-                self.block(c, WaitReason::WrPageIn)
+                return self.block(c, WaitReason::WrPageIn);
             }
             Op::FaultDone { bytes, file } => {
                 let began = self.threads[t].waiting_since;
                 self.log_hard_fault(c, began, *bytes, *file);
-                true
             }
             Op::Send { flow } => {
                 let cost = self.flows[*flow].send_cost;
                 self.needs(t, &cost);
-                false
+                return false;
             }
-            Op::Sent { flow, bytes } => {
-                self.send(c, *flow, *bytes);
-                true
-            }
-            Op::Reply(flow) => {
-                self.reply(*flow);
-                true
-            }
-            Op::Resolution(resolution) => {
-                self.request_resolution(c, *resolution);
-                true
-            }
-            Op::Background(is) => {
-                let process = self.threads[t].process;
-                self.set_background(process, *is);
-                true
-            }
-            Op::Focus(process) => {
-                self.focus(c, *process);
-                true
-            }
-            Op::Freeze(process) => {
-                self.freeze(c, *process);
-                true
-            }
-            Op::Thaw(process) => {
-                self.thaw(c, *process);
-                true
-            }
-            Op::Priority(priority) => self.set_base_priority(c, *priority),
-            Op::Collection(generation) => {
-                self.collection(c, *generation);
-                true
-            }
-            Op::PoolThreads { threads, starved } => {
-                self.pool_threads(c, *threads, *starved);
-                true
-            }
-            Op::Mark(text) => {
-                self.log_mark(c, text);
-                true
-            }
+            Op::Sent { flow, bytes } => self.send(c, *flow, *bytes),
+            Op::Reply(flow) => self.reply(*flow),
+            Op::Resolution(resolution) => self.request_resolution(c, *resolution),
+            Op::Background(is) => self.set_background(self.threads[t].process, *is),
+            Op::Focus(process) => self.focus(c, *process),
+            Op::Freeze(process) => self.freeze(c, *process),
+            Op::Thaw(process) => self.thaw(c, *process),
+            Op::Priority(priority) => return self.set_base_priority(c, *priority),
+            Op::Collection(generation) => self.collection(c, *generation),
+            Op::PoolThreads { threads, starved } => self.pool_threads(c, *threads, *starved),
+            Op::Mark(text) => self.log_mark(c, text),
             Op::Yield => {
                 self.yield_processor(c);
-                self.cpus[c].thread == t
+                return self.cpus[c].thread == t;
             }
-            Op::Loop { times, stop, end } => {
-                self.begin_loop(t, *times, *stop, *end);
-                true
-            }
-            Op::Again(first) => {
-                self.repeat_loop(t, *first);
-                true
-            }
+            Op::Loop { times, stop, end } => self.begin_loop(t, *times, *stop, *end),
+            Op::Again(first) => self.repeat_loop(t, *first),
             Op::Exit => {
                 self.exit(c);
-                false
+                return false;
             }
-            Op::ThreadedDpc(cpu) => self.threaded_dpc(*cpu),
-            Op::Recorded => self.recorded_steps(c),
+            Op::ThreadedDpc(cpu) => return self.threaded_dpc(*cpu),
+            Op::Recorded => return self.recorded_steps(c),
         }
+        true
     }
 
     /// Takes an object if it is set. Otherwise, makes the thread wait for the object. Returns true if no wait

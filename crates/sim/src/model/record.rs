@@ -414,12 +414,13 @@ impl<W: Write + Seek> Model<W> {
             source_mac,
             destination_mac,
             flow: tuple,
-            transport: match state.tcp {
-                true => Transport::Tcp {
+            transport: if state.tcp {
+                Transport::Tcp {
                     sequence,
                     acknowledgment: 1,
-                },
-                false => Transport::Udp,
+                }
+            } else {
+                Transport::Udp
             },
             dscp,
             ecn: 0,
@@ -497,9 +498,10 @@ impl<W: Write + Seek> Model<W> {
 
     pub(crate) fn log_power(&mut self, c: usize, sleeps: bool) {
         let by = self.who(self.cpus[c].thread);
-        match sleeps {
-            true => self.log.sleep(c as u16, self.now, by, SLEEPING),
-            false => self.log.resume(c as u16, self.now, by, SLEEPING),
+        if sleeps {
+            self.log.sleep(c as u16, self.now, by, SLEEPING)
+        } else {
+            self.log.resume(c as u16, self.now, by, SLEEPING)
         }
     }
 

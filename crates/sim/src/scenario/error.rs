@@ -89,7 +89,7 @@ impl Fault {
 
     /// Returns the byte range of the error in the text. If the error's path does not exist in the text,
     /// returns the range of the innermost table on the path that exists.
-    pub(super) fn span(&self, text: &str) -> Range<usize> {
+    pub(crate) fn span(&self, text: &str) -> Range<usize> {
         match &self.place {
             Place::Span(span) => span.clone(),
             Place::Way(way) => {

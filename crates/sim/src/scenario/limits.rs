@@ -32,7 +32,7 @@ const LONGEST_TEXT: usize = 8_000;
 const LEAST_GAP: Nanoseconds = Nanoseconds(1_000);
 
 /// Checks the limits of all fields. References between items are checked when the model is built.
-pub(super) fn check(document: &Document) -> Result<(), Fault> {
+pub(crate) fn check(document: &Document) -> Result<(), Fault> {
     at_least("duration", document.duration, Nanoseconds(1))?;
     at_most("duration", document.duration, LONGEST)?;
     if let Some(events) = document.events {
@@ -184,14 +184,15 @@ fn process(document: &Document, process: &Process, threads: &mut u64) -> Result<
         thread(document, spec)
             .and_then(|()| {
                 *threads += u64::from(spec.count);
-                match *threads > MOST_THREADS {
-                    false => Ok(()),
-                    true => Err(Fault::of(
+                if *threads > MOST_THREADS {
+                    Err(Fault::of(
                         "count",
                         format!(
                             "a scenario can have at most {MOST_THREADS} threads, found {threads}"
                         ),
-                    )),
+                    ))
+                } else {
+                    Ok(())
                 }
             })
             .map_err(|fault| fault.member("thread", n))?;
@@ -345,9 +346,10 @@ fn pace(
 }
 
 fn in_order(from: Nanoseconds, to: Nanoseconds) -> Result<(), Fault> {
-    match from <= to {
-        true => Ok(()),
-        false => Err(Fault::of("to", "`to` is before `from`")),
+    if from <= to {
+        Ok(())
+    } else {
+        Err(Fault::of("to", "`to` is before `from`"))
     }
 }
 
@@ -367,28 +369,30 @@ fn within<T: PartialOrd + Display>(
 }
 
 fn at_least(field: &str, value: Nanoseconds, least: Nanoseconds) -> Result<(), Fault> {
-    match value >= least {
-        true => Ok(()),
-        false => Err(Fault::of(
+    if value >= least {
+        Ok(())
+    } else {
+        Err(Fault::of(
             field,
             format!(
                 "`{field}` must be at least {} ns, found {} ns",
                 least.0, value.0
             ),
-        )),
+        ))
     }
 }
 
 fn at_most(field: &str, value: Nanoseconds, most: Nanoseconds) -> Result<(), Fault> {
-    match value <= most {
-        true => Ok(()),
-        false => Err(Fault::of(
+    if value <= most {
+        Ok(())
+    } else {
+        Err(Fault::of(
             field,
             format!(
                 "`{field}` must be at most {} ns, found {} ns",
                 most.0, value.0
             ),
-        )),
+        ))
     }
 }
 
@@ -408,9 +412,10 @@ fn new<'a, T: PartialEq + Display + 'a>(
     value: &T,
     mut earlier: impl Iterator<Item = &'a T>,
 ) -> Result<(), Fault> {
-    match earlier.any(|other| other == value) {
-        false => Ok(()),
-        true => Err(Fault::of(field, format!("{field} `{value}` exists twice"))),
+    if earlier.any(|other| other == value) {
+        Err(Fault::of(field, format!("{field} `{value}` exists twice")))
+    } else {
+        Ok(())
     }
 }
 

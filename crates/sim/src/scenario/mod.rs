@@ -2,10 +2,9 @@
 //! for users.
 
 mod error;
-mod limits;
-mod load;
+pub(crate) mod limits;
 mod machine;
-mod place;
+pub(crate) mod place;
 mod program;
 mod spelling;
 mod world;
@@ -13,7 +12,6 @@ mod world;
 pub(crate) use error::Fault;
 pub use error::ScenarioError;
 pub(crate) use limits::MAX_CPUS;
-pub use load::{Override, Scenario};
 pub use world::PriorityClass;
 
 pub(crate) use machine::{Machine, Scheduler};
@@ -71,17 +69,6 @@ pub(crate) struct Document {
     pub(crate) actions: Vec<Action>,
     #[serde(default, rename = "window")]
     pub(crate) windows: Vec<Window>,
-}
-
-impl Document {
-    /// Checks that the scenario can be simulated.
-    ///
-    /// # Errors
-    /// Returns the first error, with its position.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
-        limits::check(self)?;
-        crate::model::check(self)
-    }
 }
 
 fn one() -> u64 {

@@ -16,7 +16,7 @@ pub(crate) enum Key {
 
 /// Returns the byte range in `text` of the value to which the path `way` leads. If only a part of
 /// the path exists, returns the range of that part as `Err`.
-pub(super) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>> {
+pub(crate) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>> {
     let document = DeTable::parse(text).map_err(|_| 0..0)?;
     let mut table = Some(document.get_ref());
     let mut list: Option<&DeArray<'_>> = None;
@@ -47,7 +47,7 @@ pub(super) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>
 }
 
 /// Returns the path to the innermost value or key of `text` that contains the byte offset `at`.
-pub(super) fn way(text: &str, at: usize) -> Vec<Key> {
+pub(crate) fn way(text: &str, at: usize) -> Vec<Key> {
     let mut best: (usize, Vec<Key>) = (usize::MAX, Vec::new());
     if let Ok(document) = DeTable::parse(text) {
         look_in_table(document.get_ref(), at, &mut Vec::new(), &mut best);

@@ -213,98 +213,126 @@ enum Collection {
     Begins(u8),
 }
 
-/// Returns the verbs that a raw step contains. Each verb takes its arguments out of the raw step,
+/// Returns the verbs that a raw step contains, with their names. Each verb takes its arguments out of the raw step,
 /// so that unused arguments can be reported.
 macro_rules! verbs {
     ($raw:ident, $($name:literal: $field:ident => $verb:expr),+ $(,)?) => {{
-        let mut found: Vec<(&'static str, Verb)> = Vec::new();
+        let mut verbs: Vec<(&'static str, Verb)> = Vec::new();
         $(if let Some($field) = $raw.$field.take() {
-            found.push(($name, $verb($field, &mut $raw)?));
+            let verb = $verb;
+            verbs.push(($name, verb));
         })+
-        found
+        Ok(verbs)
     }};
+}
+
+impl RawStep {
+    fn take_verbs(&mut self) -> Result<Vec<(&'static str, Verb)>, String> {
+        let raw = self;
+        verbs!(raw,
+            "run": run => Verb::Run(run),
+            "sleep": sleep => Verb::Sleep(sleep),
+            "until": until => Verb::Until(until),
+            "wait": wait => Verb::Wait {
+                object: wait,
+                timeout: raw.timeout.take(),
+                reason: raw.reason.take().unwrap_or(WaitReason::UserRequest),
+            },
+            "set": set => Verb::Set {
+                object: set,
+                boost: raw.boost.take().unwrap_or(1),
+            },
+            "acquire": acquire => Verb::Acquire {
+                lock: acquire,
+                reason: raw.reason.take().unwrap_or(WaitReason::WrAlertByThreadId),
+            },
+            "release": release => Verb::Release(release),
+            "read": read => raw.transfer(false, read),
+            "write": write => raw.transfer(true, write),
+            "flush": flush => Verb::Flush(flush),
+            "fault": fault => Verb::Fault {
+                bytes: fault,
+                disk: raw.disk.take().unwrap_or(0),
+                file: raw.file.take().ok_or("`fault` needs a `file`")?,
+            },
+            "send": send => Verb::Send { flow: send, bytes: raw.bytes.take() },
+            "receive": receive => Verb::Receive(receive),
+            "reply": reply => Verb::Reply(reply),
+            "message": message => require_true("message", message, Verb::Message)?,
+            "post": post => Verb::Post(post),
+            "resolution": resolution => Verb::Resolution(resolution.interval()?),
+            "background": background => Verb::Background(background),
+            "focus": focus => Verb::Focus(focus),
+            "freeze": freeze => Verb::Freeze(freeze),
+            "thaw": thaw => Verb::Thaw(thaw),
+            "priority": priority => match priority {
+                1..=31 => Verb::Priority(priority),
+                _ => return Err(format!("`priority` must be 1 to 31, found {priority}")),
+            },
+            "collection": collection => Verb::Collection(collection.generation()?),
+            "pool_threads": pool_threads => Verb::PoolThreads {
+                threads: pool_threads,
+                starved: raw.starved.take().unwrap_or(false),
+            },
+            "mark": mark => Verb::Mark(mark),
+            "yield": yields => require_true("yield", yields, Verb::Yield)?,
+            "repeat": repeat => Verb::Repeat {
+                times: Some(repeat),
+                stop: raw.stop.take(),
+                steps: raw.steps.take().ok_or("`repeat` needs `steps`")?,
+            },
+            "forever": forever => Verb::Repeat {
+                times: None,
+                stop: raw.stop.take(),
+                steps: forever,
+            },
+            "exit": exit => require_true("exit", exit, Verb::Exit)?,
+        )
+    }
+
+    fn transfer(&mut self, write: bool, bytes: Bytes) -> Verb {
+        Verb::Transfer {
+            write,
+            bytes,
+            disk: self.disk.take().unwrap_or(0),
+            file: self.file.take(),
+        }
+    }
+}
+
+impl Resolution {
+    fn interval(self) -> Result<Option<Nanoseconds>, String> {
+        match self {
+            Resolution::Some(interval) => Ok(Some(interval)),
+            Resolution::None(false) => Ok(None),
+            Resolution::None(true) => Err(
+                "`resolution` must be a duration such as \"0.5ms\", or false to withdraw it"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl Collection {
+    fn generation(self) -> Result<Option<u8>, String> {
+        match self {
+            Collection::Begins(generation @ 0..=2) => Ok(Some(generation)),
+            Collection::Ends(false) => Ok(None),
+            _ => Err("`collection` must be a generation from 0 to 2, or false".to_owned()),
+        }
+    }
 }
 
 impl TryFrom<RawStep> for Step {
     type Error = String;
 
     fn try_from(mut raw: RawStep) -> Result<Step, String> {
-        type Raw<'a> = &'a mut RawStep;
-        let mut found = verbs!(raw,
-            "run": run => |run, _: Raw<'_>| ok(Verb::Run(run)),
-            "sleep": sleep => |sleep, _: Raw<'_>| ok(Verb::Sleep(sleep)),
-            "until": until => |until, _: Raw<'_>| ok(Verb::Until(until)),
-            "wait": wait => |object, raw: Raw<'_>| ok(Verb::Wait {
-                object,
-                timeout: raw.timeout.take(),
-                reason: raw.reason.take().unwrap_or(WaitReason::UserRequest),
-            }),
-            "set": set => |object, raw: Raw<'_>| ok(Verb::Set {
-                object,
-                boost: raw.boost.take().unwrap_or(1),
-            }),
-            "acquire": acquire => |lock, raw: Raw<'_>| ok(Verb::Acquire {
-                lock,
-                reason: raw.reason.take().unwrap_or(WaitReason::WrAlertByThreadId),
-            }),
-            "release": release => |lock, _: Raw<'_>| ok(Verb::Release(lock)),
-            "read": read => |bytes, raw: Raw<'_>| transfer(false, bytes, raw),
-            "write": write => |bytes, raw: Raw<'_>| transfer(true, bytes, raw),
-            "flush": flush => |disk, _: Raw<'_>| ok(Verb::Flush(disk)),
-            "fault": fault => |bytes, raw: Raw<'_>| Ok::<_, String>(Verb::Fault {
-                bytes,
-                disk: raw.disk.take().unwrap_or(0),
-                file: raw.file.take().ok_or("`fault` needs a `file`")?,
-            }),
-            "send": send => |flow, raw: Raw<'_>| ok(Verb::Send { flow, bytes: raw.bytes.take() }),
-            "receive": receive => |flow, _: Raw<'_>| ok(Verb::Receive(flow)),
-            "reply": reply => |flow, _: Raw<'_>| ok(Verb::Reply(flow)),
-            "message": message => |message, _: Raw<'_>| truly("message", message, Verb::Message),
-            "post": post => |process, _: Raw<'_>| ok(Verb::Post(process)),
-            "resolution": resolution => |resolution, _: Raw<'_>| match resolution {
-                Resolution::Some(resolution) => Ok(Verb::Resolution(Some(resolution))),
-                Resolution::None(false) => Ok(Verb::Resolution(None)),
-                Resolution::None(true) => Err(
-                    "`resolution` must be a duration such as \"0.5ms\", or false to withdraw it"
-                        .to_owned(),
-                ),
-            },
-            "background": background => |is, _: Raw<'_>| ok(Verb::Background(is)),
-            "focus": focus => |process, _: Raw<'_>| ok(Verb::Focus(process)),
-            "freeze": freeze => |process, _: Raw<'_>| ok(Verb::Freeze(process)),
-            "thaw": thaw => |process, _: Raw<'_>| ok(Verb::Thaw(process)),
-            "priority": priority => |priority, _: Raw<'_>| match priority {
-                1..=31 => Ok(Verb::Priority(priority)),
-                _ => Err(format!("`priority` must be 1 to 31, found {priority}")),
-            },
-            "collection": collection => |collection, _: Raw<'_>| match collection {
-                Collection::Begins(generation @ 0..=2) => Ok(Verb::Collection(Some(generation))),
-                Collection::Ends(false) => Ok(Verb::Collection(None)),
-                _ => Err("`collection` must be a generation from 0 to 2, or false".to_owned()),
-            },
-            "pool_threads": pool_threads => |threads, raw: Raw<'_>| ok(Verb::PoolThreads {
-                threads,
-                starved: raw.starved.take().unwrap_or(false),
-            }),
-            "mark": mark => |mark, _: Raw<'_>| ok(Verb::Mark(mark)),
-            "yield": yields => |yields, _: Raw<'_>| truly("yield", yields, Verb::Yield),
-            "repeat": repeat => |times, raw: Raw<'_>| Ok::<_, String>(Verb::Repeat {
-                times: Some(times),
-                stop: raw.stop.take(),
-                steps: raw.steps.take().ok_or("`repeat` needs `steps`")?,
-            }),
-            "forever": forever => |steps, raw: Raw<'_>| ok(Verb::Repeat {
-                times: None,
-                stop: raw.stop.take(),
-                steps,
-            }),
-            "exit": exit => |exit, _: Raw<'_>| truly("exit", exit, Verb::Exit),
-        );
-        let (name, verb) = match found.len() {
-            1 => found.remove(0),
+        let mut verbs = raw.take_verbs()?;
+        let (name, verb) = match verbs.len() {
+            1 => verbs.remove(0),
             0 => return Err("the step has no action (run, sleep, wait, …)".to_owned()),
             _ => {
-                let names: Vec<_> = found.iter().map(|(name, _)| format!("`{name}`")).collect();
+                let names: Vec<_> = verbs.iter().map(|(name, _)| format!("`{name}`")).collect();
                 return Err(format!(
                     "a step can have only one action, found {}",
                     names.join(" and ")
@@ -333,22 +361,11 @@ impl TryFrom<RawStep> for Step {
     }
 }
 
-fn ok(verb: Verb) -> Result<Verb, String> {
-    Ok(verb)
-}
-
-fn truly(name: &str, is: bool, verb: Verb) -> Result<Verb, String> {
-    is.then_some(verb)
+/// Returns the verb of a step such as `yield = true`. The value `false` is an error.
+fn require_true(name: &str, value: bool, verb: Verb) -> Result<Verb, String> {
+    value
+        .then_some(verb)
         .ok_or_else(|| format!("`{name} = false` has no effect; remove the step"))
-}
-
-fn transfer(write: bool, bytes: Bytes, raw: &mut RawStep) -> Result<Verb, String> {
-    Ok(Verb::Transfer {
-        write,
-        bytes,
-        disk: raw.disk.take().unwrap_or(0),
-        file: raw.file.take(),
-    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rules::quantum::Quantum;
 use serde::Serialize;
 
-use super::{FlowSums, HeldBy, Measure, RoutineSums, Truth, WindowSums};
+use super::{FlowSums, Gap, HeldBy, Measure, ReadyWait, RoutineSums, Truth, Watched, WindowSums};
 use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
 
@@ -55,54 +55,9 @@ impl Truth {
         for watched in self.watched.values_mut() {
             watched.keep_longest();
         }
-        let process = |p| names.process(p);
-        let processors = self.processors.iter().enumerate();
-        let watched = self.watched.iter().map(|(t, watched)| WatchedThread {
-            thread_id: names.threads[*t].id,
-            process: process(names.threads[*t].process),
-            ready_waits: watched.count,
-            ready_ns: ns(watched.total),
-            still_ready_since_ns: (self.waiting.iter())
-                .find(|wait| wait.thread == *t)
-                .map(|wait| ns(wait.readied)),
-            ranks_at_switch_out: watched.ranks.clone(),
-            priorities_at_switch_out: watched.priorities.clone(),
-            longest_ready_waits: watched
-                .waits
-                .iter()
-                .map(|wait| WaitTruth {
-                    readied_ns: ns(wait.readied),
-                    ran_ns: ns(wait.ran),
-                    ready_ns: names.base.ns_between(wait.readied, wait.ran),
-                    rank: wait.rank,
-                    priority: wait.priority,
-                    held_by_cpu_ns: wait.held.iter().map(|(by, t)| (*by, ns(*t))).collect(),
-                })
-                .collect(),
-            longest_waits: watched
-                .longest
-                .iter()
-                .map(|wait| OtherWaitTruth {
-                    from_ns: ns(wait.from),
-                    to_ns: ns(wait.to),
-                    waited_ns: names.base.ns_between(wait.from, wait.to),
-                    reason: wait.reason,
-                    readied_by_thread_id: wait.readied_by,
-                })
-                .collect(),
-        });
-        let gaps = self.gaps.iter().map(|(p, gap)| {
-            let (from, to) = gap.longest;
-            GapTruth {
-                process: process(*p),
-                from_ns: ns(from),
-                to_ns: ns(to),
-                gap_ns: names.base.ns_between(from, to),
-            }
-        });
         Sections {
             duration_ns: ns(names.end),
-            processors: processors
+            processors: (self.processors.iter().enumerate())
                 .map(|(cpu, time)| ProcessorTruth {
                     cpu,
                     thread_ns: ns(time.threads),
@@ -112,17 +67,7 @@ impl Truth {
                     idle_ns: ns(time.idle),
                 })
                 .collect(),
-            processes: (0..names.processes.len())
-                .map(|p| {
-                    let threads = || names.threads.iter().filter(|t| t.process == p);
-                    ProcessTruth {
-                        process: process(p),
-                        cpu_ns: ns(threads().map(|t| t.cpu).sum()),
-                        switches_in: threads().map(|t| t.switches).sum(),
-                        samples: self.samples[p],
-                    }
-                })
-                .collect(),
+            processes: self.processes(names),
             threads: names
                 .threads
                 .iter()
@@ -142,8 +87,12 @@ impl Truth {
                 .iter()
                 .map(|window| window.truth(names))
                 .collect(),
-            watched_threads: watched.collect(),
-            longest_gaps: gaps.collect(),
+            watched_threads: (self.watched.iter())
+                .map(|(t, watched)| watched.truth(*t, &self.waiting, names))
+                .collect(),
+            longest_gaps: (self.gaps.iter())
+                .map(|(p, gap)| gap.truth(*p, names))
+                .collect(),
             measured: self.measures.iter_mut().map(MeasureTruth::new).collect(),
             flows: (self.flows.iter().zip(names.flows))
                 .map(|(flow, name)| FlowTruth::new(name, flow))
@@ -165,22 +114,74 @@ impl Truth {
                 .map(|moment| MomentTruth {
                     at_ns: ns(moment.time),
                     what: moment.what,
-                    process: moment.process.map(process),
+                    process: moment.process.map(|p| names.process(p)),
                     value: moment.value,
                 })
                 .collect(),
-            quantum: QuantumTruth {
-                long: names.quantum.long,
-                variable: names.quantum.variable,
-                separation: names.quantum.separation,
-                processes: (1..)
-                    .zip(&names.units)
-                    .map(|(p, units)| ProcessQuantum {
-                        process: process(p),
-                        units: *units,
-                    })
-                    .collect(),
-            },
+            quantum: QuantumTruth::new(names),
+        }
+    }
+
+    fn processes(&self, names: &Names<'_>) -> Vec<ProcessTruth> {
+        (0..names.processes.len())
+            .map(|p| {
+                let threads = || names.threads.iter().filter(|t| t.process == p);
+                ProcessTruth {
+                    process: names.process(p),
+                    cpu_ns: names.base.ns(threads().map(|t| t.cpu).sum()),
+                    switches_in: threads().map(|t| t.switches).sum(),
+                    samples: self.samples[p],
+                }
+            })
+            .collect()
+    }
+}
+
+impl Watched {
+    /// Returns the waits of the thread with index `t`. `waiting` are the threads that are still ready at the end.
+    fn truth(&self, t: usize, waiting: &[ReadyWait], names: &Names<'_>) -> WatchedThread {
+        let ns = |time| names.base.ns(time);
+        WatchedThread {
+            thread_id: names.threads[t].id,
+            process: names.process(names.threads[t].process),
+            ready_waits: self.count,
+            ready_ns: ns(self.total),
+            still_ready_since_ns: (waiting.iter())
+                .find(|wait| wait.thread == t)
+                .map(|wait| ns(wait.readied)),
+            ranks_at_switch_out: self.ranks.clone(),
+            priorities_at_switch_out: self.priorities.clone(),
+            longest_ready_waits: (self.waits.iter())
+                .map(|wait| WaitTruth {
+                    readied_ns: ns(wait.readied),
+                    ran_ns: ns(wait.ran),
+                    ready_ns: names.base.ns_between(wait.readied, wait.ran),
+                    rank: wait.rank,
+                    priority: wait.priority,
+                    held_by_cpu_ns: wait.held.iter().map(|(by, t)| (*by, ns(*t))).collect(),
+                })
+                .collect(),
+            longest_waits: (self.longest.iter())
+                .map(|wait| OtherWaitTruth {
+                    from_ns: ns(wait.from),
+                    to_ns: ns(wait.to),
+                    waited_ns: names.base.ns_between(wait.from, wait.to),
+                    reason: wait.reason,
+                    readied_by_thread_id: wait.readied_by,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Gap {
+    fn truth(&self, p: usize, names: &Names<'_>) -> GapTruth {
+        let (from, to) = self.longest;
+        GapTruth {
+            process: names.process(p),
+            from_ns: names.base.ns(from),
+            to_ns: names.base.ns(to),
+            gap_ns: names.base.ns_between(from, to),
         }
     }
 }
@@ -385,6 +386,23 @@ struct QuantumTruth {
     variable: bool,
     separation: u8,
     processes: Vec<ProcessQuantum>,
+}
+
+impl QuantumTruth {
+    fn new(names: &Names<'_>) -> QuantumTruth {
+        QuantumTruth {
+            long: names.quantum.long,
+            variable: names.quantum.variable,
+            separation: names.quantum.separation,
+            processes: (1..)
+                .zip(&names.units)
+                .map(|(p, units)| ProcessQuantum {
+                    process: names.process(p),
+                    units: *units,
+                })
+                .collect(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use sim::scenario::Scenario;
+use sim::Scenario;
 
 /// Source files that define the schema of scenarios.
 const SCHEMA: [&str; 6] = [

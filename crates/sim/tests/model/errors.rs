@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use sim::scenario::{Override, Scenario};
+use sim::{Override, Scenario};
 use testdata::Rng;
 
 /// A valid scenario that contains at least one item of each kind.

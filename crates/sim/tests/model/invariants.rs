@@ -7,7 +7,7 @@ use std::io::Cursor;
 use etl::Trace;
 use events::kernel::SetPriority;
 use serde_json::Value;
-use sim::scenario::Scenario;
+use sim::Scenario;
 use tables::{Options, Table, Tables};
 
 use crate::random_scenario::Made;
@@ -363,9 +363,10 @@ impl<'m> Run<'m> {
                 .map(|span| self.awake(span))
                 .sum();
             let all: i64 = interrupts.iter().map(|span| self.awake(*span)).sum();
-            let slop = match whole {
-                true => 0,
-                false => (self.turns[cpu].len() + 2 * interrupts.len()) as i64,
+            let slop = if whole {
+                0
+            } else {
+                (self.turns[cpu].len() + 2 * interrupts.len()) as i64
             };
             // Routines that still run when the trace ends are not logged.
             let cut = interrupted + ns("clock_ns") - all + slop;

@@ -244,9 +244,10 @@ impl Maker {
         ));
         // If a thread may not use the ideal processor that the scenario requests, its ideal
         // processor is the first one that it may use.
-        let ideal = match affinity.contains(&wished) {
-            true => wished,
-            false => affinity.iter().copied().min().expect("not empty"),
+        let ideal = if affinity.contains(&wished) {
+            wished
+        } else {
+            affinity.iter().copied().min().expect("not empty")
         };
         self.made.threads.insert(
             name,

@@ -5,8 +5,8 @@ use std::io::Cursor;
 
 use etl::Trace;
 use serde_json::Value;
-use sim::scenario::{Override, Scenario};
 use sim::shipped;
+use sim::{Override, Scenario};
 use tables::{Options, Table, Tables};
 
 /// Wait reason `WrQuantumEnd` of context switches.

@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use etl::Trace;
 use events::kernel::ProcessorGroups;
-use sim::scenario::Scenario;
+use sim::Scenario;
 
 /// Returns the number of processors in each processor group, as the trace of a simulated machine
 /// states it.

@@ -115,9 +115,8 @@ pub(crate) fn limit(is_constant: bool) -> i64 {
 
 /// Returns an error if the result of a call has more bytes than `limit`.
 pub(crate) fn check_bytes(name: &str, bytes: i64, limit: i64) -> std::result::Result<(), String> {
-    match bytes > limit {
-        false => Ok(()),
-        true => Err(format!(
+    if bytes > limit {
+        Err(format!(
             "{name} would return {} MiB at once{}; at most {} MiB are possible",
             (bytes as u64).div_ceil(1 << 20),
             if limit == MAX_CONSTANT {
@@ -126,7 +125,9 @@ pub(crate) fn check_bytes(name: &str, bytes: i64, limit: i64) -> std::result::Re
                 ""
             },
             limit >> 20,
-        )),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -139,9 +139,10 @@ impl ScalarUDFImpl for Function {
             .iter()
             .all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let result = (self.body)(&ColumnarValue::values_to_arrays(&arguments.args)?)?;
-        Ok(match is_constant {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
-            false => ColumnarValue::Array(result),
+        Ok(if is_constant {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)
+        } else {
+            ColumnarValue::Array(result)
         })
     }
 }

@@ -127,9 +127,10 @@ fn symbol(
             symbols
                 .and_then(|symbols| symbols.name(trace, own_row, address))
                 .unwrap_or_else(|| {
-                    let module = match images.modules.is_valid(index) {
-                        true => images.modules.value(index),
-                        false => "?",
+                    let module = if images.modules.is_valid(index) {
+                        images.modules.value(index)
+                    } else {
+                        "?"
                     };
                     let offset = address.wrapping_sub(images.bases[index]);
                     format!("{module}+{offset:#x}")

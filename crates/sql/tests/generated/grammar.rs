@@ -513,9 +513,10 @@ impl<'g> Grammar<'g> {
         let mut call = String::new();
         for (index, part) in pattern.split("{}").enumerate() {
             if index > 0 {
-                call += match self.chance(30) {
-                    true => self.one(&["cpu", "time_ns", "cpu * 1000000"]),
-                    false => self.one(INTEGERS),
+                call += if self.chance(30) {
+                    self.one(&["cpu", "time_ns", "cpu * 1000000"])
+                } else {
+                    self.one(INTEGERS)
                 };
             }
             call += part;
@@ -612,9 +613,10 @@ impl<'g> Grammar<'g> {
 
     fn select(&mut self, depth: usize) -> (String, Columns) {
         let (from, scope) = self.from(depth);
-        let condition = match self.chance(50) {
-            true => format!(" WHERE {}", self.expression(Kind::Boolean, &scope, depth)),
-            false => String::new(),
+        let condition = if self.chance(50) {
+            format!(" WHERE {}", self.expression(Kind::Boolean, &scope, depth))
+        } else {
+            String::new()
         };
         if self.chance(25) {
             let kind = self.kind();
@@ -628,9 +630,10 @@ impl<'g> Grammar<'g> {
                 _ => key.clone(),
             };
             let (first, second) = (self.aggregate(&scope, depth), self.aggregate(&scope, depth));
-            let having = match self.chance(30) {
-                true => format!(" HAVING {} > 1", self.aggregate(&scope, 0)),
-                false => String::new(),
+            let having = if self.chance(30) {
+                format!(" HAVING {} > 1", self.aggregate(&scope, 0))
+            } else {
+                String::new()
             };
             let text = format!(
                 "SELECT {key} AS c0, {first} AS c1, {second} AS c2 FROM {from}{condition} GROUP BY {group}{having}"
@@ -769,9 +772,10 @@ impl<'g> Grammar<'g> {
             .filter(|(_, found)| *found == kind)
             .map(|(name, _)| name)
             .collect();
-        match fitting.is_empty() || self.chance(25) {
-            true => self.literal(kind),
-            false => fitting[self.rng.below(fitting.len())].clone(),
+        if fitting.is_empty() || self.chance(25) {
+            self.literal(kind)
+        } else {
+            fitting[self.rng.below(fitting.len())].clone()
         }
     }
 
@@ -848,33 +852,33 @@ impl<'g> Grammar<'g> {
             "bool_and({} > 0)",
             "regr_slope({}, {})",
         ];
-        let kind = match self.chance(70) {
-            true => Kind::Integer,
-            false => self.kind(),
+        let kind = if self.chance(70) {
+            Kind::Integer
+        } else {
+            self.kind()
         };
         let value = self.expression(kind, scope, depth.min(1));
         self.one(&patterns).replace("{}", &value)
     }
 
     fn window(&mut self, scope: &[Column], depth: usize) -> String {
-        let call = match self.chance(50) {
-            true => self.aggregate(scope, depth),
-            false => {
-                let value = self.leaf(Kind::Integer, scope);
-                let number = self.one(INTEGERS);
-                self.one(&[
-                    "row_number()",
-                    "rank()",
-                    "ntile({n})",
-                    "lag({}, {n})",
-                    "lead({}, {n}, 5)",
-                    "nth_value({}, {n})",
-                    "first_value({})",
-                    "cume_dist()",
-                ])
-                .replace("{}", &value)
-                .replace("{n}", number)
-            }
+        let call = if self.chance(50) {
+            self.aggregate(scope, depth)
+        } else {
+            let value = self.leaf(Kind::Integer, scope);
+            let number = self.one(INTEGERS);
+            self.one(&[
+                "row_number()",
+                "rank()",
+                "ntile({n})",
+                "lag({}, {n})",
+                "lead({}, {n}, 5)",
+                "nth_value({}, {n})",
+                "first_value({})",
+                "cume_dist()",
+            ])
+            .replace("{}", &value)
+            .replace("{n}", number)
         };
         let (partition, order) = (
             self.leaf(Kind::Integer, scope),
@@ -889,9 +893,10 @@ impl<'g> Grammar<'g> {
             " GROUPS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING",
             " ROWS BETWEEN 5 FOLLOWING AND 3 PRECEDING",
         ]);
-        match self.chance(50) {
-            true => format!("{call} OVER (PARTITION BY {partition} ORDER BY {order}{frame})"),
-            false => format!("{call} OVER (ORDER BY {order}{frame})"),
+        if self.chance(50) {
+            format!("{call} OVER (PARTITION BY {partition} ORDER BY {order}{frame})")
+        } else {
+            format!("{call} OVER (ORDER BY {order}{frame})")
         }
     }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_cast::display::array_value_to_string;
 use serde_json::Value;
-use sim::scenario::{Override, Scenario};
 use sim::shipped;
+use sim::{Override, Scenario};
 use sql::{NamedTrace, Session, Settings, SqlError};
 use tables::{Cache, Options, Store};
 
@@ -86,9 +86,10 @@ pub(crate) fn lines(rows: &[RecordBatch]) -> Vec<String> {
         for row in 0..batch.num_rows() {
             let cells = batch.columns().iter().map(|column| {
                 let unknown = column.logical_nulls();
-                match unknown.is_some_and(|unknown| unknown.is_null(row)) {
-                    true => "NULL".to_owned(),
-                    false => array_value_to_string(column, row).expect("a value has a text"),
+                if unknown.is_some_and(|unknown| unknown.is_null(row)) {
+                    "NULL".to_owned()
+                } else {
+                    array_value_to_string(column, row).expect("a value has a text")
                 }
             });
             lines.push(cells.collect::<Vec<_>>().join("|"));

@@ -137,9 +137,10 @@ impl Machine {
         let sample = |_| {
             state = self.dependence * state + fresh * random.normal();
             let value = (level + SIGMA * state).exp();
-            match self.step > 0.0 {
-                true => (value / self.step).ceil() * self.step,
-                false => value,
+            if self.step > 0.0 {
+                (value / self.step).ceil() * self.step
+            } else {
+                value
             }
         };
         let mut samples: Vec<f64> = (0..SAMPLES).map(sample).collect();

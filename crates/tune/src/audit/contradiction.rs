@@ -29,9 +29,10 @@ pub(super) fn add(findings: &mut [Finding]) {
             let (place, origin) = (&against.found.place, &against.found.origin);
             remarks.push((one, format!("{place} is {contrary} ({origin}).")));
         };
-        let others = match is_machine_wide(finding) {
-            true => of(&finding.setting.id),
-            false => &[],
+        let others = if is_machine_wide(finding) {
+            of(&finding.setting.id)
+        } else {
+            &[]
         };
         for against in others.iter().map(|other| &findings[*other]) {
             if let Some(contrary) = against.value.as_ref().filter(|other| *other != value) {

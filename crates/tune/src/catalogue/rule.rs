@@ -52,9 +52,10 @@ impl Rule {
             && !self.is_not.contains(value)
             && (self.below).is_none_or(|limit| number.is_some_and(|number| number < limit))
             && (self.above).is_none_or(|limit| number.is_some_and(|number| number > limit));
-        match is_covered {
-            true => self.when.holds(machine, place),
-            false => Some(false),
+        if is_covered {
+            self.when.holds(machine, place)
+        } else {
+            Some(false)
         }
     }
 }

@@ -227,9 +227,10 @@ impl Allowed {
         let values = self.values.iter().map(|value| {
             let words = [value.name.as_deref(), value.means.as_deref()];
             let words: Vec<&str> = words.into_iter().flatten().collect();
-            match words.is_empty() {
-                true => value.is.to_string(),
-                false => named(&value.is, &words.join(", ")),
+            if words.is_empty() {
+                value.is.to_string()
+            } else {
+                named(&value.is, &words.join(", "))
             }
         });
         let note = self.note.clone();

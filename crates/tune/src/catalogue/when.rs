@@ -94,9 +94,10 @@ impl When {
         let parts = [
             build(self.from, |build, from| build >= from),
             build(self.until, |build, until| build <= until),
-            match self.on.is_empty() {
-                true => Some(true),
-                false => (machine.edition).map(|edition| self.on.iter().any(|on| on.has(edition))),
+            if self.on.is_empty() {
+                Some(true)
+            } else {
+                (machine.edition).map(|edition| self.on.iter().any(|on| on.has(edition)))
             },
             match self.scheme {
                 None => Some(true),

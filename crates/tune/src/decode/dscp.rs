@@ -260,17 +260,19 @@ fn network(found: &[Found], scope: &Scope) -> Result<(), Network> {
          value is \"1\"",
         SWITCH.1
     );
-    Err(match unknown.is_empty() {
-        true => Network::Ignored(rule),
-        false => Network::Unknown(format!("{rule}; unknown: {}", unknown.join(", "))),
+    Err(if unknown.is_empty() {
+        Network::Ignored(rule)
+    } else {
+        Network::Unknown(format!("{rule}; unknown: {}", unknown.join(", ")))
     })
 }
 
 /// Returns the index of a value's name in [`NAMES`].
 fn position(name: &str) -> Option<usize> {
-    let name = match name.eq_ignore_ascii_case(REMOTE_PREFIX) {
-        true => "Remote IP Prefix Length",
-        false => name,
+    let name = if name.eq_ignore_ascii_case(REMOTE_PREFIX) {
+        "Remote IP Prefix Length"
+    } else {
+        name
     };
     NAMES
         .iter()

@@ -340,9 +340,10 @@ fn logs_next_to(hive: &Path) -> Vec<HiveLog> {
     let (Some(name), Some(folder)) = (hive.file_name(), hive.parent()) else {
         return Vec::new();
     };
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
     };
     let hive = name.to_string_lossy();
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -187,7 +187,7 @@ mod tests {
 
     /// Checks the labels of a German Windows 10. The test has values with and without translation.
     #[test]
-    fn translated_labels_are_told_by_their_order_and_translated_values_are_refused() {
+    fn the_order_of_translated_labels_identifies_them_and_translated_values_are_refused() {
         let text = "Der aktive Status wird abgefragt...\n\nGlobale TCP-Parameter\n\
             ----------------------------------------------\n\
             Zustand der empfangsseitigen Skalierung : disabled\n\

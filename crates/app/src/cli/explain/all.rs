@@ -19,9 +19,10 @@ pub(super) struct Detail {
 
 pub(super) fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
     write_trace(out, explained)?;
-    match detail.is_scoped {
-        true => write_answer(out, &explained.explanation, detail)?,
-        false => write_findings(out, explained, detail)?,
+    if detail.is_scoped {
+        write_answer(out, &explained.explanation, detail)?
+    } else {
+        write_findings(out, explained, detail)?
     }
     write_judged(out, &explained.explanation)?;
     write_capture(out, explained)

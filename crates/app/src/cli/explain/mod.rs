@@ -65,9 +65,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let (explained, symbols) = Explained::read(&tables, scope, &args.symbols.options())?;
     super::warn_of_missing_symbols(&symbols.missing());
     if json {
-        match args.brief {
-            true => output::json_line(&Brief::new(&explained, TOKENS))?,
-            false => output::json(&explained)?,
+        if args.brief {
+            output::json_line(&Brief::new(&explained, TOKENS))?
+        } else {
+            output::json(&explained)?
         }
         return Ok(());
     }

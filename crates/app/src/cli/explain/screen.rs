@@ -52,9 +52,10 @@ fn lines(explained: &Explained, is_scoped: bool, columns: usize) -> Lines {
     let mut short = Vec::new();
     let least = least_severity(explanation, is_scoped);
     for (number, finding) in (1..).zip(&explanation.findings) {
-        match finding.severity >= least && !finding.off_topic {
-            true => main.push((number, finding)),
-            false => short.push((number, finding)),
+        if finding.severity >= least && !finding.off_topic {
+            main.push((number, finding))
+        } else {
+            short.push((number, finding))
         }
     }
     // Findings of severity information are not listed if there are more important findings.
@@ -284,9 +285,10 @@ impl Screen {
         }
         lines.push((Look::Plain, String::new()));
         let room = LINES.saturating_sub(lines.len() + end).max(1);
-        let shown = match others.len() <= room {
-            true => others.len(),
-            false => room.saturating_sub(1),
+        let shown = if others.len() <= room {
+            others.len()
+        } else {
+            room.saturating_sub(1)
         };
         for (place, (number, finding)) in others.iter().take(shown).enumerate() {
             let label = if place == 0 { "ALSO" } else { "" };

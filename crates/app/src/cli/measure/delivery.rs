@@ -8,9 +8,11 @@ use answer::Shown;
 use measure::{End, HeatScale};
 use session::NewFile;
 
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
+
 use crate::measured::{self, Report};
 use crate::output;
+use crate::output::say;
 
 /// Options for the output of results.
 #[derive(clap::Args)]

@@ -13,11 +13,12 @@ use super::delivery::{Delivery, Show};
 use super::scheduling::SchedulingOptions;
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
+use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::percent::parse_percent;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
 use crate::measured::{Causes, Report};
+use crate::output::say;
 use crate::watch;
 
 /// Measures the time to read many files. It runs the read methods of the system in turn, several times.
@@ -50,7 +51,7 @@ pub(super) struct Args {
     #[arg(long, requires = "make")]
     remove: bool,
     /// Maximum number of files to read, or number to create
-    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole::<u32>(1, 1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = integer::<u32>(1, 1_000_000))]
     count: u32,
     /// Use only these read methods (comma-separated), compared with the first [default: all on this
     /// system]
@@ -66,7 +67,7 @@ pub(super) struct Args {
         value_name = "COUNT",
         default_value = "10",
         conflicts_with = "until_sure",
-        value_parser = whole::<u32>(1, Comparison::MAX_PAIRS as i64)
+        value_parser = integer::<u32>(1, Comparison::MAX_PAIRS as i64)
     )]
     rounds: u32,
     /// For each state of the cache, start no new round after this time, but make at least six rounds
@@ -167,11 +168,12 @@ fn left_out(args: &Args) -> Option<Unavailable> {
 }
 
 fn methods(args: &Args) -> Vec<FilesMethod> {
-    match args.method.is_empty() {
-        true => FilesMethod::all()
+    if args.method.is_empty() {
+        FilesMethod::all()
             .filter(|method| is_default(args, *method))
-            .collect(),
-        false => args.method.clone(),
+            .collect()
+    } else {
+        args.method.clone()
     }
 }
 

@@ -20,10 +20,11 @@ use super::differ;
 use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
+use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
 use crate::measured::{self, Report};
+use crate::output::say;
 use crate::watch::{self, Watch};
 
 /// Measures round trips of packets to a reflector, or throughput.
@@ -96,7 +97,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time_with_unit)]
     run_for: Option<Duration>,
     /// Number of runs of each rate and setting; the runs alternate [default: 6, or as many as --for allows]
-    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, 1000))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = integer::<u32>(1, 1000))]
     runs: Option<u32>,
     #[command(flatten)]
     sure: UntilSure,
@@ -113,7 +114,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", value_parser = spin, help_heading = "Sockets")]
     spin: Option<Duration>,
     /// Size of socket buffers to request, in bytes [default: size of the system; with --throughput 33554432]
-    #[arg(long, value_name = "BYTES", value_parser = whole::<u32>(1, 1 << 30), help_heading = "Sockets")]
+    #[arg(long, value_name = "BYTES", value_parser = integer::<u32>(1, 1 << 30), help_heading = "Sockets")]
     buffer: Option<u32>,
     /// Compare with a second setting; runs of both alternate. The setting is a comma-separated list of words
     /// such as usual (default scheduling), fifo:50, cpu:1, slack:1ns, spin:50us, busy-poll:50us, dscp:EF
@@ -302,13 +303,14 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     differ(&settings, "--vs")?;
     let goal = args.sure.goal(settings.len() * carriers(args).len())?;
     let carriers = carriers(args);
-    let paces = match args.rate.is_empty() {
-        true => [10_000, 20_000, 30_000, 40_000]
+    let paces = if args.rate.is_empty() {
+        [10_000, 20_000, 30_000, 40_000]
             .into_iter()
             .filter_map(NonZeroU32::new)
             .map(Pace::PerSecond)
-            .collect(),
-        false => args.rate.clone(),
+            .collect()
+    } else {
+        args.rate.clone()
     };
     let mut plan = RoundTripPlan {
         route: route(args)?,
@@ -330,25 +332,23 @@ fn round_trips(args: &Args, json: bool) -> Result<(), Failure> {
     plan.late = why.as_ref().map(Why::late);
     let report = plan.measure(&clock, &has_stopped, &announce())?;
     let causes = why.map(|why| why.finish(&report.measurement)).transpose()?;
-    let show = match json {
-        true => Show::Json,
-        false => Show::Text,
-    };
+    let show = if json { Show::Json } else { Show::Text };
     let shown = Report::of_round_trips(&report).with_causes(causes.as_ref());
     destination.deliver(&shown, show)?;
     report.failed.map_or(Ok(()), |why| Err(Failure::Input(why)))
 }
 
 fn throughput(args: &Args, json: bool) -> Result<(), Failure> {
-    let methods = match args.method.is_empty() {
-        true => Method::ALL
+    let methods = if args.method.is_empty() {
+        Method::ALL
             .iter()
             .copied()
             .filter(|method| carriers(args).contains(&method.carrier()))
-            .collect(),
-        false => deduplicate(args.method.iter().copied(), |known, method| {
+            .collect()
+    } else {
+        deduplicate(args.method.iter().copied(), |known, method| {
             known.name == method.name
-        }),
+        })
     };
     let plan = ThroughputPlan {
         route: route(args)?,
@@ -428,19 +428,17 @@ fn carriers(args: &Args) -> Vec<Carrier> {
 /// Returns the multicast group, or `None` if no group is used. If PGM is measured, all transports use its
 /// group.
 fn group(args: &Args) -> Option<IpAddr> {
-    let default = match args.ipv6 {
-        true => GROUP_V6,
-        false => GROUP_V4,
-    };
+    let default = if args.ipv6 { GROUP_V6 } else { GROUP_V4 };
     let mut carriers = carriers(args).into_iter();
     let needs_one = carriers.any(Carrier::needs_group);
     args.group.or_else(|| needs_one.then_some(default))
 }
 
 fn family(args: &Args) -> Family {
-    match group(args).map_or(args.ipv6, |group| group.is_ipv6()) {
-        true => Family::V6,
-        false => Family::V4,
+    if group(args).map_or(args.ipv6, |group| group.is_ipv6()) {
+        Family::V6
+    } else {
+        Family::V4
     }
 }
 
@@ -561,11 +559,12 @@ fn method(name: &str) -> Result<Method, String> {
 
 fn spin(text: &str) -> Result<Duration, String> {
     let asked = time(text)?;
-    match asked <= MAX_SPIN {
-        true => Ok(asked),
-        false => Err(format!(
+    if asked <= MAX_SPIN {
+        Ok(asked)
+    } else {
+        Err(format!(
             "expected at most {MAX_SPIN:?}: a thread that spins longer blocks its CPU for other threads"
-        )),
+        ))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use measure::{Policy, Scheduling};
 use wording::{DefaultUnit, parse_duration};
 
-use crate::cli::whole::whole;
+use crate::cli::integer::integer;
 
 /// Scheduling options. If the system refuses an option, the output says so and the measurement continues
 /// without the option.
@@ -29,7 +29,7 @@ pub(super) struct SchedulingOptions {
     #[arg(
         long,
         value_name = "NICE",
-        value_parser = whole::<i8>(-20, 19),
+        value_parser = integer::<i8>(-20, 19),
         allow_negative_numbers = true,
         help_heading = "Scheduling"
     )]
@@ -65,11 +65,14 @@ pub(super) const SCHEDULING_WORDS: &str =
 /// Returns an error if the value is invalid, or an earlier word set the same option.
 pub(super) fn take_word(word: &str, into: &mut Scheduling) -> Result<bool, String> {
     let before = *into;
-    let once = |is_set: bool| match is_set {
-        true => Err(format!(
-            "`{word}` conflicts with an earlier word that sets the same option; remove one"
-        )),
-        false => Ok(()),
+    let once = |is_set: bool| {
+        if is_set {
+            Err(format!(
+                "`{word}` conflicts with an earlier word that sets the same option; remove one"
+            ))
+        } else {
+            Ok(())
+        }
     };
     let number = |text: &str| {
         text.parse()

@@ -15,11 +15,12 @@ use super::differ;
 use super::scheduling::{SCHEDULING_WORDS, SchedulingOptions, take_word, time};
 use super::until_sure::UntilSure;
 use super::why::{Why, WhyOptions};
+use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::percent::parse_percent;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
 use crate::measured::Report;
+use crate::output::say;
 use crate::{output, watch};
 
 /// Measures how late sleeps end. It runs the sleep methods of the system in turn, several times.
@@ -51,10 +52,10 @@ pub(super) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = time_with_unit)]
     time: Option<Duration>,
     /// Number of sleeps for each method and setting, however long they take
-    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = whole::<u32>(1, u32::MAX.into()))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "until_sure", value_parser = integer::<u32>(1, u32::MAX.into()))]
     count: Option<u32>,
     /// Number of runs of each method and setting [default: 10]
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["precision", "until_sure"], value_parser = whole::<u32>(1, Comparison::MAX_PAIRS as i64))]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["precision", "until_sure"], value_parser = integer::<u32>(1, Comparison::MAX_PAIRS as i64))]
     runs: Option<u32>,
     /// End as soon as every median is known to within this percentage
     #[arg(long, value_name = "PERCENT", conflicts_with_all = ["count", "until_sure"], value_parser = parse_percent)]
@@ -173,9 +174,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 }
 
 fn plan(args: &Args) -> Result<SleepPlan, Failure> {
-    let methods = match args.method.is_empty() {
-        true => SleepMethod::HERE.to_vec(),
-        false => args.method.clone(),
+    let methods = if args.method.is_empty() {
+        SleepMethod::HERE.to_vec()
+    } else {
+        args.method.clone()
     };
     let settings = settings(args)?;
     // Minimum time from the start of a sleep to the start of the next one. On Linux, a sleep of 0 takes about
@@ -258,9 +260,10 @@ fn settings(args: &Args) -> Result<Vec<SleepSetting>, Failure> {
         resolution,
         without_throttling: args.no_throttling,
     };
-    let mut settings: Vec<SleepSetting> = match args.resolution.is_empty() {
-        true => vec![with(None)],
-        false => args.resolution.iter().map(|r| with(Some(*r))).collect(),
+    let mut settings: Vec<SleepSetting> = if args.resolution.is_empty() {
+        vec![with(None)]
+    } else {
+        args.resolution.iter().map(|r| with(Some(*r))).collect()
     };
     settings.extend(args.vs);
     differ(&settings, "--vs (or --resolution)")?;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
 use diff::{
-    Asked, Besides, Change, Diff, Divided, Finding, Interval, Kind, Latency, LatencyInterval,
-    NoPath, Recording, Sum, When, Work, count_text, diff, rate_text,
+    Change, Diff, Divided, Finding, Interval, Kind, Latency, LatencyInterval, NoPath,
+    OtherDifferences, ReadOptions, Recording, Sum, When, Work, count_text, diff, rate_text,
 };
 use explore::Explorer;
 use facts::Moment;
@@ -196,13 +196,13 @@ fn read(
         );
         let symbols = Arc::new(symbols.map_err(session::Error::from)?);
         let path = path(args, &tables, file, during.as_ref())?;
-        let asked = Asked {
+        let read_options = ReadOptions {
             during,
             work: args.per.clone(),
             functions: Some(&*symbols),
         };
         let recording =
-            tables.watched(|options| Recording::read(tables.store(), &asked, options))?;
+            tables.watched(|options| Recording::read(tables.store(), &read_options, options))?;
         crate::cli::warn_of_missing_symbols(&symbols.missing());
         let explored = args.output.as_ref().map(|_| {
             let memory_bytes = Explorer::MEMORY_BYTES / all;
@@ -271,9 +271,10 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
         output::paragraph(out, &format!("Doubt: {doubt}"))?;
     }
     let mut doubts = BTreeSet::new();
-    let shown = match args.all || args.evidence {
-        true => diff.findings.len(),
-        false => SHOWN.min(diff.findings.len()),
+    let shown = if args.all || args.evidence {
+        diff.findings.len()
+    } else {
+        SHOWN.min(diff.findings.len())
     };
     for (place, finding) in diff.findings[..shown].iter().enumerate() {
         write_finding(out, place == 0, finding, &mut doubts, args.evidence)?;
@@ -293,9 +294,10 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
             rate_text(&work.work, work.before),
             rate_text(&work.work, work.after),
         );
-        let none = match work.changes.iter().any(Change::differs) {
-            true => "",
-            false => " No row differs.",
+        let none = if work.changes.iter().any(Change::differs) {
+            ""
+        } else {
+            " No row differs."
         };
         output::paragraph(
             out,
@@ -323,9 +325,10 @@ fn write(out: &mut dyn Write, answer: &Answer, args: &Args) -> io::Result<()> {
     let more: Vec<String> = more
         .map(|(count, one, many)| counted(count, one, many))
         .collect();
-    let what = match more.is_empty() {
-        true => "all rows".to_owned(),
-        false => wording::listed(&more),
+    let what = if more.is_empty() {
+        "all rows".to_owned()
+    } else {
+        wording::listed(&more)
     };
     output::quiet(out, &format!("More: --all ({what}), --evidence"))
 }
@@ -342,12 +345,11 @@ fn write_finding<'d>(
     written: &mut BTreeSet<&'d str>,
     evidence: bool,
 ) -> io::Result<()> {
-    let why = match is_first {
-        true => finding.why.get(1..).unwrap_or_default(),
-        false => {
-            output::paragraph(out, &format!("Also: {}", finding.sentence))?;
-            &finding.why[..]
-        }
+    let why = if is_first {
+        finding.why.get(1..).unwrap_or_default()
+    } else {
+        output::paragraph(out, &format!("Also: {}", finding.sentence))?;
+        &finding.why[..]
     };
     for why in why {
         output::paragraph(out, &format!("  {why}"))?;
@@ -426,12 +428,11 @@ fn unmatched(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
             )
         });
     let kinds: Vec<String> = kinds.collect();
-    match kinds.is_empty() {
-        true => Ok(()),
-        false => {
-            output::heading(out, "Share of the time in rows that only one side has")?;
-            kinds.iter().try_for_each(|kind| output::quiet(out, kind))
-        }
+    if kinds.is_empty() {
+        Ok(())
+    } else {
+        output::heading(out, "Share of the time in rows that only one side has")?;
+        kinds.iter().try_for_each(|kind| output::quiet(out, kind))
     }
 }
 
@@ -464,8 +465,8 @@ fn tables(out: &mut dyn Write, changes: &[Change], unit: &str, all: bool) -> io:
     Ok(())
 }
 
-fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
-    if *besides == Besides::default() {
+fn besides(out: &mut dyn Write, besides: &OtherDifferences) -> io::Result<()> {
+    if *besides == OtherDifferences::default() {
         return Ok(());
     }
     output::heading(out, "Other differences")?;
@@ -503,24 +504,31 @@ fn besides(out: &mut dyn Write, besides: &Besides) -> io::Result<()> {
             output::warning(out, &text)?;
         }
     }
-    match besides.own_time_unknown {
-        true => output::warning(
+    if besides.own_time_unknown {
+        output::warning(
             out,
             "Only one side has all DPCs and ISRs, so the CPU time of programs is not compared.",
-        ),
-        false => Ok(()),
+        )
+    } else {
+        Ok(())
     }
 }
 
 fn row(change: &Change) -> [String; 8] {
     let is_sampled = change.kind.is_sampled();
-    let times = |sum: Sum| match is_sampled && sum.mean_ns().is_some() {
-        true => time_text(sum.ns),
-        false => product_text(sum),
+    let times = |sum: Sum| {
+        if is_sampled && sum.mean_ns().is_some() {
+            time_text(sum.ns)
+        } else {
+            product_text(sum)
+        }
     };
-    let part = |ns: f64| match is_sampled {
-        true => "-".to_owned(),
-        false => signed(ns),
+    let part = |ns: f64| {
+        if is_sampled {
+            "-".to_owned()
+        } else {
+            signed(ns)
+        }
     };
     let interval = |change: &Change| {
         let Interval { low, high, .. } = change.change?;

@@ -176,9 +176,12 @@ fn rows(line: &HistoryLine, history: &History, table: &mut Aligned) {
             let name = history.points.get(at).map_or("", String::as_str);
             Printable(name).to_string()
         };
-        let change = before.map(|before| match before > 0.0 && segment.median > 0.0 {
-            true => format!("× {}", ratio_text(segment.median / before)),
-            false => format!("+ {}", value_text(segment.median - before, history.unit)),
+        let change = before.map(|before| {
+            if before > 0.0 && segment.median > 0.0 {
+                format!("× {}", ratio_text(segment.median / before))
+            } else {
+                format!("+ {}", value_text(segment.median - before, history.unit))
+            }
         });
         before = Some(segment.median);
         table.row([

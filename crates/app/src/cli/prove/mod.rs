@@ -15,7 +15,6 @@ use clap::Subcommand;
 use session::NewFile;
 
 use super::Failure;
-use super::open::is_same_file;
 
 /// Shows whether a change helped, and how certain the result is.
 #[derive(clap::Args)]
@@ -101,7 +100,7 @@ fn refuse_options_among(files: &[PathBuf]) -> Result<(), Failure> {
 
 /// Creates the file of a page before the comparison. If the file cannot be written, no time is lost.
 fn new_page(path: &Path, inputs: &[PathBuf]) -> Result<NewFile, Failure> {
-    if inputs.iter().any(|input| is_same_file(input, path)) {
+    if inputs.iter().any(|input| files::is_same_file(input, path)) {
         let message = "this is an input file; give another file to write";
         return Err(Failure::input(path, message));
     }

@@ -79,9 +79,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let pair_ns = span_ns
         .zip(rounds)
         .map(|(ns, rounds)| ns as f64 / rounds.max(1) as f64);
-    let pairing = match args.paired {
-        true => Pairing::ByName,
-        false => Pairing::Found,
+    let pairing = if args.paired {
+        Pairing::ByName
+    } else {
+        Pairing::Found
     };
     let both = sides::within(
         pilot,
@@ -167,14 +168,13 @@ fn headline(answer: &Answer) -> String {
         )
     });
     let parts: Vec<String> = parts.collect();
-    match parts.is_empty() {
-        true => format!(
-            "The pilot does not show how many pairs are needed to detect a change of {margin}."
-        ),
-        false => format!(
+    if parts.is_empty() {
+        format!("The pilot does not show how many pairs are needed to detect a change of {margin}.")
+    } else {
+        format!(
             "To detect a change of {margin} in 90 % of cases, measure {}.",
             wording::listed(parts)
-        ),
+        )
     }
 }
 

@@ -4,14 +4,15 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use diff::{Asked, Recording};
+use diff::{ReadOptions, Recording};
 use prove::change_plan::{self, Answer, Evidence, MeasurePlan, PlaceSeen, Side, Verdict, verdict};
 use prove::measured::MeasuredFile;
 use tune::inputs::Input;
 
+use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
-use crate::cli::{Failure, say};
 use crate::output;
+use crate::output::say;
 
 /// Gives the verdict about the changes of a plan: helped, harmed, no difference that matters, or unknown. If
 /// the verdict is unknown, it says what would settle the question. It checks that the measurements and
@@ -45,12 +46,11 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_FILES: usize = 1_000;
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let (folder, file) = match args.plan.is_dir() {
-        true => (args.plan.as_path(), args.plan.join(change_plan::FILE)),
-        false => {
-            let folder = args.plan.parent().unwrap_or(Path::new("."));
-            (folder, args.plan.clone())
-        }
+    let (folder, file) = if args.plan.is_dir() {
+        (args.plan.as_path(), args.plan.join(change_plan::FILE))
+    } else {
+        let folder = args.plan.parent().unwrap_or(Path::new("."));
+        (folder, args.plan.clone())
     };
     let asked = read_plan(&file)?;
     let evidence = Evidence {
@@ -94,9 +94,10 @@ fn side(
     name: &str,
     planned: &str,
 ) -> Result<Side, Failure> {
-    let files = match given.is_empty() {
-        true => files_in(&folder.join(name))?,
-        false => given.to_vec(),
+    let files = if given.is_empty() {
+        files_in(&folder.join(name))?
+    } else {
+        given.to_vec()
     };
     let mut side = Side::default();
     let mut exports = Vec::new();
@@ -112,8 +113,9 @@ fn side(
             side.measured.push(MeasuredFile::read(&file)?);
         } else if has_extension(&["etl", "zip", "cab", "diagsession"]) {
             let tables = TabledTrace::new(std::slice::from_ref(&file), args.no_cache).open()?;
-            let recording = tables
-                .watched(|options| Recording::read(tables.store(), &Asked::default(), options))?;
+            let recording = tables.watched(|options| {
+                Recording::read(tables.store(), &ReadOptions::default(), options)
+            })?;
             side.add_recording(recording);
         } else if has_extension(&["reg"]) {
             exports.push(file);

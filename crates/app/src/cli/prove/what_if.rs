@@ -10,7 +10,7 @@ use session::NewFile;
 use wording::{Sentence, listed};
 
 use crate::cli::Failure;
-use crate::cli::open::{TabledTrace, is_same_file};
+use crate::cli::open::TabledTrace;
 use crate::cli::prove::refuse_options_among;
 use crate::cli::scope::TimeArgs;
 use crate::output::{self, Columns, Side, counted, duration};
@@ -102,12 +102,17 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Err(Failure::Input(message.to_owned()));
     }
     let output = args.output.as_deref().map(|path| {
-        match args.files.iter().any(|file| is_same_file(file, path)) {
-            true => Err(Failure::input(
+        if args
+            .files
+            .iter()
+            .any(|file| files::is_same_file(file, path))
+        {
+            Err(Failure::input(
                 path,
                 "this is an input file; give another file to write",
-            )),
-            false => Ok(NewFile::create(path)?),
+            ))
+        } else {
+            Ok(NewFile::create(path)?)
         }
     });
     let output = output.transpose()?;
@@ -143,9 +148,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let replays = usize::from(args.replays);
     let prediction = replay::predict(&recorded, &args.change, &scope, replays, &go_on);
     let prediction = prediction.map_err(failure)?;
-    let sentence = match args.change.is_empty() {
-        true => Sentence::from(replayed(&prediction, is_asked)),
-        false => prediction.sentence(is_asked),
+    let sentence = if args.change.is_empty() {
+        Sentence::from(replayed(&prediction, is_asked))
+    } else {
+        prediction.sentence(is_asked)
     };
     if json {
         return Ok(output::json(&Answer {
@@ -285,10 +291,7 @@ fn write(
     args: &Args,
 ) -> io::Result<()> {
     output::first_heading(out, sentence)?;
-    let count = match args.all {
-        true => usize::MAX,
-        false => SHOWN,
-    };
+    let count = if args.all { usize::MAX } else { SHOWN };
     let few = |row: &&Row| args.all || row.thread_id.is_none() || row.is_asked;
     let rows: Vec<&Row> = prediction.rows.iter().filter(few).take(count).collect();
     let more = prediction.rows.iter().filter(few).count() - rows.len();
@@ -348,9 +351,10 @@ fn write(
                     text(of.recorded_ns),
                     text(of.replayed_ns),
                     text(of.changed_ns),
-                    match prediction.is_bound {
-                        true => of.bound_ns.map_or_else(|| "-".to_owned(), text),
-                        false => text(of.predicted_ns),
+                    if prediction.is_bound {
+                        of.bound_ns.map_or_else(|| "-".to_owned(), text)
+                    } else {
+                        text(of.predicted_ns)
                     },
                     format!("{} to {}", text(of.bar.low_ns), text(of.bar.high_ns)),
                 ]);

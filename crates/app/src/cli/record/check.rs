@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use record::wprp::{self, Remark, Severity};
 use serde::Serialize;
 
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
+
+use crate::output::say;
 use crate::output::{self, counted};
 
 /// Checks profiles of Windows Performance Recorder: structure, order, names, keywords, stacks and
@@ -42,9 +44,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             Err(other) => return Err(other),
         }
     }
-    match json {
-        true => output::json(&all)?,
-        false => write(&all)?,
+    if json {
+        output::json(&all)?
+    } else {
+        write(&all)?
     }
     // If a file is unreadable, the others are checked nevertheless.
     if let Some(last) = unreadable.pop() {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use record::input::{Recorder, RecorderError};
 
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
+
+use crate::output::say;
 use crate::watch;
 
 /// Logs the times of key presses and foreground window changes as events of the provider Laglab-Input,
@@ -25,9 +27,10 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         RecorderError::NotWindows => Failure::Input(error.to_string()),
         RecorderError::Refused { .. } => Failure::Negative(error.to_string()),
     })?;
-    let what = match args.keys {
-        true => "logging key presses with their keys, and foreground windows",
-        false => "logging times of key presses, without their keys",
+    let what = if args.keys {
+        "logging key presses with their keys, and foreground windows"
+    } else {
+        "logging times of key presses, without their keys"
     };
     let for_how_long = args
         .seconds

@@ -10,7 +10,7 @@ use session::NewFile;
 
 use super::run::{self, Recording};
 use crate::cli::Failure;
-use crate::cli::whole::whole;
+use crate::cli::integer::integer;
 use crate::output::{self, Columns, Side, counted};
 
 #[derive(clap::Args)]
@@ -40,13 +40,13 @@ pub(super) struct KitOptions {
     #[arg(long, conflicts_with = "dry_run")]
     run: bool,
     /// Memory of the machine in GiB [default: memory of this machine on Windows, else 16]
-    #[arg(long, value_name = "GIB", value_parser = whole::<u64>(1, 1 << 20), help_heading = "The machine")]
+    #[arg(long, value_name = "GIB", value_parser = integer::<u64>(1, 1 << 20), help_heading = "The machine")]
     memory: Option<u64>,
     /// Number of logical processors [default: number on this machine on Windows, else 8]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 2048), help_heading = "The machine")]
+    #[arg(long, value_name = "N", value_parser = integer::<u32>(1, 2048), help_heading = "The machine")]
     cpus: Option<u32>,
     /// Number of NUMA nodes [default: number on this machine on Windows, else 1]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 64), help_heading = "The machine")]
+    #[arg(long, value_name = "N", value_parser = integer::<u32>(1, 64), help_heading = "The machine")]
     nodes: Option<u32>,
     /// NUMA node on which the recorder runs. It should not be the investigated node [default: the last of
     /// several nodes]
@@ -84,9 +84,10 @@ pub(super) fn run(args: &KitOptions, json: bool) -> Result<(), Failure> {
     };
     if args.dry_run {
         let commands = args.recording.commands(&kit, &folder);
-        let written = match json {
-            true => output::json(&commands),
-            false => run::write_commands(&commands),
+        let written = if json {
+            output::json(&commands)
+        } else {
+            run::write_commands(&commands)
         };
         return Ok(written?);
     }
@@ -95,9 +96,10 @@ pub(super) fn run(args: &KitOptions, json: bool) -> Result<(), Failure> {
         return args.recording.record(&kit, &folder);
     }
     let report = Report::new(&kit, &folder, files);
-    let written = match json {
-        true => output::json(&report),
-        false => say(&kit, &report, is_assumed),
+    let written = if json {
+        output::json(&report)
+    } else {
+        say(&kit, &report, is_assumed)
     };
     Ok(written?)
 }
@@ -160,12 +162,13 @@ fn keep_others(path: &Path) -> Result<(), Failure> {
         }
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
-    match is_of_kit {
-        true => Ok(()),
-        false => Err(Failure::input(
+    if is_of_kit {
+        Ok(())
+    } else {
+        Err(Failure::input(
             path,
             "the file exists and is not part of a kit; give the kit another folder with -o",
-        )),
+        ))
     }
 }
 
@@ -284,9 +287,10 @@ fn say(kit: &Kit, report: &Report, is_assumed: bool) -> io::Result<()> {
 }
 
 fn or_none(names: &[&str]) -> String {
-    match names.is_empty() {
-        true => "none".to_owned(),
-        false => names.join(", "),
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
     }
 }
 

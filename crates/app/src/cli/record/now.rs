@@ -7,8 +7,8 @@ use record::Investigation;
 
 use super::kit::investigation;
 use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::whole::whole;
 
 /// Records this Linux machine now, into memory. The recording is saved on Ctrl-C, on the signals SIGTERM and SIGUSR2, or
 /// after the time of --for. It is a file that `laglab` and `perf` read.
@@ -35,7 +35,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time_with_unit)]
     last: Option<Duration>,
     /// Maximum memory for events in MiB; if it is full, the oldest events are dropped
-    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = whole::<u32>(1, 1 << 20))]
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = integer::<u32>(1, 1 << 20))]
     memory: u32,
     /// File to write; an existing file is never replaced, later files are numbered [default: laglab-INVESTIGATION.data]
     #[arg(short, long, value_name = "FILE")]
@@ -69,7 +69,7 @@ mod system {
     use signal_hook::flag::register;
 
     use super::*;
-    use crate::cli::say;
+    use crate::output::say;
     use crate::output::{self, counted, duration, grouped, percent, size};
     use crate::watch;
 
@@ -155,9 +155,10 @@ mod system {
             cost: capture.cost(),
             left_out: capture.left_out().to_vec(),
         };
-        match json {
-            true => output::json(&report)?,
-            false => write(&report)?,
+        if json {
+            output::json(&report)?
+        } else {
+            write(&report)?
         }
         Ok(())
     }

@@ -11,9 +11,10 @@ use serde::Serialize;
 use session::TraceTables;
 use tables::{ImagesView, Table};
 
+use crate::cli::Failure;
+use crate::cli::integer::integer;
 use crate::cli::open::TabledTrace;
-use crate::cli::whole::whole;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side};
 use crate::watch::{self, Watch};
 
@@ -21,7 +22,7 @@ use crate::watch::{self, Watch};
 #[derive(clap::Args)]
 pub(super) struct Recording {
     /// Duration in seconds
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u32>(1, 86_400), help_heading = "With --run and --dry-run")]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = integer::<u32>(1, 86_400), help_heading = "With --run and --dry-run")]
     seconds: u32,
     /// Record into a ring buffer in memory until Ctrl-C, then save it
     #[arg(
@@ -50,9 +51,10 @@ pub(super) struct Recording {
 
 /// Parses a note. Command lines cannot have control characters.
 fn note(text: &str) -> Result<String, String> {
-    match text.contains(char::is_control) {
-        true => Err("a note is one line without control characters".to_owned()),
-        false => Ok(text.to_owned()),
+    if text.contains(char::is_control) {
+        Err("a note is one line without control characters".to_owned())
+    } else {
+        Ok(text.to_owned())
     }
 }
 
@@ -72,9 +74,10 @@ pub(super) struct Commands {
 
 impl Recording {
     fn mode(&self) -> Mode {
-        match self.circular {
-            true => Mode::Circular,
-            false => Mode::File,
+        if self.circular {
+            Mode::Circular
+        } else {
+            Mode::File
         }
     }
 
@@ -162,9 +165,10 @@ impl Recording {
         save_notes(&trace, &self.note, kit)?;
         save_symbol_ids(&trace)?;
         say(&format!("recorded {}", trace.display()));
-        match self.no_explain {
-            true => Ok(()),
-            false => explain(&trace),
+        if self.no_explain {
+            Ok(())
+        } else {
+            explain(&trace)
         }
     }
 
@@ -172,9 +176,10 @@ impl Recording {
     fn wait(&self) {
         const STEP: Duration = Duration::from_millis(200);
         let began = Instant::now();
-        let whole = match self.circular {
-            true => None,
-            false => Some(Duration::from_secs(self.seconds.into())),
+        let whole = if self.circular {
+            None
+        } else {
+            Some(Duration::from_secs(self.seconds.into()))
         };
         if self.circular {
             say("recording into memory; press Ctrl-C to save the latest events");
@@ -225,9 +230,10 @@ pub(super) fn write_commands(commands: &Commands) -> io::Result<()> {
         ("With Windows Performance Recorder", &commands.wpr),
         ("With xperf", &commands.xperf),
     ] {
-        match heading.contains("xperf") {
-            true => output::heading(&mut out, heading)?,
-            false => output::first_heading(&mut out, heading)?,
+        if heading.contains("xperf") {
+            output::heading(&mut out, heading)?
+        } else {
+            output::first_heading(&mut out, heading)?
         }
         let mut columns = Columns::new(&[Side::Left, Side::Left]);
         for step in steps {
@@ -354,11 +360,12 @@ fn explain(trace: &Path) -> Result<(), Failure> {
         .arg(trace)
         .status()
         .map_err(failed)?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(Failure::Negative(format!(
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::Negative(format!(
             "cannot explain {}: see the message above",
             trace.display()
-        ))),
+        )))
     }
 }

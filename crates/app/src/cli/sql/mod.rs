@@ -17,9 +17,9 @@ use tables::{Options, Store, Table};
 
 use super::Failure;
 use super::open::{TabledTrace, names};
-use super::say;
 use super::scope::{FROM_AFTER_TO, check_time, since_start};
 use super::symbols::SymbolArgs;
+use crate::output::say;
 use crate::watch::{self, Watch};
 use trace_symbols::TraceSymbols;
 
@@ -203,9 +203,10 @@ fn refuse_queries_among(paths: &[PathBuf]) -> Result<(), Failure> {
 /// Opens the traces.
 fn open(args: &Args, paths: &[PathBuf]) -> Result<Vec<NamedTrace>, Failure> {
     refuse_queries_among(paths)?;
-    let groups: Vec<&[PathBuf]> = match args.separate {
-        true => paths.chunks(1).collect(),
-        false => vec![paths],
+    let groups: Vec<&[PathBuf]> = if args.separate {
+        paths.chunks(1).collect()
+    } else {
+        vec![paths]
     };
     let mut traces = Vec::new();
     for (group, name) in groups.iter().zip(names(&groups)) {
@@ -379,9 +380,10 @@ impl Answers {
     fn note_missing(&self, statement: &Statement) -> Result<(), Failure> {
         for table in self.session.tables_of(statement)? {
             let is_empty = |store: &Arc<Store>| matches!(store.made(table), Ok(Some(stored)) if stored.rows() == 0);
-            let missing = match self.stores.iter().all(|store| store.info().is_linux()) {
-                true => NotRecorded::of_linux_table(table),
-                false => NotRecorded::of_table(table),
+            let missing = if self.stores.iter().all(|store| store.info().is_linux()) {
+                NotRecorded::of_linux_table(table)
+            } else {
+                NotRecorded::of_table(table)
             };
             let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(missing) = missing

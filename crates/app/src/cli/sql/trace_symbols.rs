@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use session::{SymbolOptions, Symbolication};
 use tables::{Identities, Options, Store};
 
-use crate::cli::{Failure, say, warn_of_missing_symbols};
+use crate::cli::{Failure, warn_of_missing_symbols};
+
+use crate::output::say;
 
 /// Symbols of all traces in a session. Loads the images of a trace when it looks up the first address of this
 /// trace.

@@ -44,9 +44,10 @@ fn write_adapter(out: &mut dyn Write, first: bool, adapter: &Adapter) -> Result<
         .index
         .map_or(String::new(), |index| format!("#{index} "));
     let title = format!("{index}{}", adapter.name);
-    match first {
-        true => output::first_heading(out, &title)?,
-        false => output::heading(out, &title)?,
+    if first {
+        output::first_heading(out, &title)?
+    } else {
+        output::heading(out, &title)?
     }
     let able = |able: bool, what: &str| format!("{} {what}", if able { "can" } else { "cannot" });
     let description = adapter

@@ -135,9 +135,10 @@ mod live_registry {
             });
             now.push(entry);
         }
-        let backup = match apply {
-            true => Some(back_up(folder, &now)?),
-            false => None,
+        let backup = if apply {
+            Some(back_up(folder, &now)?)
+        } else {
+            None
         };
         if apply {
             for entry in to {

@@ -288,9 +288,10 @@ impl<'a> FindingJson<'a> {
         output::paragraph(out, &self.sentence())?;
         for remark in self.remarks {
             let text = format!("{}: {}", remark.kind, remark.says);
-            match self.fails {
-                true => output::warning(out, &text)?,
-                false => output::paragraph(out, &text)?,
+            if self.fails {
+                output::warning(out, &text)?
+            } else {
+                output::paragraph(out, &text)?
             }
         }
         for line in self.details() {

@@ -148,9 +148,10 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
         left: &rewritten.left,
         written: args.output.as_deref(),
     };
-    match json {
-        true => output::json(&report)?,
-        false => write_report(&report)?,
+    if json {
+        output::json(&report)?
+    } else {
+        write_report(&report)?
     }
     let open = |left: &&Left| matches!(left.why, WhyLeft::NoRule | WhyLeft::TooLong);
     match rewritten.left.iter().filter(open).count() {
@@ -302,9 +303,10 @@ fn gate(args: &GateArgs, json: bool) -> Result<(), Failure> {
             judgement,
         });
     }
-    match json {
-        true => output::json(&clients)?,
-        false => write_clients(&clients)?,
+    if json {
+        output::json(&clients)?
+    } else {
+        write_clients(&clients)?
     }
     let waiting = clients
         .iter()

@@ -7,7 +7,8 @@ use tune::inputs::{Complaint, Input, complete, read_files};
 use tune::machine::Machine;
 
 use super::failure;
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
+use crate::output::say;
 
 /// Settings from all inputs, and properties of the machine that the traces contain.
 pub(super) struct Inputs {

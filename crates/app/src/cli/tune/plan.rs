@@ -161,11 +161,10 @@ impl Report<'_> {
         output::paragraph(out, &described::machine(self.machine))?;
         for change in &self.changes {
             output::heading(out, change.name)?;
-            match change.is_done {
-                true => output::warning(out, &format!("already {}: nothing changes", change.to))?,
-                false => {
-                    output::paragraph(out, &format!("{} becomes {}", change.from, change.to))?;
-                }
+            if change.is_done {
+                output::warning(out, &format!("already {}: nothing changes", change.to))?
+            } else {
+                output::paragraph(out, &format!("{} becomes {}", change.from, change.to))?;
             }
             output::quiet(out, &change.place)?;
             output::quiet(

@@ -13,8 +13,9 @@ use tables::{DiskIoView, Table};
 use wording::{DefaultUnit, parse_duration};
 
 use super::{chain, failure};
+use crate::cli::Failure;
 use crate::cli::open::TabledTrace;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side, counted};
 use crate::watch;
 
@@ -119,9 +120,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         sampled,
         assessment: &assessment,
     };
-    match json {
-        true => output::json(&report)?,
-        false => write(&report)?,
+    if json {
+        output::json(&report)?
+    } else {
+        write(&report)?
     }
     match assessment.verdict {
         Verdict::Synchronous => Ok(()),
@@ -489,9 +491,10 @@ fn rate(text: &str) -> Result<f64, String> {
         }
         None => size(plain).map_err(|_| what())? as f64,
     };
-    match rate.is_finite() && rate > 0.0 {
-        true => Ok(rate),
-        false => Err(what()),
+    if rate.is_finite() && rate > 0.0 {
+        Ok(rate)
+    } else {
+        Err(what())
     }
 }
 

@@ -12,8 +12,9 @@ use tune::catalogue::{Catalogue, PlacePattern, Setting, Type};
 use tune::image::{Image, ImageError, Mention, PdbReference, Version, mention};
 
 use super::chain;
+use crate::cli::Failure;
 use crate::cli::symbols::SymbolArgs;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side};
 
 /// Searches kernels, or other Windows programs, for the name of a setting. A program without the name does
@@ -61,9 +62,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let names = names(&args.setting)?;
     let mut rows = Vec::new();
     let is_folder = args.kernel.is_dir();
-    let files = match is_folder {
-        true => programs(&args.kernel)?,
-        false => vec![args.kernel.clone()],
+    let files = if is_folder {
+        programs(&args.kernel)?
+    } else {
+        vec![args.kernel.clone()]
     };
     let mut stores = args.symbols.options().stores()?;
     for file in &files {
@@ -85,16 +87,18 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     rows.sort_by(|one, other| (one.build, &one.file).cmp(&(other.build, &other.file)));
     let is_known = rows.iter().any(|row| row.knows);
-    match json {
-        true => output::json(&rows)?,
-        false => write(&rows)?,
+    if json {
+        output::json(&rows)?
+    } else {
+        write(&rows)?
     }
-    match is_known {
-        true => Ok(()),
-        false => Err(Failure::Negative(format!(
+    if is_known {
+        Ok(())
+    } else {
+        Err(Failure::Negative(format!(
             "no file supports {}: it has no effect there",
             args.setting
-        ))),
+        )))
     }
 }
 
@@ -120,18 +124,18 @@ fn names(word: &str) -> Result<Vec<String>, Failure> {
         PlacePattern::Power { .. } | PlacePattern::Answer { .. } => None,
     });
     let names: Vec<String> = names.collect();
-    match names.is_empty() {
-        false => Ok(names),
-        true => {
-            let is_fact = settings.iter().all(|setting| setting.types == [Type::Fact]);
-            let why = match is_fact {
-                true => "a fact, not a setting",
-                false => "not in the registry",
-            };
-            Err(Failure::Input(format!(
-                "cannot search for {word}: it is {why}"
-            )))
-        }
+    if names.is_empty() {
+        let is_fact = settings.iter().all(|setting| setting.types == [Type::Fact]);
+        let why = if is_fact {
+            "a fact, not a setting"
+        } else {
+            "not in the registry"
+        };
+        Err(Failure::Input(format!(
+            "cannot search for {word}: it is {why}"
+        )))
+    } else {
+        Ok(names)
     }
 }
 

@@ -218,9 +218,10 @@ impl<'t> Peer<'t> {
             Ok(text) => text.map_err(|error| self.fault(error))?,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        match status.success() {
-            true => Ok(text),
-            false => Err(self.fault(text.lines().last().unwrap_or("no message"))),
+        if status.success() {
+            Ok(text)
+        } else {
+            Err(self.fault(text.lines().last().unwrap_or("no message")))
         }
     }
 }

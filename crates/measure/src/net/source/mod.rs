@@ -129,7 +129,7 @@ pub struct RoundTrips {
 
 /// Clock, scheduling and stop condition of a run.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct RunContext<'a> {
     /// Clock for the round trips.
     pub clock: &'a Clock,
     /// Scheduling requests of each thread that sends or receives.
@@ -148,19 +148,20 @@ pub fn measure(
     mut transport: Box<dyn Transport>,
     to: &str,
     traffic: &Traffic,
-    around: Around<'_>,
+    context: RunContext<'_>,
 ) -> Result<RoundTrips, NetError> {
     let packets = traffic.packets()?;
     let run = RunId::random()
         .map_err(|error| NetError::context("getting a random number")(io::Error::other(error)))?;
-    let (books, grants) = match introduce(&mut *transport, to, run, traffic, around)? {
-        false => (Ok(Books::new(0, Ended::Stopped)), Vec::new()),
-        true => (around.scheduling)
+    let (books, grants) = if introduce(&mut *transport, to, run, traffic, context)? {
+        (context.scheduling)
             .run(|_| match traffic.pace {
-                Pace::PerSecond(_) => paced(&mut *transport, run, traffic, packets, around),
-                Pace::PingPong => ping_pong(&mut *transport, run, traffic, around),
+                Pace::PerSecond(_) => paced(&mut *transport, run, traffic, packets, context),
+                Pace::PingPong => ping_pong(&mut *transport, run, traffic, context),
             })
-            .map_err(NetError::context("starting a thread"))?,
+            .map_err(NetError::context("starting a thread"))?
+    } else {
+        (Ok(Books::new(0, Ended::Stopped)), Vec::new())
     };
     Ok(RoundTrips {
         grants,
@@ -252,13 +253,14 @@ impl Heard {
         if header.kind != Kind::Echo {
             return None;
         }
-        match (self.arrivals.len() as u64) < 2 * MAX_PACKETS {
-            true => self.arrivals.push(Arrival {
+        if (self.arrivals.len() as u64) < 2 * MAX_PACKETS {
+            self.arrivals.push(Arrival {
                 sequence: header.sequence,
                 at_ns,
                 seen_class: header.seen_class,
-            }),
-            false => self.beyond += 1,
+            })
+        } else {
+            self.beyond += 1
         }
         Some(header.sequence)
     }
@@ -270,14 +272,14 @@ fn introduce(
     to: &str,
     run: RunId,
     traffic: &Traffic,
-    around: Around<'_>,
+    context: RunContext<'_>,
 ) -> Result<bool, NetError> {
     let packet = packet_of(traffic.size, Kind::Hello, run);
     let mut buffer = vec![0; usize::from(u16::MAX)];
-    let end_ns = around.clock.now_ns() + nanoseconds(traffic.patience);
+    let end_ns = context.clock.now_ns() + nanoseconds(traffic.patience);
     let mut said = None;
-    while around.clock.now_ns() < end_ns {
-        if (around.stop)() {
+    while context.clock.now_ns() < end_ns {
+        if (context.stop)() {
             return Ok(false);
         }
         let mut answer = transport.send(&packet, None).map(|()| None);
@@ -326,13 +328,13 @@ fn paced(
     run: RunId,
     traffic: &Traffic,
     packets: u64,
-    around: Around<'_>,
+    context: RunContext<'_>,
 ) -> Result<Books, NetError> {
-    let Around {
+    let RunContext {
         clock,
         scheduling,
         stop,
-    } = around;
+    } = context;
     let mut receiver =
         (transport.clone_handle()).map_err(NetError::context("duplicating the socket"))?;
     let progress = Progress::default();
@@ -444,9 +446,9 @@ fn ping_pong(
     transport: &mut dyn Transport,
     run: RunId,
     traffic: &Traffic,
-    around: Around<'_>,
+    context: RunContext<'_>,
 ) -> Result<Books, NetError> {
-    let clock = around.clock;
+    let clock = context.clock;
     let mut packet = packet_of(traffic.size, Kind::Probe, run);
     let mut buffer = vec![0; usize::from(u16::MAX)];
     let mut books = Books::new(0, Ended::AsPlanned);
@@ -454,7 +456,7 @@ fn ping_pong(
     let end_ns = last_ns + nanoseconds(traffic.warm_up + traffic.time);
     for sequence in 0..MAX_PACKETS {
         let intended_ns = clock.now_ns();
-        if (around.stop)() {
+        if (context.stop)() {
             books.ended = Ended::Stopped;
             break;
         }

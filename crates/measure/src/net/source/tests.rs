@@ -113,12 +113,12 @@ fn at(per_second: u32, milliseconds: u64) -> Traffic {
 }
 
 fn run(script: fn(u64) -> Fate, traffic: &Traffic, stop: Stop<'_>) -> Result<RoundTrips, NetError> {
-    let around = Around {
+    let context = RunContext {
         clock: &Clock::best(),
         scheduling: &Scheduling::default(),
         stop,
     };
-    measure(Scripted::new(script), "the script", traffic, around)
+    measure(Scripted::new(script), "the script", traffic, context)
 }
 
 const NEVER: Stop<'static> = &|| false;
@@ -293,7 +293,7 @@ fn a_missing_reflector_is_an_error() {
             Ok(Box::new(Deaf))
         }
     }
-    let around = Around {
+    let context = RunContext {
         clock: &Clock::best(),
         scheduling: &Scheduling::default(),
         stop: NEVER,
@@ -302,7 +302,7 @@ fn a_missing_reflector_is_an_error() {
         patience: Duration::from_millis(20),
         ..at(1_000, 1)
     };
-    let error = measure(Box::new(Deaf), "10.0.0.9:7", &traffic, around).expect_err("no answer");
+    let error = measure(Box::new(Deaf), "10.0.0.9:7", &traffic, context).expect_err("no answer");
     let said = error.to_string();
     assert!(
         said.starts_with("no reflector answers at 10.0.0.9:7 after 0.02 s: start"),

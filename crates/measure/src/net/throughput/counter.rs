@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::control::{Answer, Control, Request, SentAll, VERSION, Version, read};
 use super::ends::UdpEnd;
 use super::{Method, Taken, check, receive};
-use crate::net::{Around, NetError, Patience};
+use crate::net::{NetError, Patience, RunContext};
 
 /// Maximum time in which a source must send its request. This time is short because other sources may wait.
 const INTRODUCTION: Duration = Duration::from_secs(2);
@@ -79,14 +79,14 @@ impl Counter {
     ///
     /// # Errors
     /// Returns an error if the system refuses to listen. An error of a run ends only that run.
-    pub fn count(&self, patience: Patience, around: Around<'_>) -> Result<Counted, NetError> {
+    pub fn count(&self, patience: Patience, context: RunContext<'_>) -> Result<Counted, NetError> {
         let mut counted = Counted::default();
         let started = Instant::now();
         let mut last = started;
         let is_over = |limit: Option<Duration>, since: Instant| {
             limit.is_some_and(|limit| since.elapsed() >= limit)
         };
-        while !(around.stop)()
+        while !(context.stop)()
             && !is_over(patience.in_all, started)
             && !is_over(patience.idle, last)
         {
@@ -102,7 +102,7 @@ impl Counter {
                     _ => return Err(NetError::context("listening")(error)),
                 },
             };
-            match serve(stream, around) {
+            match serve(stream, context) {
                 Ok(taken) => {
                     counted.runs += 1;
                     counted.packets += taken.packets;
@@ -117,12 +117,12 @@ impl Counter {
 }
 
 /// Serves one run. An error affects only this run.
-fn serve(stream: TcpStream, around: Around<'_>) -> io::Result<Taken> {
+fn serve(stream: TcpStream, context: RunContext<'_>) -> io::Result<Taken> {
     // On some systems, the connection inherits the non-blocking mode of the listener.
     stream.set_nonblocking(false)?;
     let (here, mut there) = (stream.local_addr()?, stream.peer_addr()?);
     let mut control = Control::new(stream)?;
-    let line = control.read_line(INTRODUCTION, around.stop)?;
+    let line = control.read_line(INTRODUCTION, context.stop)?;
     let prepared = admit(&line).and_then(|(request, method)| {
         there.set_port(request.port);
         let buffer_bytes = request.buffer_bytes.map(|bytes| bytes.min(MAX_BUFFER));
@@ -139,17 +139,17 @@ fn serve(stream: TcpStream, around: Around<'_>) -> io::Result<Taken> {
     thread::scope(|scope| {
         let (tell, ready) = mpsc::channel();
         let receiving = scope.spawn(|| {
-            around.scheduling.apply();
+            context.scheduling.apply();
             let made = receiver().map_err(|error| method.failed("receiving")(error).to_string());
             // The other end of the channel still exists, so sending cannot fail.
             let _ = tell.send(made.as_ref().map(|_| ()).map_err(String::clone));
             drop(tell);
             let mut receiver = made.map_err(io::Error::other)?;
-            receive(&mut *receiver, &has_ended, around.clock)
+            receive(&mut *receiver, &has_ended, context.clock)
         });
         let heard = match ready.recv() {
             Ok(Ok(())) => (control.say(&Answer::Ready { buffers }))
-                .and_then(|()| control.read_line(request.time() + GRACE, around.stop))
+                .and_then(|()| control.read_line(request.time() + GRACE, context.stop))
                 .and_then(|line| read::<SentAll>(&line)),
             Ok(Err(why)) => refuse(&mut control, why),
             Err(_) => Err(io::ErrorKind::Other.into()),

@@ -84,9 +84,10 @@ impl Port {
         // call that completes at once. The flags are read only during the call.
         let outcome = unsafe {
             *record = mem::zeroed();
-            match is_send {
-                true => WSASend(socket, &call.buffer, 1, null_mut(), 0, record, None),
-                false => WSARecv(
+            if is_send {
+                WSASend(socket, &call.buffer, 1, null_mut(), 0, record, None)
+            } else {
+                WSARecv(
                     socket,
                     &call.buffer,
                     1,
@@ -94,7 +95,7 @@ impl Port {
                     &mut flags,
                     record,
                     None,
-                ),
+                )
             }
         };
         let error = io::Error::last_os_error();
@@ -124,9 +125,10 @@ impl Port {
         };
         if outcome == 0 {
             let error = io::Error::last_os_error();
-            return match error.raw_os_error() == Some(WAIT_TIMEOUT as i32) {
-                true => Ok(Vec::new()),
-                false => Err(error),
+            return if error.raw_os_error() == Some(WAIT_TIMEOUT as i32) {
+                Ok(Vec::new())
+            } else {
+                Err(error)
             };
         }
         let mut ended = Vec::with_capacity(count as usize);

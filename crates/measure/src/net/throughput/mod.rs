@@ -43,7 +43,7 @@ pub use ends::Load;
 pub use plan::{PEER, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun};
 
 use super::wire::{HEADER_LEN, LARGEST};
-use super::{Around, Buffers, Carrier, NetError};
+use super::{Buffers, Carrier, NetError, RunContext};
 use crate::{Clock, Now};
 use ends::Ends;
 use reliable::Batch;
@@ -335,7 +335,11 @@ impl Throughput {
 /// # Errors
 /// Returns an error if the size is invalid, or if the system lacks the method or refuses to send or
 /// receive.
-pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Throughput, NetError> {
+pub fn measure(
+    load: Load<'_>,
+    method: Method,
+    context: RunContext<'_>,
+) -> Result<Throughput, NetError> {
     let size = load.size;
     check(size)?;
     let Ends {
@@ -343,25 +347,25 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
         receiver,
         sender_buffers,
         receiver_buffers,
-    } = load.ends(method, around.scheduling)?;
+    } = load.ends(method, context.scheduling)?;
     let is_ready = AtomicBool::new(false);
     let has_ended = AtomicBool::new(false);
     let (sent, received) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
-            around.scheduling.apply();
+            context.scheduling.apply();
             let receiver = receiver();
             is_ready.store(true, Ordering::Release);
-            receive(&mut *receiver?, &has_ended, around.clock)
+            receive(&mut *receiver?, &has_ended, context.clock)
         });
         let sending = || {
             let mut sender = sender()?;
             while !is_ready.load(Ordering::Acquire) {
                 thread::sleep(Duration::from_millis(1));
             }
-            let shall_end = || (around.stop)() || receiving.is_finished();
-            send(&mut *sender, load.time, around.clock, &shall_end)
+            let shall_end = || (context.stop)() || receiving.is_finished();
+            send(&mut *sender, load.time, context.clock, &shall_end)
         };
-        let sent = (around.scheduling)
+        let sent = (context.scheduling)
             .run(|_| sending())
             .and_then(|(sent, _)| sent);
         has_ended.store(true, Ordering::Release);
@@ -384,13 +388,14 @@ pub fn measure(load: Load<'_>, method: Method, around: Around<'_>) -> Result<Thr
 
 /// Checks the packet size.
 fn check(size: usize) -> Result<(), NetError> {
-    match (HEADER_LEN..=LARGEST).contains(&size) {
-        true => Ok(()),
-        false => Err(NetError::Size {
+    if (HEADER_LEN..=LARGEST).contains(&size) {
+        Ok(())
+    } else {
+        Err(NetError::Size {
             asked: size,
             smallest: HEADER_LEN,
             largest: LARGEST,
-        }),
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::remote::Remote;
 use super::{Load, Method, Throughput, measure};
 use crate::net::peers::{self, PeerError, PeerThroughput};
-use crate::net::{Around, NetError, Place, Route, Runs};
+use crate::net::{NetError, Place, Route, RunContext, Runs};
 use crate::{
     Clock, Comparison, End, Grant, Incomparable, Plan, Scheduling, Stop, Unavailable, compare,
 };
@@ -123,12 +123,11 @@ impl ThroughputPlan {
         stop: Stop<'_>,
         tell: &dyn Fn(Runs),
     ) -> Result<ThroughputReport, NetError> {
-        let around = Around {
+        let context = RunContext {
             clock,
             scheduling: &self.scheduling,
             stop,
         };
-        let once = |method: Method, time| self.once(method, time, around);
         let (grants, _) = (self.scheduling.run(<[Grant]>::to_vec))
             .map_err(NetError::context("starting a thread"))?;
         let mut report = ThroughputReport {
@@ -138,37 +137,9 @@ impl ThroughputPlan {
             grants,
             end: End::Rounds,
             failed: None,
-            notes: vec![match &self.route {
-                Route::Here { testbed, .. } => {
-                    format!("Both ends are on this machine: {}.", testbed.describe())
-                }
-                Route::There(place) => format!(
-                    "The counter was at {place}. The time is from the first received packet to the last, by \
-                     its clock."
-                ),
-            }],
+            notes: vec![self.route_note()],
         };
-        // A short run of each method shows whether the method is available.
-        let mut methods = Vec::new();
-        let mut first_error = None;
-        for &method in &self.methods {
-            match once(method, Duration::from_millis(1)) {
-                Ok(_) => methods.push(method),
-                Err(error @ (NetError::Size { .. } | NetError::NoCounter { .. })) => {
-                    return Err(error);
-                }
-                Err(error) => {
-                    report.unavailable.push(Unavailable {
-                        method: method.name.to_owned(),
-                        why: error.to_string(),
-                    });
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        if let (true, Some(error)) = (methods.is_empty(), first_error) {
-            return Err(error);
-        }
+        let methods = self.available_methods(context, &mut report.unavailable)?;
         let has_peer = self.with_peer && self.check_peer(&mut report.unavailable);
         let has_failed = AtomicBool::new(false);
         let shall_end = || stop() || has_failed.load(Ordering::Relaxed);
@@ -193,7 +164,7 @@ impl ThroughputPlan {
                     }
                 });
             };
-            let through = match once(method, self.time) {
+            let through = match self.once(method, self.time, context) {
                 Ok(through) => through,
                 Err(error) => {
                     *failed.borrow_mut() = Some(error);
@@ -224,12 +195,57 @@ impl ThroughputPlan {
         Ok(report)
     }
 
+    fn route_note(&self) -> String {
+        match &self.route {
+            Route::Here { testbed, .. } => {
+                format!("Both ends are on this machine: {}.", testbed.describe())
+            }
+            Route::There(place) => format!(
+                "The counter was at {place}. The time is from the first received packet to the last, by \
+                 its clock."
+            ),
+        }
+    }
+
+    /// Returns the available methods: a short run of each shows whether it is available. Adds the other methods to
+    /// `unavailable`.
+    ///
+    /// # Errors
+    /// Returns an error if no method is available, or if the plan itself is impossible.
+    fn available_methods(
+        &self,
+        context: RunContext<'_>,
+        unavailable: &mut Vec<Unavailable>,
+    ) -> Result<Vec<Method>, NetError> {
+        let mut methods = Vec::new();
+        let mut first_error = None;
+        for &method in &self.methods {
+            match self.once(method, Duration::from_millis(1), context) {
+                Ok(_) => methods.push(method),
+                Err(error @ (NetError::Size { .. } | NetError::NoCounter { .. })) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    unavailable.push(Unavailable {
+                        method: method.name.to_owned(),
+                        why: error.to_string(),
+                    });
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match first_error.filter(|_| methods.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(methods),
+        }
+    }
+
     /// Makes one run.
     fn once(
         &self,
         method: Method,
         time: Duration,
-        around: Around<'_>,
+        context: RunContext<'_>,
     ) -> Result<Throughput, NetError> {
         match &self.route {
             Route::Here {
@@ -245,7 +261,7 @@ impl ThroughputPlan {
                     time,
                     buffer_bytes: self.buffer_bytes,
                 };
-                measure(load, method, around)
+                measure(load, method, context)
             }
             Route::There(Place::Peer(to)) => {
                 let remote = Remote {
@@ -255,7 +271,7 @@ impl ThroughputPlan {
                     buffer_bytes: self.buffer_bytes,
                     patience: self.patience,
                 };
-                remote.measure(method, around)
+                remote.measure(method, context)
             }
             Route::There(_) => Err(NetError::OnlyHere),
         }

@@ -51,17 +51,19 @@ pub(super) fn ends(
                 config.buffer = bytes;
             }
             config.joined = batch == Batch::Both;
-            let (source, receiver) = match is_source {
-                true => (Some(source(&config)?), None),
-                false => (
+            let (source, receiver) = if is_source {
+                (Some(source(&config)?), None)
+            } else {
+                (
                     None,
                     Some(ReceiverConfig::new(config.address()?, config.group)),
-                ),
+                )
             };
             let socket = Socket::open(&config, source, receiver)?;
-            let buffers = match is_source {
-                true => socket.sockets().last(),
-                false => socket.sockets().next(),
+            let buffers = if is_source {
+                socket.sockets().last()
+            } else {
+                socket.sockets().next()
             };
             let buffers = buffers.map(|socket| grant(&SockRef::from(socket), buffer_bytes));
             let buffers =

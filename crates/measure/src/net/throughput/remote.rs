@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::control::{Answer, Control, Request, SentAll, VERSION, Version, read};
 use super::ends::UdpEnd;
 use super::{LEFT_OVER, Method, Throughput, check, send};
-use crate::net::{Around, NetError};
+use crate::net::{NetError, RunContext};
 
 /// Run with a counter on another machine.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Remote {
     pub(super) fn measure(
         self,
         method: Method,
-        around: Around<'_>,
+        context: RunContext<'_>,
     ) -> Result<Throughput, NetError> {
         check(self.size)?;
         let here = || NetError::context("opening a socket");
@@ -64,8 +64,8 @@ impl Remote {
             Answer::Ready { buffers } => buffers,
             _ => return Err(self.silence()(out_of_turn())),
         };
-        let sending = || send(&mut *sender()?, self.time, around.clock, around.stop);
-        let sent = (around.scheduling)
+        let sending = || send(&mut *sender()?, self.time, context.clock, context.stop);
+        let sent = (context.scheduling)
             .run(|_| sending())
             .and_then(|(sent, _)| sent)
             .map_err(|error| match error.kind() {

@@ -253,11 +253,11 @@ impl Drop for Queue {
 fn event() -> io::Result<OwnedHandle> {
     // SAFETY: the call gets neither attributes nor a name.
     let handle = unsafe { CreateEventW(null(), 1, 0, null()) };
-    match handle.is_null() {
-        true => Err(io::Error::last_os_error()),
-        // SAFETY: the handle was just created and has no other owner.
-        false => Ok(unsafe { OwnedHandle::from_raw_handle(handle) }),
+    if handle.is_null() {
+        return Err(io::Error::last_os_error());
     }
+    // SAFETY: the handle was just created and has no other owner.
+    Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
 struct Sender(Queue);

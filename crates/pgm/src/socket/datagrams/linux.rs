@@ -104,9 +104,10 @@ impl Calls {
         if !self.joined {
             return receive_many(socket, room, came, waiting);
         }
-        let flags = match waiting {
-            true => MsgFlags::empty(),
-            false => MsgFlags::MSG_DONTWAIT,
+        let flags = if waiting {
+            MsgFlags::empty()
+        } else {
+            MsgFlags::MSG_DONTWAIT
         };
         let mut parts = [IoSliceMut::new(room)];
         let control = Some(&mut self.control[..]);
@@ -142,9 +143,10 @@ fn receive_many(
     came: &mut Vec<ReceivedBatch>,
     waiting: bool,
 ) -> io::Result<()> {
-    let flags = match waiting {
-        true => MsgFlags::MSG_WAITFORONE,
-        false => MsgFlags::MSG_DONTWAIT,
+    let flags = if waiting {
+        MsgFlags::MSG_WAITFORONE
+    } else {
+        MsgFlags::MSG_DONTWAIT
     };
     let mut parts: Vec<_> = (room.chunks_exact_mut(STRIDE))
         .map(|part| [IoSliceMut::new(part)])

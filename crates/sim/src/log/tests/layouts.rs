@@ -428,9 +428,10 @@ fn traffic_of_both_protocols_and_families() {
     assert_eq!(seen.len(), all.len());
     for (event, traffic) in seen.iter().zip(&all) {
         let opcode = event.hook.unwrap() as u8;
-        let read = match traffic.tcp {
-            true => kernel::NetworkEvent::read_tcp(opcode, &event.payload, event.version, 8),
-            false => kernel::NetworkEvent::read_udp(opcode, &event.payload, event.version, 8),
+        let read = if traffic.tcp {
+            kernel::NetworkEvent::read_tcp(opcode, &event.payload, event.version, 8)
+        } else {
+            kernel::NetworkEvent::read_udp(opcode, &event.payload, event.version, 8)
         };
         let read = read.unwrap();
         let is_send = traffic.direction == Direction::Send;

@@ -12,7 +12,7 @@ use std::io::{Cursor, Seek, Write};
 use std::num::NonZero;
 use std::sync::Arc;
 
-use rules::quantum::{IDLE_CLASS_UNITS, Win32PrioritySeparation};
+use rules::quantum::{IDLE_CLASS_UNITS, Quantum, Win32PrioritySeparation};
 use rules::topology::Topology;
 
 use super::action::{Action, What};
@@ -156,70 +156,36 @@ impl<'a> Builder<'a> {
         let base = self.base;
         let end = base.ticks(document.duration.0).max(1);
 
-        self.add_processes()?;
-        if let Some(workload) = self.recorded.clone() {
-            self.add_recorded_processes(&workload)?;
-        }
-        for _ in &document.flows {
-            let object = self.object(u32::MAX, 0);
-            self.flow_objects.push(object);
-        }
-        let clock_body = self.body(
-            None,
-            vec![frames(&[
-                "ntoskrnl.exe!KiTimerExpiration",
-                "ntoskrnl.exe!KiIdleLoop",
-            ])],
-        )?;
-        self.routine("ntoskrnl.exe!KiTimerExpiration")?;
-        self.add_threads()?;
-        if let Some(workload) = self.recorded.clone() {
-            self.add_recorded_threads(&workload)?;
-        }
+        let clock_body = self.add_work()?;
         let cpus = self.processors()?;
         let disks = self.disks()?;
         let nics = self.nics()?;
         let flows = self.flows(&nics)?;
         let devices = self.devices()?;
-        let groups = match &self.recorded {
-            Some(workload) => Builder::recorded_groups(workload),
-            None => self.groups()?,
-        };
+        let groups = self.groups()?;
         let actions = self.actions()?;
         let windows = self.windows(end)?;
         self.check_objects()?;
 
         let quantum =
             Win32PrioritySeparation(machine.win32_priority_separation).decode(machine.server);
-        let turn = |units| turn(units, base);
-        let turns = Turns {
-            foreground: turn(quantum.foreground_units),
-            background: turn(quantum.background_units),
-            idle: turn(IDLE_CLASS_UNITS),
-        };
+        let turns = self.turns(quantum);
         for thread in &mut self.threads {
             thread.quantum = turns.of(&self.processes[thread.process]).ticks;
         }
         let scheduler = document.scheduler.clone();
-        let short_slice = scheduler
-            .short_slice
-            .or((machine.windows >= Windows::Eleven25H2).then_some(SHORT_SLICE));
 
         let count = self.topology.processors().len();
         let topology = self.topology.processors().to_vec();
-        let siblings = (0..count)
-            .map(|c| {
-                (0..count)
-                    .filter(|o| topology[*o].core == topology[c].core)
-                    .collect()
-            })
-            .collect();
+        let siblings = siblings(&topology);
         let near = (0..count).map(|c| nearest_first(&topology, c)).collect();
         let (shared_by, sharers) = shared_queues(machine.windows, &topology);
 
         let computer = self.computer();
         let clock = self.clock();
         let focus = self.processes.iter().position(|p| p.foreground);
+        let short_slice = self.short_slice();
+        let sampling = self.sampling();
         let truth = self.truth(windows, flows.len(), disks.len());
         let page_file = self.file(r"C:\pagefile.sys");
         let log =
@@ -242,10 +208,10 @@ impl<'a> Builder<'a> {
                 .collect(),
             quantum,
             turns,
-            short_slice: short_slice.map(|slice| base.ticks(slice.0).max(1)),
+            short_slice,
             generation: base.ticks(scheduler.generation.0).max(1),
             starvation_wait: base.ticks(scheduler.starvation_wait.0),
-            starvation_quantum: turn(3).ticks * i64::from(scheduler.starvation_ticks),
+            starvation_quantum: turn(3, base).ticks * i64::from(scheduler.starvation_ticks),
             ipi_delay: base.ticks(scheduler.ipi_delay.0),
             timer_expiry: base.ticks(scheduler.timer_expiry.0).max(1),
             scheduler,
@@ -276,15 +242,63 @@ impl<'a> Builder<'a> {
             actions,
             recorded: Recorded::default(),
             focus: focus.unwrap_or(SYSTEM),
-            sampling: Some(document.record.sampling_interval)
-                .filter(|interval| *interval > 0)
-                .map(|interval| base.ticks(u64::from(interval) * 100).max(1)),
+            sampling,
             suspended_until: None,
             accounted: 0,
             frame: Vec::new(),
         };
         model.plan(document, &self.starts);
         Ok(model)
+    }
+
+    /// Adds the processes, their threads and the objects of the flows. Returns the stacks of the clock interrupt.
+    fn add_work(&mut self) -> Result<BodyId, Fault> {
+        let document = self.document;
+        self.add_processes()?;
+        if let Some(workload) = self.recorded.clone() {
+            self.add_recorded_processes(&workload)?;
+        }
+        for _ in &document.flows {
+            let object = self.object(u32::MAX, 0);
+            self.flow_objects.push(object);
+        }
+        let clock_body = self.clock_body()?;
+        self.add_threads()?;
+        if let Some(workload) = self.recorded.clone() {
+            self.add_recorded_threads(&workload)?;
+        }
+        Ok(clock_body)
+    }
+
+    /// Adds the code of the clock interrupt, and returns its stacks.
+    fn clock_body(&mut self) -> Result<BodyId, Fault> {
+        let stack = frames(&["ntoskrnl.exe!KiTimerExpiration", "ntoskrnl.exe!KiIdleLoop"]);
+        let body = self.body(None, vec![stack])?;
+        self.routine("ntoskrnl.exe!KiTimerExpiration")?;
+        Ok(body)
+    }
+
+    fn turns(&self, quantum: Quantum) -> Turns {
+        let turn = |units| turn(units, self.base);
+        Turns {
+            foreground: turn(quantum.foreground_units),
+            background: turn(quantum.background_units),
+            idle: turn(IDLE_CLASS_UNITS),
+        }
+    }
+
+    /// Returns the length of a short time slice in ticks; `None` if this Windows has no short time slices.
+    fn short_slice(&self) -> Option<Time> {
+        let is_default = self.document.machine.windows >= Windows::Eleven25H2;
+        let slice = self.document.scheduler.short_slice;
+        let slice = slice.or_else(|| is_default.then_some(SHORT_SLICE));
+        slice.map(|slice| self.base.ticks(slice.0).max(1))
+    }
+
+    /// Returns the sampling interval in ticks; `None` if the machine takes no samples.
+    fn sampling(&self) -> Option<Time> {
+        let interval = u64::from(self.document.record.sampling_interval);
+        (interval > 0).then(|| self.base.ticks(interval * 100).max(1))
     }
 
     /// Checks that the scenario's steps both set and await each named object.
@@ -357,6 +371,9 @@ impl<'a> Builder<'a> {
     }
 
     fn groups(&self) -> Result<Vec<Group>, Fault> {
+        if let Some(workload) = &self.recorded {
+            return Ok(Builder::recorded_groups(workload));
+        }
         let scheduler = &self.document.scheduler;
         let weights: u32 = self.document.groups.iter().map(|g| g.weight).sum();
         let weights = u64::from((weights + scheduler.ungrouped_weight).max(1));
@@ -385,19 +402,20 @@ impl<'a> Builder<'a> {
     fn actions(&mut self) -> Result<Vec<Action>, Fault> {
         let mut actions = Vec::new();
         for action in &self.document.actions {
-            use scenario::What as Said;
             let what = match &action.what {
-                Said::Set(name) => What::Set(self.named(name, false, |object| object.set = true)?),
-                Said::Key(code) => What::Key(*code),
-                Said::Focus(name) => What::Focus(self.process(name)?),
-                Said::Freeze(name) => What::Freeze(self.process(name)?),
-                Said::Thaw(name) => What::Thaw(self.process(name)?),
-                Said::Background(name) => What::Background(self.process(name)?, true),
-                Said::Foreground(name) => What::Background(self.process(name)?, false),
-                Said::Occlude(name) => What::Visible(self.process(name)?, false),
-                Said::Show(name) => What::Visible(self.process(name)?, true),
-                Said::Suspend(length) => What::Suspend(self.base.ticks(length.0)),
-                Said::Mark(text) => What::Mark(text.clone()),
+                scenario::What::Set(name) => {
+                    What::Set(self.named(name, false, |object| object.set = true)?)
+                }
+                scenario::What::Key(code) => What::Key(*code),
+                scenario::What::Focus(name) => What::Focus(self.process(name)?),
+                scenario::What::Freeze(name) => What::Freeze(self.process(name)?),
+                scenario::What::Thaw(name) => What::Thaw(self.process(name)?),
+                scenario::What::Background(name) => What::Background(self.process(name)?, true),
+                scenario::What::Foreground(name) => What::Background(self.process(name)?, false),
+                scenario::What::Occlude(name) => What::Visible(self.process(name)?, false),
+                scenario::What::Show(name) => What::Visible(self.process(name)?, true),
+                scenario::What::Suspend(length) => What::Suspend(self.base.ticks(length.0)),
+                scenario::What::Mark(text) => What::Mark(text.clone()),
             };
             actions.push(Action {
                 what,
@@ -458,6 +476,18 @@ fn turn(units: u8, base: TimeBase) -> Turn {
         units,
         ticks: base.ticks(ns) as i64,
     }
+}
+
+/// Returns the processors of each processor's core.
+fn siblings(topology: &[rules::topology::Processor]) -> Vec<CpuSet> {
+    let all = 0..topology.len();
+    (topology.iter())
+        .map(|place| {
+            all.clone()
+                .filter(|other| topology[*other].core == place.core)
+                .collect()
+        })
+        .collect()
 }
 
 /// Returns all processors sorted by their distance from the processor `from`: first the processors of the

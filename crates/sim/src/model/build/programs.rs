@@ -33,12 +33,11 @@ impl Builder<'_> {
         in_timed_loop: bool,
         program: &mut Program,
     ) -> Result<(), Fault> {
-        let body = match step.frames.0.is_empty() {
-            true => None,
-            false => {
-                let stack = step.frames.0.iter().chain(&home.0).cloned().collect();
-                Some(self.body(self.owner(process), vec![Frames(stack)])?)
-            }
+        let body = if step.frames.0.is_empty() {
+            None
+        } else {
+            let stack = step.frames.0.iter().chain(&home.0).cloned().collect();
+            Some(self.body(self.owner(process), vec![Frames(stack)])?)
         };
         let measure = step.measure.as_ref().map(|name| {
             let known = self.measures.iter().position(|other| other == name);
@@ -47,143 +46,130 @@ impl Builder<'_> {
                 self.measures.len() - 1
             })
         });
-        let mut push = |op| {
-            program.0.push(Instruction { op, body, measure });
-        };
-        match &step.verb {
-            Verb::Run(amount) => push(Op::Run(*amount)),
-            Verb::Sleep(amount) => push(Op::Sleep(*amount)),
-            Verb::Until(moment) => push(Op::Until(self.base.ticks(moment.0))),
+        if let Verb::Repeat { times, stop, steps } = &step.verb {
+            if stop.is_some() && in_timed_loop {
+                let message = "a loop with a `stop` cannot be inside another one";
+                return Err(Fault::of("stop", message));
+            }
+            let bare = |op| Instruction {
+                op,
+                body: None,
+                measure: None,
+            };
+            let start = program.0.len();
+            program.0.push(bare(Op::Exit));
+            let timed = in_timed_loop || stop.is_some();
+            let field = if times.is_some() { "steps" } else { "forever" };
+            self.compile(process, home, (field, steps), timed, program)?;
+            program.0.push(bare(Op::Again(start + 1)));
+            program.0[start].op = Op::Loop {
+                times: *times,
+                stop: stop.map(|stop| self.base.ticks(stop.0)),
+                end: program.0.len(),
+            };
+            return Ok(());
+        }
+        let ops = self.ops(process, &step.verb)?.into_iter();
+        program
+            .0
+            .extend(ops.map(|op| Instruction { op, body, measure }));
+        Ok(())
+    }
+
+    /// Returns the operations of a verb; none for a loop, which `compile_step` compiles.
+    fn ops(&mut self, process: ProcessId, verb: &Verb) -> Result<Vec<Op>, Fault> {
+        let op = match verb {
+            Verb::Run(amount) => Op::Run(*amount),
+            Verb::Sleep(amount) => Op::Sleep(*amount),
+            Verb::Until(moment) => Op::Until(self.base.ticks(moment.0)),
             Verb::Wait {
                 object,
                 timeout,
                 reason,
-            } => {
-                let object = self.named(object, false, |object| object.awaited = true)?;
-                push(Op::Wait {
-                    object,
-                    timeout: *timeout,
-                    reason: *reason,
-                });
-            }
-            Verb::Set { object, boost } => {
-                let object = self.named(object, false, |object| object.set = true)?;
-                push(Op::Set {
-                    object,
-                    boost: *boost,
-                });
-            }
-            Verb::Acquire { lock, reason } => {
-                let lock = self.named(lock, true, |lock| lock.awaited = true)?;
-                push(Op::Acquire {
-                    lock,
-                    reason: *reason,
-                });
-            }
-            Verb::Release(lock) => {
-                let lock = self.named(lock, true, |lock| lock.set = true)?;
-                push(Op::Release(lock));
-            }
+            } => Op::Wait {
+                object: self.named(object, false, |object| object.awaited = true)?,
+                timeout: *timeout,
+                reason: *reason,
+            },
+            Verb::Set { object, boost } => Op::Set {
+                object: self.named(object, false, |object| object.set = true)?,
+                boost: *boost,
+            },
+            Verb::Acquire { lock, reason } => Op::Acquire {
+                lock: self.named(lock, true, |lock| lock.awaited = true)?,
+                reason: *reason,
+            },
+            Verb::Release(lock) => Op::Release(self.named(lock, true, |lock| lock.set = true)?),
             Verb::Transfer {
                 write,
                 bytes,
                 disk,
                 file,
-            } => {
-                let disk = self.disk(*disk)?;
-                let file = file.as_ref().map_or(0, |file| self.file(file));
-                push(Op::Transfer {
-                    action: match write {
-                        true => DiskAction::Write,
-                        false => DiskAction::Read,
-                    },
-                    bytes: bytes.0 as u32,
-                    disk,
-                    file,
-                });
-            }
-            Verb::Flush(disk) => push(Op::Transfer {
+            } => Op::Transfer {
+                action: if *write {
+                    DiskAction::Write
+                } else {
+                    DiskAction::Read
+                },
+                bytes: bytes.0 as u32,
+                disk: self.disk(*disk)?,
+                file: file.as_ref().map_or(0, |file| self.file(file)),
+            },
+            Verb::Flush(disk) => Op::Transfer {
                 action: DiskAction::Flush,
                 bytes: 0,
                 disk: self.disk(*disk)?,
                 file: 0,
-            }),
+            },
             Verb::Fault { bytes, disk, file } => {
                 let disk = self.disk(*disk)?;
                 let file = self.file(file);
                 let bytes = bytes.0 as u32;
-                push(Op::Fault { bytes, disk, file });
-                push(Op::FaultDone { bytes, file });
+                return Ok(vec![
+                    Op::Fault { bytes, disk, file },
+                    Op::FaultDone { bytes, file },
+                ]);
             }
             Verb::Send { flow, bytes } => {
                 let flow = self.flow(flow)?;
                 let default = self.document.flows[flow].bytes.0;
                 let bytes = bytes.map_or(default, |bytes| bytes.0) as u32;
-                push(Op::Send { flow });
-                push(Op::Sent { flow, bytes });
+                return Ok(vec![Op::Send { flow }, Op::Sent { flow, bytes }]);
             }
-            Verb::Receive(flow) => {
-                let flow = self.flow(flow)?;
-                push(Op::Wait {
-                    object: self.flow_objects[flow],
-                    timeout: None,
-                    reason: WaitReason::WrQueue,
-                });
-            }
-            Verb::Reply(flow) => push(Op::Reply(self.flow(flow)?)),
-            Verb::Message => push(Op::Wait {
+            Verb::Receive(flow) => Op::Wait {
+                object: self.flow_objects[self.flow(flow)?],
+                timeout: None,
+                reason: WaitReason::WrQueue,
+            },
+            Verb::Reply(flow) => Op::Reply(self.flow(flow)?),
+            Verb::Message => Op::Wait {
                 object: self.processes[process].messages,
                 timeout: None,
                 reason: WaitReason::WrUserRequest,
-            }),
-            Verb::Post(other) => push(Op::Set {
+            },
+            Verb::Post(other) => Op::Set {
                 object: self.processes[self.process(other)?].messages,
                 boost: 2,
-            }),
+            },
             Verb::Resolution(resolution) => {
-                let units = resolution.map(|ns| u32::try_from(ns.0 / 100).unwrap_or(u32::MAX));
-                push(Op::Resolution(units));
+                Op::Resolution(resolution.map(|ns| u32::try_from(ns.0 / 100).unwrap_or(u32::MAX)))
             }
-            Verb::Background(is) => push(Op::Background(*is)),
-            Verb::Focus(other) => push(Op::Focus(self.process(other)?)),
-            Verb::Freeze(other) => push(Op::Freeze(self.process(other)?)),
-            Verb::Thaw(other) => push(Op::Thaw(self.process(other)?)),
-            Verb::Priority(priority) => push(Op::Priority(*priority)),
-            Verb::Collection(generation) => push(Op::Collection(*generation)),
-            Verb::PoolThreads { threads, starved } => push(Op::PoolThreads {
+            Verb::Background(is) => Op::Background(*is),
+            Verb::Focus(other) => Op::Focus(self.process(other)?),
+            Verb::Freeze(other) => Op::Freeze(self.process(other)?),
+            Verb::Thaw(other) => Op::Thaw(self.process(other)?),
+            Verb::Priority(priority) => Op::Priority(*priority),
+            Verb::Collection(generation) => Op::Collection(*generation),
+            Verb::PoolThreads { threads, starved } => Op::PoolThreads {
                 threads: *threads,
                 starved: *starved,
-            }),
-            Verb::Mark(text) => push(Op::Mark(text.clone())),
-            Verb::Yield => push(Op::Yield),
-            Verb::Exit => push(Op::Exit),
-            Verb::Repeat { times, stop, steps } => {
-                if stop.is_some() && in_timed_loop {
-                    let message = "a loop with a `stop` cannot be inside another one";
-                    return Err(Fault::of("stop", message));
-                }
-                let start = program.0.len();
-                program.0.push(Instruction {
-                    op: Op::Exit,
-                    body: None,
-                    measure: None,
-                });
-                let timed = in_timed_loop || stop.is_some();
-                let field = if times.is_some() { "steps" } else { "forever" };
-                self.compile(process, home, (field, steps), timed, program)?;
-                program.0.push(Instruction {
-                    op: Op::Again(start + 1),
-                    body: None,
-                    measure: None,
-                });
-                program.0[start].op = Op::Loop {
-                    times: *times,
-                    stop: stop.map(|stop| self.base.ticks(stop.0)),
-                    end: program.0.len(),
-                };
-            }
-        }
-        Ok(())
+            },
+            Verb::Mark(text) => Op::Mark(text.clone()),
+            Verb::Yield => Op::Yield,
+            Verb::Exit => Op::Exit,
+            Verb::Repeat { .. } => return Ok(Vec::new()),
+        };
+        Ok(vec![op])
     }
 
     pub(super) fn object(&mut self, limit: u32, count: u32) -> usize {

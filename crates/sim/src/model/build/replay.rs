@@ -99,9 +99,10 @@ impl Builder<'_> {
         let ranked = workload.ranked();
         let mut groups = 0..;
         for (n, recorded) in workload.processes.iter().enumerate() {
-            let group = match ranked.contains(&(n as u32)) {
-                true => groups.next(),
-                false => None,
+            let group = if ranked.contains(&(n as u32)) {
+                groups.next()
+            } else {
+                None
             };
             // Two recorded processes can have the same id, because Windows reuses ids. So each process gets a new id.
             let process = self.add_process(1_000 + n as u32, "", group, recorded.idle_class)?;

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use measure::net::throughput::Counter;
-use measure::net::{self, Around, Patience, Place, Side};
+use measure::net::{self, Patience, Place, RunContext, Side};
 use measure::{Clock, Grant};
 
 use super::{Args, carriers, group, has_stopped, in_group, sockets};
-use crate::cli::{Failure, say};
+use crate::cli::Failure;
 use crate::output;
+use crate::output::say;
 
 /// Echoes packets until the user presses Ctrl-C or the time of --for is over.
 pub(super) fn reflect(args: &Args, json: bool) -> Result<(), Failure> {
@@ -47,12 +48,12 @@ pub(super) fn count(args: &Args, json: bool) -> Result<(), Failure> {
     let at = counter.local_address()?;
     say(&format!("counting at {at}; press Ctrl-C to end"));
     let scheduling = args.scheduling.scheduling();
-    let around = Around {
+    let context = RunContext {
         clock: &Clock::best(),
         scheduling: &scheduling,
         stop: &has_stopped,
     };
-    let (counted, grants) = scheduling.run(|_| counter.count(patience(args), around))?;
+    let (counted, grants) = scheduling.run(|_| counter.count(patience(args), context))?;
     let counted = counted?;
     if json {
         output::json(&counted)?;
@@ -89,9 +90,10 @@ fn print<'g>(grants: impl Iterator<Item = &'g Grant>, counts: &str) -> Result<()
 
 /// Returns the address on which a reflector without a multicast group listens.
 fn listen_at(args: &Args) -> SocketAddr {
-    let any = match args.ipv6 {
-        true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    let any = if args.ipv6 {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    } else {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
     };
     (args.bind.unwrap_or(any), args.port).into()
 }

@@ -56,9 +56,10 @@ impl WhyOptions {
         &self,
         pilot: impl FnOnce() -> Result<Measurement, Failure>,
     ) -> Result<Option<Why>, Failure> {
-        match self.why {
-            true => Why::begin(self.why_folder.as_deref(), || self.bound(pilot()?)).map(Some),
-            false => Ok(None),
+        if self.why {
+            Why::begin(self.why_folder.as_deref(), || self.bound(pilot()?)).map(Some)
+        } else {
+            Ok(None)
         }
     }
 

@@ -73,12 +73,15 @@ impl Why {
         order.command_line = std::env::args().collect();
         // This trial shows whether the machine can record, before time is spent on the pilot.
         drop(start(&order)?);
-        let folder = folder.map_or_else(new_folder, |folder| match folder.exists() {
-            true => Err(Failure::input(
-                folder,
-                "the folder exists; give a new one with --why-folder",
-            )),
-            false => Ok(folder.to_owned()),
+        let folder = folder.map_or_else(new_folder, |folder| {
+            if folder.exists() {
+                Err(Failure::input(
+                    folder,
+                    "the folder exists; give a new one with --why-folder",
+                ))
+            } else {
+                Ok(folder.to_owned())
+            }
         })?;
         let bound = bound()?;
         let recorder = start(&order)?.map(Arc::new);

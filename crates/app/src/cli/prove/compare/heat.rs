@@ -25,8 +25,8 @@ pub(super) fn maps(sides: &Sides) -> Result<Option<Markup>, Error> {
             let Some(samples) = run.timed()? else {
                 return Ok(None);
             };
-            *span = span.saturating_add(run_length_ns(whole(&samples)));
-            let known = whole(&samples).filter_map(|(_, latency)| latency);
+            *span = span.saturating_add(run_length_ns(integer_samples(&samples)));
+            let known = integer_samples(&samples).filter_map(|(_, latency)| latency);
             for latency in known.filter(|latency| *latency > 0) {
                 let (low, high) = latencies.unwrap_or((latency, latency));
                 latencies = Some((low.min(latency), high.max(latency)));
@@ -41,7 +41,7 @@ pub(super) fn maps(sides: &Sides) -> Result<Option<Markup>, Error> {
         let mut growing = axes.begin(span);
         for run in &group.runs {
             let samples = run.timed()?.unwrap_or_default();
-            growing.add_run(whole(&samples));
+            growing.add_run(integer_samples(&samples));
         }
         Ok(growing.finish(title))
     };
@@ -60,7 +60,9 @@ pub(super) fn maps(sides: &Sides) -> Result<Option<Markup>, Error> {
 }
 
 /// Returns the samples with their values rounded to nanoseconds.
-fn whole(samples: &[(i64, Option<f64>)]) -> impl Iterator<Item = (i64, Option<i64>)> + Clone {
+fn integer_samples(
+    samples: &[(i64, Option<f64>)],
+) -> impl Iterator<Item = (i64, Option<i64>)> + Clone {
     let samples = samples.iter();
     samples.map(|(start, value)| (*start, value.map(|ns| ns.round() as i64)))
 }

@@ -191,16 +191,17 @@ pub(in crate::cli::prove) fn groups(
     if let Some(columns) = columns {
         return Ok(columns::read(file, columns)?);
     }
-    match imports::is_parquet(file) {
-        true => Ok(measured::read(file)?),
-        false => Err(Failure::input(
+    if imports::is_parquet(file) {
+        Ok(measured::read(file)?)
+    } else {
+        Err(Failure::input(
             file,
             format!(
                 "this file was not written by `laglab measure … -o FILE.parquet`; if it is a CSV file, name its \
                  columns with \
                  --value and --run{advice}"
             ),
-        )),
+        ))
     }
 }
 

@@ -330,9 +330,10 @@ fn cells(line: &Line, judgement: &Judgement, question: Question) -> [String; 6] 
                         ": {} would detect a change of {}{}",
                         needed_text(count, one, many),
                         percent(question.margin),
-                        match count > MOST_NEEDED {
-                            true => "; measure longer runs, or find out why runs differ",
-                            false => "",
+                        if count > MOST_NEEDED {
+                            "; measure longer runs, or find out why runs differ"
+                        } else {
+                            ""
                         }
                     ),
                 }

@@ -86,9 +86,10 @@ impl Axis {
                 (low.min(scale(value)), high.max(scale(value)))
             });
         let is_flat = low >= high;
-        let space = match is_flat {
-            true => low.abs().max(1.0),
-            false => (high - low) * 0.06,
+        let space = if is_flat {
+            low.abs().max(1.0)
+        } else {
+            (high - low) * 0.06
         };
         Axis {
             low: low - space,
@@ -175,9 +176,12 @@ fn shift_function(picture: &Picture, judgement: &Judgement) -> Markup {
         [change.low, change.high]
     });
     let axis = Axis::around(bounds.chain([none]), is_ratio);
-    let label = |value: f64| match is_ratio {
-        true => format!("× {}", ratio_text(value)),
-        false => value_text(value, judgement.unit),
+    let label = |value: f64| {
+        if is_ratio {
+            format!("× {}", ratio_text(value))
+        } else {
+            value_text(value, judgement.unit)
+        }
     };
     let content = html! {
         line.axis x1=(MARGINS[0]) x2=(SIZE.0 - MARGINS[2]) y1=(round(axis.y(none))) y2=(round(axis.y(none))) stroke-dasharray="4 4" {}
@@ -190,11 +194,10 @@ fn shift_function(picture: &Picture, judgement: &Judgement) -> Markup {
         (axis.drawn(label))
     };
     let note = "Change of each quantile with its 95 % bounds. The dashed line means no change.";
-    let looks = match judgement.has_looks {
-        true => {
-            " The bounds are too narrow, because they do not consider that the measurement could end early."
-        }
-        false => "",
+    let looks = if judgement.has_looks {
+        " The bounds are too narrow, because they do not consider that the measurement could end early."
+    } else {
+        ""
     };
     figure("Shift function", &content, &format!("{note}{looks}"))
 }
@@ -225,11 +228,10 @@ fn runs(picture: &Picture, judgement: &Judgement) -> Markup {
         }
         (axis.drawn(|value| value_text(value, judgement.unit)))
     };
-    let note = match is_paired {
-        true => {
-            "Median of each run: blue before, red after the change. A line joins the runs of a pair."
-        }
-        false => "Median of each run: blue before, red after the change.",
+    let note = if is_paired {
+        "Median of each run: blue before, red after the change. A line joins the runs of a pair."
+    } else {
+        "Median of each run: blue before, red after the change."
     };
     figure("Runs", &content, note)
 }
@@ -243,9 +245,12 @@ fn back_to_back(histogram: &Histogram, unit: Unit) -> Markup {
     let bins = before.len();
     let width = (SIZE.0 - MARGINS[0] - MARGINS[2]) / bins as f64;
     let height = |share: f64| round(half * share / greatest.max(f64::MIN_POSITIVE));
-    let at = |share: f64| match histogram.is_logarithmic {
-        true => histogram.low * (histogram.high / histogram.low).powf(share),
-        false => histogram.low + (histogram.high - histogram.low) * share,
+    let at = |share: f64| {
+        if histogram.is_logarithmic {
+            histogram.low * (histogram.high / histogram.low).powf(share)
+        } else {
+            histogram.low + (histogram.high - histogram.low) * share
+        }
     };
     let content = html! {
         @for (bin, (old, new)) in before.iter().zip(after).enumerate() {

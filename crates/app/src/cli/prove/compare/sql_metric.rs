@@ -69,8 +69,9 @@ fn value(
             return Ok(Err(what));
         }
     }
-    Ok(match found.is_complete() {
-        true => Ok(found),
-        false => Err("the result has no row".to_owned()),
+    Ok(if found.is_complete() {
+        Ok(found)
+    } else {
+        Err("the result has no row".to_owned())
     })
 }

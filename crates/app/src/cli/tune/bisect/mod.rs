@@ -15,8 +15,9 @@ use session::NewFile;
 use tune::inputs::{Input, InputError};
 
 use super::{chain, failure};
+use crate::cli::Failure;
 use crate::cli::time_with_unit::time_with_unit;
-use crate::cli::{Failure, say};
+use crate::output::say;
 use crate::output::{self, Columns, Side, counted};
 
 /// Finds the setting that makes the machine slow, among many settings. It activates some of them,
@@ -531,15 +532,12 @@ fn write_outcome(out: &mut dyn Write, search: &Search, outcome: &Outcome) -> Res
             contradiction,
             ..
         } => {
-            let why = match contradiction {
-                true => {
-                    "Measurements contradict each other: a setting may undo another one, or the \
+            let why = if *contradiction {
+                "Measurements contradict each other: a setting may undo another one, or the \
                      machine changed."
-                }
-                false => {
-                    "The maximum number of rounds is reached: allow more with --rounds, and start \
+            } else {
+                "The maximum number of rounds is reached: allow more with --rounds, and start \
                      again with a new --log."
-                }
             };
             output::warning(out, why)?;
             let mut columns = Columns::new(&[Side::Right, Side::Left]);

@@ -114,9 +114,10 @@ fn doubt(machine: &Machine) -> Option<String> {
 
 pub(super) fn write(decoded: &Decoded, out: &mut dyn Write) -> io::Result<()> {
     if let (Some(value), Some(bits)) = (decoded.value, decoded.bits) {
-        let same = match value == bits {
-            true => String::new(),
-            false => format!("; only the low six bits count, so equal to {bits:#04x}"),
+        let same = if value == bits {
+            String::new()
+        } else {
+            format!("; only the low six bits count, so equal to {bits:#04x}")
         };
         output::paragraph(out, &format!("{value:#x} ({bits:06b}){same}"))?;
     }

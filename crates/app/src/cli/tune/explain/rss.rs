@@ -168,11 +168,12 @@ fn write_served(served: &Used, flows: &[FlowJson], out: &mut dyn Write) -> io::R
     } = served;
     let count = processors.len();
     let which: Vec<String> = processors.iter().map(ToString::to_string).collect();
-    let title = match count == *at_most {
-        true => format!("Served by {count} of {usable} usable processors"),
-        false => format!(
+    let title = if count == *at_most {
+        format!("Served by {count} of {usable} usable processors")
+    } else {
+        format!(
             "Served by at most {at_most} of {usable} usable processors, perhaps only by {count}"
-        ),
+        )
     };
     output::first_heading(out, &title)?;
     output::paragraph(out, &format!("CPU {}", which.join(", ")))?;

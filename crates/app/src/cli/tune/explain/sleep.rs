@@ -7,7 +7,7 @@ use serde::Serialize;
 use tune::decode::sleep::{COARSEST, Request, Timers, sleep_takes};
 
 use crate::cli::Failure;
-use crate::cli::whole::whole;
+use crate::cli::integer::integer;
 use crate::output::{self, Columns, Side};
 
 /// Computes the duration of a sleep from timer requests and the build of Windows. Without a build it compares
@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[arg(long)]
     global: bool,
     /// Duration of the sleep, in whole milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 1, value_parser = whole::<u32>(0, 100_000))]
+    #[arg(long, value_name = "MS", default_value_t = 1, value_parser = integer::<u32>(0, 100_000))]
     sleep: u32,
     /// Build of Windows, such as 22631
     #[arg(long, value_name = "BUILD")]

@@ -167,9 +167,10 @@ impl OpenPgmLibrary {
             // to standard output.
             set_handler(Some(silence), ptr::null_mut());
             let mut fault = ptr::null_mut();
-            match init(&mut fault) {
-                true => Ok(loaded),
-                false => Err(LibraryError::Start(loaded.message(fault))),
+            if init(&mut fault) {
+                Ok(loaded)
+            } else {
+                Err(LibraryError::Start(loaded.message(fault)))
             }
         }
     }
@@ -186,9 +187,10 @@ impl OpenPgmLibrary {
         // freed.
         unsafe {
             let message = (*fault).message;
-            let said = match message.is_null() {
-                true => "no message".to_owned(),
-                false => CStr::from_ptr(message).to_string_lossy().into_owned(),
+            let said = if message.is_null() {
+                "no message".to_owned()
+            } else {
+                CStr::from_ptr(message).to_string_lossy().into_owned()
             };
             (self.error_free)(fault);
             said

@@ -105,9 +105,10 @@ impl Transport for OpenPgm {
         let room = self.message.0.get_mut(..packet.len());
         let room = room.ok_or(io::ErrorKind::FileTooLarge)?;
         room.copy_from_slice(packet);
-        match self.socket.send(&self.message, packet.len())? {
-            true => Ok(()),
-            false => Err(io::ErrorKind::WouldBlock.into()),
+        if self.socket.send(&self.message, packet.len())? {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
         }
     }
 

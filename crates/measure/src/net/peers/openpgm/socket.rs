@@ -215,11 +215,11 @@ impl OpenPgmSocket {
                 &mut fault,
             )
         };
-        match is_bound {
-            true => Ok(()),
-            // SAFETY: the error belongs to this call.
-            false => Err(refused("to listen")(unsafe { self.library.message(fault) })),
+        if is_bound {
+            return Ok(());
         }
+        // SAFETY: the error belongs to this call.
+        Err(refused("to listen")(unsafe { self.library.message(fault) }))
     }
 
     /// Sets the group to join and the group to send to. Every role needs both.
@@ -242,13 +242,13 @@ impl OpenPgmSocket {
     fn connect(&self) -> Result<(), NetError> {
         let mut fault = ptr::null_mut();
         // SAFETY: the socket is open, and the pointer is valid for writes.
-        match unsafe { (self.library.connect)(self.raw.as_ptr(), &mut fault) } {
-            true => Ok(()),
-            // SAFETY: the error belongs to this call.
-            false => Err(refused("to connect")(unsafe {
-                self.library.message(fault)
-            })),
+        if unsafe { (self.library.connect)(self.raw.as_ptr(), &mut fault) } {
+            return Ok(());
         }
+        // SAFETY: the error belongs to this call.
+        Err(refused("to connect")(unsafe {
+            self.library.message(fault)
+        }))
     }
 
     /// Sends a message. Returns false if the library cannot accept a message now.
@@ -341,12 +341,11 @@ impl OpenPgmSocket {
                 size_of::<T>() as u32,
             )
         };
-        match is_set {
-            true => Ok(()),
-            false => {
-                let error = io::Error::last_os_error().to_string();
-                Err(refused(&format!("option {option:#x}"))(error))
-            }
+        if is_set {
+            Ok(())
+        } else {
+            let error = io::Error::last_os_error().to_string();
+            Err(refused(&format!("option {option:#x}"))(error))
         }
     }
 

@@ -3,7 +3,8 @@
 
 use toml::{Table, Value};
 
-use super::{Document, Fault, ScenarioError, place};
+use crate::model;
+use crate::scenario::{Document, Fault, ScenarioError, limits, place};
 
 /// A scenario that was checked: its text is valid, and the names to which it refers exist.
 #[derive(Clone, Debug)]
@@ -141,7 +142,7 @@ fn read_whole(
     let mut table: Table = toml::from_str(text).map_err(|e| at(fault_of(&e)))?;
     let Some(extends) = table.remove("extends") else {
         let document: Document = toml::from_str(text).map_err(|e| at(fault_of(&e)))?;
-        document.check().map_err(at)?;
+        check(&document).map_err(at)?;
         return Ok((table, document));
     };
     let wrong = |message: String| at(Fault::of("extends", message));
@@ -176,8 +177,14 @@ fn document_of(
     // This cannot fail, because a table that was parsed can be written.
     let text = toml::to_string(merged).unwrap_or_default();
     let document: Document = toml::from_str(&text).map_err(|e| locate(&text, fault_of(&e)))?;
-    document.check().map_err(|fault| locate(&text, fault))?;
+    check(&document).map_err(|fault| locate(&text, fault))?;
     Ok(document)
+}
+
+/// Checks that a scenario can be simulated. Returns the first error, with its position.
+fn check(document: &Document) -> Result<(), Fault> {
+    limits::check(document)?;
+    model::check(document)
 }
 
 fn fault_of(error: &toml::de::Error) -> Fault {
