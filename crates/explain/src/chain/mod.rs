@@ -1,15 +1,22 @@
 //! Facts that several theories share, but that need more than the sums of [`Survey`](crate::Survey): the chain of threads
 //! that led to a delay, users of the CPUs during a wait, and what users noticed of it.
 
+pub(crate) mod cpu_wait;
+pub(crate) mod disk_waits;
 pub(crate) mod floods;
 pub(crate) mod freezes;
 pub(crate) mod futexes;
 pub(crate) mod held;
 pub(crate) mod holders;
+pub(crate) mod interruptions;
 pub(crate) mod noticed;
+pub(crate) mod parts;
 pub(crate) mod path;
+pub(crate) mod smb_cost;
 pub(crate) mod starved;
+pub(crate) mod traffic;
 pub(crate) mod waiter;
+pub(crate) mod wakers;
 
 use crate::{Case, Name};
 

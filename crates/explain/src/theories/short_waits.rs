@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::long_waits::{Examined, SPREAD, examine, explained};
+use crate::chain::cpu_wait::{Examined, SPREAD, examine, explain_wait};
 use crate::chain::noticed::{Noticed, is_asked};
 use crate::chain::routine_name;
 use crate::ranges::union;
@@ -416,20 +416,20 @@ fn with_cause(
     finding = finding.because(format!("In the longest of these waits, {because}."));
     finding.weighed = verdicts;
     finding.evidence.extend(evidence);
-    let reason = explained(case, &wait)?;
+    let advice = explain_wait(case, &wait)?.advice;
     if let Some((row, id)) = most {
         finding = finding.subjects(case.process_subject(row, id));
-        if reason.module.is_none() {
+        if advice.module.is_none() {
             let process = case.processes(row, id);
             finding = finding.remedy(format!(
                 "Reduce the work of {process}, or give it a lower priority"
             ));
         }
     }
-    if let Some(module) = reason.module {
+    if let Some(module) = advice.module {
         finding = finding.subjects([module]);
-        finding.why.extend(reason.of_driver);
-        finding.remedies.extend(reason.remedies);
+        finding.why.extend(advice.of_driver);
+        finding.remedies.extend(advice.remedies);
     }
     Ok(finding)
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InputView, SamplesView, StoreError, Table};
 
-use super::chain::{Who, named};
+use crate::chain::parts::{Who, named};
 use crate::survey::is_inside_routine;
 use crate::{Case, Evidence, Name, Unit, counted, percent};
 

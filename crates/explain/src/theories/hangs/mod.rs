@@ -3,14 +3,11 @@
 
 mod chain;
 mod computed;
-mod details;
-mod inside;
 mod latency;
 mod pick;
 mod rate_control;
 mod sent_messages;
 mod stacks;
-mod wakers;
 mod words;
 
 use std::cmp::Reverse;
@@ -20,11 +17,15 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{ImageTracker, StoreError, Table};
 
-use super::long_waits;
+use crate::chain::cpu_wait::explain_wait;
+use crate::chain::disk_waits::{self, DiskWaits};
 use crate::chain::freezes::{self, Freeze};
+use crate::chain::interruptions::Interruptions;
 use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::parts::{Kind, Part, What, Who};
 use crate::chain::path::{self, Leg, Runs, Thread};
 use crate::chain::starved::Starved;
+use crate::chain::wakers::{self, Wakers};
 use crate::drivers::is_of_windows;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
@@ -36,15 +37,12 @@ use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory,
     ThreadWaits, Unit, Value, Wait, labels,
 };
-use chain::{Chain, Part, What, Who};
+use chain::Chain;
 use computed::Computed;
-use details::Details;
-use inside::Inside;
 pub use latency::{PathPart, PathTime, divided};
-use pick::{Candidate, Edge, Kind};
+use pick::{Candidate, Edge};
 use rate_control::{is_about, rate_controlled};
 use sent_messages::SentMessages;
-use wakers::Wakers;
 
 /// Theory about waits for something other than a CPU.
 pub(crate) struct Hangs;
@@ -82,8 +80,6 @@ static ABOUT: About = About {
 
 /// Maximum number of waits that are followed back.
 const FOLLOWED: usize = 256;
-/// Maximum number of steps that are followed back to find the longest part of a time range.
-const PART_LEGS: usize = 1_000;
 /// Maximum number of findings.
 const FINDINGS: usize = 6;
 /// Maximum number of waits in a table of evidence.
@@ -116,7 +112,7 @@ impl Theory for Hangs {
         candidates.sort_by_key(|of| (Reverse(of.wait.waits_ns), of.wait.start_ns, of.wait.cpu));
         candidates.truncate(FOLLOWED);
         let ranges = candidates.iter().map(Candidate::range).collect();
-        let details = Details::read(case, ranges)?;
+        let details = DiskWaits::read(case, ranges)?;
         let mut runs = Runs::new(case)?;
         let followed = candidates.into_iter().map(|candidate| {
             let legs = Chain::follow(case, &mut runs, &candidate, &sent)?;
@@ -125,7 +121,7 @@ impl Theory for Hangs {
         let followed: Vec<(Candidate<'_>, Vec<Leg>)> =
             followed.collect::<Result<_, StoreError>>()?;
         let wakers = Wakers::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
-        let inside = Inside::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
+        let inside = Interruptions::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
         let chains = followed.into_iter().map(|(candidate, legs)| {
             Chain::new(case, candidate, legs, (&details, &wakers, &inside))
         });
@@ -201,29 +197,6 @@ fn may_be_late_unseen(case: &Case<'_>) -> bool {
     })
 }
 
-/// Returns a clause about the longest part of the range: what a thread did on the chain of threads that led to the wake of
-/// `thread` at the end of the range. Returns `None` if the trace does not show it.
-pub(super) fn longest_part(
-    case: &Case<'_>,
-    thread: Thread,
-    range: &Range<i64>,
-) -> Result<Option<String>, StoreError> {
-    let legs = path::path(&mut Runs::new(case)?, thread, range, PART_LEGS)?;
-    let details = Details::read(case, vec![range.clone()])?;
-    let wakers = Wakers::read(case, legs.iter())?;
-    let own = Who {
-        process_row: None,
-        process_id: None,
-        thread_id: thread.id,
-        thread_row: thread.row,
-    };
-    let inside = Inside::read(case, legs.iter())?;
-    let sources = (&details, &wakers, &inside);
-    let parts = chain::parts(&legs, sources, own, range, &case.survey.suspend_gaps);
-    let known = parts.iter().find(|part| part.what != What::Unknown);
-    Ok(known.map(|part| words::did(case, &wakers, part)))
-}
-
 /// Removes the waits of helpers: another group waited mainly for this thread, at the same time. The finding about that group
 /// says what the helper did. No group is removed if the user asked about threads or processes.
 fn without_parts<'c>(case: &Case<'_>, groups: Vec<Group<'c>>) -> Vec<Group<'c>> {
@@ -271,7 +244,7 @@ fn with_victims<'c>(
 
 /// Facts with which findings are described.
 struct Facts<'c> {
-    details: Details,
+    details: DiskWaits,
     wakers: Wakers,
     images: ImageTracker,
     noticed: &'c Noticed,
@@ -452,7 +425,7 @@ impl<'c> Group<'c> {
             facts,
             starved: starved.as_ref(),
             starved_wait: match starved_wait {
-                Some(wait) => Some((wait, long_waits::explained(case, wait)?)),
+                Some(wait) => Some((wait, explain_wait(case, wait)?)),
                 None => None,
             },
         };
@@ -490,7 +463,7 @@ impl<'c> Group<'c> {
         if let What::Disk(disk) = blamed.what {
             finding = finding
                 .subjects([Subject::Disk { number: disk }])
-                .with(details::evidence(case, disk, &range)?);
+                .with(disk_waits::evidence(case, disk, &range)?);
         }
         if let What::Network(remote) = blamed.what {
             let remote = &facts.wakers.remotes[remote as usize];

@@ -7,57 +7,13 @@ use tables::{ReadyThreadsView, StoreError, Table};
 
 use super::sent_messages::SentMessages;
 use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::parts::Kind;
 use crate::ranges::overlap;
 use crate::survey::{MESSAGES, Response};
 use crate::thresholds::{
     CAUSE_PERCENT, DISRUPTIVE_NS, LOOP_WAITS, NOTICED_NS, SAME_DELAY_PERCENT, is_share,
 };
 use crate::{Case, ThreadWaits, Wait};
-
-/// Kind of a wait for something other than a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
-    /// A lock, or another object that one thread in user mode passes to the next.
-    Lock,
-    /// An object, such as an event, that another thread or a timer signals.
-    Object,
-    /// The answer to a local call (RPC, ALPC).
-    Call,
-    /// The end of a requested time.
-    Sleep,
-    /// An object of the kernel, mostly a device.
-    Device,
-    /// Memory, mostly a page from a disk.
-    Memory,
-    /// CPU rate control of a job.
-    RateControl,
-    /// The resumption of a thread that a program suspended.
-    Suspended,
-    /// A reason that is not recorded.
-    Unknown,
-    /// The answer to a message that the thread sent to a window of another thread (SendMessage).
-    SentMessage,
-    /// Several waits and runs between two waits for messages of windows.
-    Response,
-}
-
-impl Kind {
-    /// Returns the kind of a wait with this reason. Returns `None` if the thread has nothing to do while it
-    /// waits, or if this reason does not mean a wait.
-    pub(super) fn of(reason: u8) -> Option<Kind> {
-        Some(match reason {
-            0 | 7 => Kind::Device,
-            1..=3 | 8..=10 | 18 | 19 | 23 => Kind::Memory,
-            4 | 11 => Kind::Sleep,
-            5 | 12 => Kind::Suspended,
-            6 => Kind::Object,
-            17 => Kind::Call,
-            21 | 27..=29 | 34 | 35 | 37 => Kind::Lock,
-            24 => Kind::RateControl,
-            _ => return None,
-        })
-    }
-}
 
 /// Recorded ends of a wait: its start, its end, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

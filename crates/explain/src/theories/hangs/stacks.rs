@@ -3,9 +3,9 @@
 use rustc_hash::FxHashSet;
 use tables::{ImageTracker, StoreError};
 
-use super::chain::{Chain, What, named};
-use super::pick::Kind;
+use super::chain::Chain;
 use super::sent_messages::{SEND_MESSAGE, WIN32K};
+use crate::chain::parts::{Kind, What, named};
 use crate::chain::path::Leg;
 use crate::{Case, Name, Source};
 

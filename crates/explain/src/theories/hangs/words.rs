@@ -1,16 +1,16 @@
 //! Sentences, remedies and doubts about hangs.
 
-use super::chain::{self, Disks, Part, What, Who, named};
+use super::chain::Disks;
 use super::computed::Computed;
-use super::pick::{Edge, Kind};
-use super::wakers::Wakers;
+use super::pick::Edge;
 use super::{Facts, Group};
 use crate::chain::TICK_NS;
+use crate::chain::cpu_wait::Reason;
+use crate::chain::parts::{Kind, Part, What, Who, did, driver, named, who};
 use crate::chain::starved::Starved;
 use crate::drivers::{SYSTEM, is_of_disks, is_of_windows};
 use crate::ranges::period_ns;
 use crate::survey::{MESSAGES, Response};
-use crate::theories::long_waits::Reason;
 use crate::thresholds::{BLAME_PERCENT, NOTICED_NS, SLOW_DISK_NS, is_share};
 use crate::{Case, Name, Wait, counted, duration, labels, listed, moment, percent};
 
@@ -316,7 +316,7 @@ impl Told<'_, '_> {
         let mut between: Vec<Who> = Vec::new();
         let legs = worst.legs.iter();
         for leg in legs.take_while(|leg| leg.run.thread_id != blamed.who.thread_id) {
-            let who = chain::who(&leg.run);
+            let who = who(&leg.run);
             if !ends.contains(&who.thread_id) && !between.contains(&who) {
                 between.push(who);
             }
@@ -358,7 +358,7 @@ impl Told<'_, '_> {
         if let Some((wait, reason)) = &self.starved_wait {
             let ready = duration(wait.ready_ns);
             let because = &reason.because;
-            let of_driver: String = (reason.of_driver.iter())
+            let of_driver: String = (reason.advice.of_driver.iter())
                 .map(|sentence| format!(" {sentence:#}"))
                 .collect();
             return format!(
@@ -534,7 +534,7 @@ impl Told<'_, '_> {
         if let Some((_, reason)) = self.starved_wait.as_ref()
             && blamed.what == What::Ready
         {
-            return (reason.remedies.iter())
+            return (reason.advice.remedies.iter())
                 .map(|remedy| format!("{remedy:#}"))
                 .collect();
         }
@@ -690,41 +690,5 @@ impl Told<'_, '_> {
             doubts.push("The CPUs' clocks disagree, so the chain may be wrong".to_owned());
         }
         doubts
-    }
-}
-
-/// Returns a clause that says what a thread of a chain did, such as `thread 8 of mail.exe (4) waited for disk 1`.
-pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
-    let who = named(case, &part.who);
-    match part.what {
-        What::Ran => format!("{who} ran"),
-        What::Interrupted(cpu) => format!("DPCs and ISRs on CPU {cpu} interrupted {who}"),
-        What::Ready => format!("{who} was ready without a CPU"),
-        What::Disk(disk) => format!("{who} waited for disk {disk}"),
-        What::Page => format!("{who} waited for pages from disk"),
-        What::Network(remote) => format!("{who} waited for data from {}", wakers.named(remote)),
-        What::Driver(row) => format!("{who} waited for {}", driver(case, row)),
-        What::MachineSuspended => case.survey.suspend_gaps.clause().to_owned(),
-        What::Unknown => format!("{who} waited for an unknown reason"),
-        What::Waited(reason) => {
-            let name = labels::wait_reason(reason);
-            match Kind::of(reason) {
-                Some(Kind::Sleep) => format!("{who} slept ({name})"),
-                Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
-                Some(Kind::Suspended) => format!("{who} was suspended ({name})"),
-                Some(Kind::Device) => format!("{who} waited for a device ({name})"),
-                _ if reason == MESSAGES => format!("{who} waited for messages ({name})"),
-                _ if reason == u8::MAX => format!("{who} waited"),
-                _ => format!("{who} waited ({name})"),
-            }
-        }
-    }
-}
-
-/// Returns words for a device, by the driver whose DPC ended the wait.
-fn driver(case: &Case<'_>, image_row: u32) -> String {
-    match case.module_label(Some(image_row)) {
-        Some(module) if is_of_disks(module) => format!("a disk of the driver {}", Name(module)),
-        module => format!("a device of the driver {}", Name(module.unwrap_or("?"))),
     }
 }

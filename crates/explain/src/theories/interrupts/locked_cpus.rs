@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
-use super::super::network::smb_security;
 use super::victims::Victims;
 use super::{LIMITS, by_routine, mean_ns, name, sampled};
 use crate::chain::floods::{Flood, floods};
+use crate::chain::smb_cost;
 use crate::drivers::is_of_windows;
 use crate::survey::{
     INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread, cpu_names,
@@ -157,7 +157,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         };
     }
     sentence += &inside.sentence();
-    let is_of_smb = inside.is_cryptography() && smb_security::floods_cpus(case, flood)?;
+    let is_of_smb = inside.is_cryptography() && smb_cost::floods_cpus(case, flood)?;
     if is_of_smb {
         sentence += " The cause is signing or encryption of file sharing (SMB), which has a \
             separate finding.";
@@ -302,7 +302,7 @@ impl Inside {
     fn is_cryptography(&self) -> bool {
         let first = self.modules.first();
         first.is_some_and(|(_, module, _)| {
-            let mut known = smb_security::CRYPTOGRAPHY.iter();
+            let mut known = smb_cost::CRYPTOGRAPHY.iter();
             known.any(|known| known.eq_ignore_ascii_case(module))
         })
     }

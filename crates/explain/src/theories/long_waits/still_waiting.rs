@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Selection};
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
-use super::weigh::Facts;
 use crate::chain::TICK_NS;
+use crate::chain::cpu_wait::weigh::Facts;
 use crate::chain::waiter::Waiter;
 use crate::thresholds::NOTICED_NS;
 use crate::{Case, Evidence, ThreadWaits, Unit, Value, Wait, thread_state};

@@ -10,10 +10,11 @@ use tables::{CpuRunsView, Functions, Identities, Options, Store, StoreError, Tab
 use ts_rs::TS;
 use wording::{Name, Sentence};
 
-use super::group::Group;
 use super::unfinished::Unfinished;
-use super::weigh::Facts;
 use super::{STEPS, doubts, readier};
+use crate::chain::cpu_wait::examine_causes;
+use crate::chain::cpu_wait::group::Group;
+use crate::chain::cpu_wait::weigh::Facts;
 use crate::chain::freezes;
 pub use crate::chain::path::Thread;
 use crate::chain::path::{self, Leg, Runs};
@@ -331,7 +332,7 @@ pub(super) fn explained(
     in_part: Option<Evidence>,
 ) -> Result<(Evidence, Finding), StoreError> {
     let facts = Facts::read(case)?;
-    let (argued, holders) = super::argue(case, &facts, vec![waiter], vec![in_part])?;
+    let (argued, holders) = examine_causes(case, &facts, vec![waiter], vec![in_part])?;
     let group = Group::of_these(case, argued, &holders);
     let finding = super::finding(case, &group, &holders, runs)?;
     Ok((group.who_ran.evidence.clone(), finding))

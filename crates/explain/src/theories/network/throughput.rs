@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order};
 use tables::{StoreError, Table};
 
-use super::{BITS_PER_SECOND, Flow, Moved, Traffic};
+use crate::chain::traffic::{BITS_PER_SECOND, Flow, Moved, Traffic};
 use crate::{About, Case, Evidence, Finding, Outcome, Severity, Theory, Unit, listed, size};
 
 /// Theory about network traffic by process and conversation. Its findings are only information,

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::Argued;
+use super::ExaminedWait;
 use super::weigh::{Cause, Facts};
 use crate::chain::held::{self, Most, WhoRan};
 use crate::chain::holders::Holders;
@@ -23,41 +23,41 @@ const SLEEPS: usize = 64;
 const SHOWN: usize = 20;
 
 /// Waits of a process, together with the waits of other processes that have the same cause.
-pub(super) struct Group<'c> {
+pub(crate) struct Group<'c> {
     /// Waits of the process that were examined, the worst first.
-    pub(super) argued: Vec<Argued>,
+    pub(crate) argued: Vec<ExaminedWait>,
     /// All noticeable waits of the process; `None` if some of them are uncertain.
-    pub(super) noticed: Option<&'c NoticedWaits>,
+    pub(crate) noticed: Option<&'c NoticedWaits>,
     /// Delay of the process, in nanoseconds.
-    pub(super) delay_ns: i64,
-    pub(super) severity: Severity,
+    pub(crate) delay_ns: i64,
+    pub(crate) severity: Severity,
     /// Attention that the user paid to the process during the worst wait.
-    pub(super) attention: Option<Attention>,
+    pub(crate) attention: Option<Attention>,
     /// Processes that ran during the waits of this group. All these waits have the same cause as the worst
     /// wait.
-    pub(super) who_ran: WhoRan,
+    pub(crate) who_ran: WhoRan,
     /// True if all waits of the process have the same cause, so that all of them were counted.
-    pub(super) has_one_cause: bool,
+    pub(crate) has_one_cause: bool,
     /// Causes of other waits of the process that cost too little time for a separate group. Each entry has the cause
     /// and its cost in nanoseconds.
-    pub(super) smaller: Vec<(Option<Cause>, i64)>,
+    pub(crate) smaller: Vec<(Option<Cause>, i64)>,
     /// Groups of other processes that have the same cause and are less important.
-    pub(super) others: Vec<Group<'c>>,
+    pub(crate) others: Vec<Group<'c>>,
 }
 
 /// Groups the examined waits. The first element of `argued` must be the worst wait. In the result, the most
 /// important group comes first.
-pub(super) fn grouped<'c>(
+pub(crate) fn grouped<'c>(
     case: &'c Case<'_>,
     facts: &Facts,
-    argued: Vec<Argued>,
+    argued: Vec<ExaminedWait>,
     holders: &Holders,
 ) -> Result<Vec<Group<'c>>, StoreError> {
     let user = case.noticed()?;
-    let mut of_processes: Vec<Vec<Argued>> = Vec::new();
+    let mut of_processes: Vec<Vec<ExaminedWait>> = Vec::new();
     for one in argued {
         // Incompletely recorded waits form separate groups, because their evidence has other rows.
-        let same = |group: &&mut Vec<Argued>| {
+        let same = |group: &&mut Vec<ExaminedWait>| {
             let (a, b) = (&group[0].waiter, &one.waiter);
             a.process_row == b.process_row
                 && a.process_id == b.process_id
@@ -129,21 +129,21 @@ pub(super) fn grouped<'c>(
 
 /// Waits of a process that have the same cause, and smaller causes without a separate group. Each smaller cause has its
 /// cost in nanoseconds.
-type OfCause = (Vec<Argued>, Vec<(Option<Cause>, i64)>);
+type OfCause = (Vec<ExaminedWait>, Vec<(Option<Cause>, i64)>);
 
 /// Divides the waits of a process by their causes. The cause that cost most time comes first. Causes that
 /// cost little time get no separate entry; they are listed in the first entry.
-fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
-    let mut causes: Vec<(i64, Vec<Argued>)> = Vec::new();
+fn by_cause(argued: Vec<ExaminedWait>) -> Vec<OfCause> {
+    let mut causes: Vec<(i64, Vec<ExaminedWait>)> = Vec::new();
     for one in argued {
-        let same = |of: &&mut (i64, Vec<Argued>)| of.1[0].weighed.cause == one.weighed.cause;
+        let same = |of: &&mut (i64, Vec<ExaminedWait>)| of.1[0].weighed.cause == one.weighed.cause;
         match causes.iter_mut().find(same) {
             Some(of) => of.1.push(one),
             None => causes.push((0, vec![one])),
         }
     }
     let causes = causes.into_iter().flat_map(|(_, of)| by_culprit(of));
-    let mut causes: Vec<(i64, Vec<Argued>)> = causes.collect();
+    let mut causes: Vec<(i64, Vec<ExaminedWait>)> = causes.collect();
     // The sort is stable. If two causes cost the same time, the cause of the worst wait comes first.
     causes.sort_by_key(|(ns, _)| Reverse(*ns));
     let mut causes = causes.into_iter();
@@ -157,21 +157,21 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
 
 /// Divides waits with the same cause by the process that used most CPU time, if several processes each cost a disruptive
 /// time. Each part has its cost in nanoseconds.
-fn by_culprit(argued: Vec<Argued>) -> Vec<(i64, Vec<Argued>)> {
+fn by_culprit(argued: Vec<ExaminedWait>) -> Vec<(i64, Vec<ExaminedWait>)> {
     let by_others = [Some(Cause::HigherPriority), Some(Cause::EqualPriority)];
-    let who = |one: &Argued| {
+    let who = |one: &ExaminedWait| {
         let most = one.weighed.most.as_ref();
         let most = most.filter(|_| by_others.contains(&one.weighed.cause));
         most.map(|most| (most.process_row, most.process_id))
     };
-    let mut culprits: Vec<Vec<Argued>> = Vec::new();
+    let mut culprits: Vec<Vec<ExaminedWait>> = Vec::new();
     for one in argued {
         match culprits.iter_mut().find(|of| who(&of[0]) == who(&one)) {
             Some(of) => of.push(one),
             None => culprits.push(vec![one]),
         }
     }
-    let mut parts: Vec<(i64, Vec<Argued>)> = Vec::new();
+    let mut parts: Vec<(i64, Vec<ExaminedWait>)> = Vec::new();
     for of in culprits {
         let ns = lost_in_these(&of);
         match parts.first_mut() {
@@ -188,7 +188,11 @@ fn by_culprit(argued: Vec<Argued>) -> Vec<(i64, Vec<Argued>)> {
 
 /// Returns the sums of all noticeable waits of a process. Returns `None` if some of these waits may be wrong; then only
 /// the examined waits count.
-fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&'c NoticedWaits> {
+fn noticed<'c>(
+    case: &'c Case<'_>,
+    facts: &Facts,
+    argued: &[ExaminedWait],
+) -> Option<&'c NoticedWaits> {
     let waiter = &argued[0].waiter;
     let mut all = case.survey.noticed_waits.iter();
     let found = all.find(|noticed| {
@@ -200,14 +204,18 @@ fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&
 
 impl<'c> Group<'c> {
     /// Creates a group of the given waits of one process.
-    pub(super) fn of_these(case: &Case<'_>, argued: Vec<Argued>, holders: &Holders) -> Group<'c> {
+    pub(crate) fn of_these(
+        case: &Case<'_>,
+        argued: Vec<ExaminedWait>,
+        holders: &Holders,
+    ) -> Group<'c> {
         Group::of(case, None, argued, (true, Vec::new()), holders)
     }
 
     fn of(
         case: &Case<'_>,
         noticed: Option<&'c NoticedWaits>,
-        argued: Vec<Argued>,
+        argued: Vec<ExaminedWait>,
         (has_one_cause, smaller): (bool, Vec<(Option<Cause>, i64)>),
         holders: &Holders,
     ) -> Group<'c> {
@@ -249,17 +257,17 @@ impl<'c> Group<'c> {
     }
 
     /// Returns the wait with the longest delay.
-    pub(super) fn worst(&self) -> &Argued {
+    pub(crate) fn worst(&self) -> &ExaminedWait {
         &self.argued[0]
     }
 
     /// Returns the time ranges of the examined waits, disjoint and in order.
-    pub(super) fn ranges(&self) -> Vec<Range<i64>> {
+    pub(crate) fn ranges(&self) -> Vec<Range<i64>> {
         let ranges = self.argued.iter().map(|one| one.waiter.range.clone());
         union(ranges.collect())
     }
 
-    pub(super) fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<Cause> {
         self.worst().weighed.cause
     }
 
@@ -292,7 +300,7 @@ impl<'c> Group<'c> {
 
     /// Returns the process with most CPU time during the waits, if it is not the waiting process. System counts also if
     /// its threads waited: it contains the threads of all drivers.
-    pub(super) fn most_of_others(&self) -> Option<&Most> {
+    pub(crate) fn most_of_others(&self) -> Option<&Most> {
         let waiter = &self.worst().waiter;
         let is_other = |most: &&Most| {
             most.process_id == Some(SYSTEM)
@@ -302,7 +310,7 @@ impl<'c> Group<'c> {
     }
 
     /// Returns evidence with the number and length of the waits of each process.
-    pub(super) fn evidence(&self, case: &Case<'_>) -> Option<Evidence> {
+    pub(crate) fn evidence(&self, case: &Case<'_>) -> Option<Evidence> {
         let mut all: Vec<(&NoticedWaits, i64)> = std::iter::once(self)
             .chain(&self.others)
             .filter_map(|group| group.noticed)
@@ -406,7 +414,7 @@ fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
 }
 
 /// Returns the time during which at least one of the waits caused a delay, in nanoseconds of wall-clock time.
-fn lost_in_these(argued: &[Argued]) -> i64 {
+fn lost_in_these(argued: &[ExaminedWait]) -> i64 {
     let mut lost: Vec<(Range<i64>, i64)> = argued
         .iter()
         .map(|one| (one.waiter.range.clone(), one.delay_ns()))

@@ -33,7 +33,7 @@ struct Last {
 ///
 /// # Errors
 /// Returns an error if a table cannot be read, or the user cancelled.
-pub(super) fn narrow(
+pub(crate) fn narrow(
     case: &Case<'_>,
     facts: &Facts,
     waiters: &mut [Waiter],

@@ -13,7 +13,7 @@ use crate::{Evidence, Unit, Value, Verdict, grouped};
 const SHOWN: usize = 12;
 
 /// Returns the verdict on lost events during a wait.
-pub(super) fn judge(
+pub(crate) fn judge(
     facts: &Facts,
     waiter: &Waiter,
     is_doubtful: bool,

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::Argued;
+use super::ExaminedWait;
 use super::group::Group;
 use super::weigh::Cause;
 use crate::chain::held::{By, Most};
@@ -18,7 +18,7 @@ use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, durat
 const SHOWN: usize = 10;
 
 /// Remedy for interrupts and softirqs that use a CPU.
-pub(in crate::theories) const SPREAD: &str = "Spread the interrupts over more CPUs or move them away from this one: \
+pub(crate) const SPREAD: &str = "Spread the interrupts over more CPUs or move them away from this one: \
     /proc/irq/N/smp_affinity, irqbalance, and for packets rps_cpus of the network device";
 
 static SOURCES: [Source; 2] = [
@@ -33,7 +33,7 @@ static SOURCES: [Source; 2] = [
 ];
 
 /// Returns the clause about threads of the same priority. `share` is the part of the CPUs' time that they used.
-pub(super) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
+pub(crate) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
     match waiter.priority() {
         Some(1..=99) => format!(
             "threads of the same real-time priority used {share} of {its_time} (with SCHED_FIFO until they \
@@ -47,14 +47,14 @@ pub(super) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
 
 /// Returns true if threads of another priority than the waiting thread used a notable part of the CPUs' time. The
 /// program with most CPU time may then be the program of these threads.
-pub(super) fn is_mixed(argued: &Argued) -> bool {
+pub(crate) fn is_mixed(argued: &ExaminedWait) -> bool {
     let held = &argued.held;
     let others_ns = held.by(By::Priority) + held.by(By::Dispatcher);
     is_share(others_ns, held.awake_ns(), PARTIAL_CAUSE_PERCENT)
 }
 
 /// Returns the clause about threads of lower priority. `share` is the part of the CPUs' time that they used.
-pub(super) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
+pub(crate) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
     let because = match waiter.priority() {
         Some(1..=99) => "the kernel throttles real-time threads that use all time of a CPU",
         _ => "the kernel limited its time",
@@ -66,7 +66,7 @@ pub(super) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
 }
 
 /// Returns the remedies for the waits of a group.
-pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
+pub(crate) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     let argued = group.worst();
     let waiter = &argued.waiter;
     let process = &case.process(waiter.process_row, waiter.process_id);
@@ -123,7 +123,7 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
 
 /// Adds the sources of facts about Linux to the finding about a wait. If interrupts caused the wait, also adds evidence
 /// with the interrupts and softirqs that used the CPUs.
-pub(super) fn completed(
+pub(crate) fn completed(
     case: &Case<'_>,
     mut finding: Finding,
     group: &Group<'_>,
