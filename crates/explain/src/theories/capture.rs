@@ -15,7 +15,7 @@ use crate::{
 /// Theory about lost events, damage, missing CPUs and contradicting context switches.
 pub(crate) struct Capture;
 
-pub(crate) static ABOUT: About = About {
+static ABOUT: About = About {
     id: "capture",
     name: "lost events",
     question: "Are events lost or damaged, so that conclusions are unsafe?",
@@ -34,6 +34,10 @@ impl Theory for Capture {
     }
 
     fn is_asked_of(&self, _is_linux: bool) -> bool {
+        true
+    }
+
+    fn is_about_recording(&self) -> bool {
         true
     }
 

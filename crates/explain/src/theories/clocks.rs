@@ -32,6 +32,10 @@ impl Theory for Clocks {
         true
     }
 
+    fn needs_exact_times(&self) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() || !case.survey.has_ready_events {
             let what = "context switches or ready-thread events are missing";

@@ -1,7 +1,7 @@
 //! The theories. Each theory has its own file or folder.
 
 mod busy_waiting;
-pub(crate) mod capture;
+mod capture;
 mod clocks;
 mod cpu_limit;
 mod cpu_use;
@@ -12,7 +12,7 @@ mod hangs;
 mod interrupts;
 mod inversion;
 mod lock_convoys;
-pub(crate) mod long_waits;
+mod long_waits;
 mod memory_reclaim;
 mod network;
 mod outranked;
@@ -27,7 +27,9 @@ mod timers;
 
 use tables::{Identities, Table};
 
-use crate::{Survey, Theory};
+use crate::chain::cpu_wait::weigh;
+use crate::theory::{Overlap, Relation, Stopped};
+use crate::{About, Survey, Theory};
 pub use hangs::{PathPart, PathTime, divided};
 pub use long_waits::{late, story};
 pub use timers::TIMERS_PER_PROCESS_FROM;
@@ -68,6 +70,72 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &clocks::Clocks,
     &capture::Capture,
 ];
+
+/// Theories whose findings may be about the same delay. Of the causes of a symptom, the one that explains the others comes
+/// first.
+pub(crate) static OVERLAPS: &[Overlap] = &[
+    symptom(
+        &long_waits::LongWaits,
+        &cpu_limit::CpuLimit,
+        Stopped::Threads,
+    ),
+    symptom(&hangs::Hangs, &dotnet::Pauses, Stopped::Process),
+    symptom(&hangs::Hangs, &freezes::Freezes, Stopped::Process),
+    symptom(&hangs::Hangs, &lock_convoys::LockConvoys, Stopped::Threads),
+    symptom(&hangs::Hangs, &network::SmbSecurity, Stopped::Cpus),
+    symptom(&hangs::Hangs, &interrupts::LockedCpus, Stopped::Cpus),
+    symptom(
+        &short_waits::ShortWaits,
+        &network::SmbSecurity,
+        Stopped::Threads,
+    ),
+    symptom(
+        &short_waits::ShortWaits,
+        &interrupts::LockedCpus,
+        Stopped::Threads,
+    ),
+    symptom(
+        &interrupts::LongRoutines,
+        &network::SmbSecurity,
+        Stopped::Threads,
+    ),
+    symptom(
+        &interrupts::LongRoutines,
+        &interrupts::LockedCpus,
+        Stopped::Threads,
+    ),
+    symptom(
+        &interrupts::LockedCpus,
+        &network::SmbSecurity,
+        Stopped::Threads,
+    ),
+    part(&long_waits::LongWaits, &hangs::Hangs),
+    part(&disks::Disks, &hangs::Hangs),
+    part(&interrupts::LongRoutines, &short_waits::ShortWaits),
+];
+
+const fn symptom(
+    covered: &'static dyn Theory,
+    covering: &'static dyn Theory,
+    stopped: Stopped,
+) -> Overlap {
+    Overlap {
+        covered,
+        covering,
+        relation: Relation::Symptom(stopped),
+    }
+}
+
+const fn part(covered: &'static dyn Theory, covering: &'static dyn Theory) -> Overlap {
+    Overlap {
+        covered,
+        covering,
+        relation: Relation::Part,
+    }
+}
+
+/// Theories and causes of waits that need the ranks of threads.
+pub(crate) static NEED_RANKS: &[&About] = &[&outranked::ABOUT, &weigh::RANK, &weigh::DISPATCHER];
 
 /// Returns the tables that [`explain()`](crate::explain) reads. A caller that also needs other
 /// tables can make all tables in one pass.

@@ -12,7 +12,7 @@ use crate::{
 /// Theory about threads with ranks other than 0.
 pub(crate) struct Outranked;
 
-static ABOUT: About = About {
+pub(super) static ABOUT: About = About {
     id: "outranked",
     name: "ranks",
     question: "Did threads have a rank above 0, so that every thread of rank 0 ran first?",

@@ -62,6 +62,14 @@ impl Theory for ShortWaits {
         true
     }
 
+    fn main_delays(&self) -> Option<&'static str> {
+        Some("short waits and missed periods")
+    }
+
+    fn needs_exact_times(&self) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() {
             let why = "the trace has no context switches";

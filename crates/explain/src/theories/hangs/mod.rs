@@ -95,6 +95,10 @@ impl Theory for Hangs {
         true
     }
 
+    fn main_delays(&self) -> Option<&'static str> {
+        Some("hangs")
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.cpus.is_empty() || !survey.has_ready_events {

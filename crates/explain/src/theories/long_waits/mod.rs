@@ -117,6 +117,10 @@ impl Theory for LongWaits {
         true
     }
 
+    fn main_delays(&self) -> Option<&'static str> {
+        Some("waits for a CPU")
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.cpus.is_empty() {
