@@ -3,6 +3,7 @@
 
 mod chain;
 mod computed;
+mod finding;
 mod latency;
 mod pick;
 mod rate_control;
@@ -17,30 +18,24 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{ImageTracker, StoreError, Table};
 
-use crate::chain::cpu_wait::explain_wait;
-use crate::chain::disk_waits::{self, DiskWaits};
+use crate::chain::disk_waits::DiskWaits;
 use crate::chain::freezes::{self, Freeze};
 use crate::chain::interruptions::Interruptions;
 use crate::chain::noticed::{Noticed, is_asked};
-use crate::chain::parts::{Kind, Part, What, Who};
-use crate::chain::path::{self, Leg, Runs, Thread};
-use crate::chain::starved::Starved;
-use crate::chain::wakers::{self, Wakers};
-use crate::drivers::is_of_windows;
+use crate::chain::parts::{Kind, What, Who};
+use crate::chain::path::{Leg, Runs};
+use crate::chain::wakers::Wakers;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::{RATE_CONTROL, Response};
-use crate::thresholds::{
-    BLAME_PERCENT, CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, SLOW_RESPONSE_NS, is_share,
-};
+use crate::thresholds::{CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, SLOW_RESPONSE_NS, is_share};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory,
     ThreadWaits, Unit, Value, Wait, labels,
 };
 use chain::Chain;
-use computed::Computed;
 pub use latency::{PathPart, PathTime, divided};
-use pick::{Candidate, Edge};
+use pick::Candidate;
 use rate_control::{is_about, rate_controlled};
 use sent_messages::SentMessages;
 
@@ -402,131 +397,6 @@ impl<'c> Group<'c> {
                 })
         };
         case.survey.threads.iter().filter(is_fellow).count()
-    }
-
-    fn finding(&self, case: &Case<'_>, facts: &Facts<'_>) -> Result<Option<Finding>, StoreError> {
-        let worst = self.worst();
-        let Some(blamed) = worst.blamed() else {
-            return Ok(None);
-        };
-        let delay_ns = self.delay_ns(case);
-        let (wait, range) = (worst.of.wait, worst.of.range());
-        let is_starved = is_share(worst.starved_ns(), worst.awake_ns().max(1), BLAME_PERCENT);
-        let starved = match is_starved {
-            true => {
-                let thread = Thread {
-                    id: wait.thread_id,
-                    row: wait.thread_row,
-                };
-                Some(Starved::read(case, thread, std::slice::from_ref(&range))?)
-            }
-            false => None,
-        };
-        let starved_wait = starved.as_ref().and_then(|_| worst.starved_wait(case));
-        let told = words::Told {
-            case,
-            group: self,
-            facts,
-            starved: starved.as_ref(),
-            starved_wait: match starved_wait {
-                Some(wait) => Some((wait, explain_wait(case, wait)?)),
-                None => None,
-            },
-        };
-        let mut finding = Finding::new(
-            &ABOUT,
-            self.severity(delay_ns, facts.noticed),
-            told.sentence(),
-        )
-        .subjects(self.subjects(case))
-        .during(range.clone())
-        .moments(self.ranges())
-        .attention(facts.noticed.attention(wait.process_row, &range))
-        .delay(delay_ns, told.cost());
-        finding.evidence.extend(match worst.of.edge {
-            Edge::Start => vec![self.open_waits()],
-            _ => {
-                let both = [self.table(case), self.responses(case)];
-                both.into_iter().flatten().collect()
-            }
-        });
-        finding.why = told.why().into_iter().map(Into::into).collect();
-        if !worst.legs.is_empty() {
-            finding = finding
-                .with(path::totals(
-                    case,
-                    "Time of the wait by thread",
-                    &worst.legs,
-                ))
-                .with(path::evidence(
-                    case,
-                    "What led to the end of the wait, step by step, latest first",
-                    &worst.legs[..worst.legs.len().min(SHOWN)],
-                ));
-        }
-        if let What::Disk(disk) = blamed.what {
-            finding = finding
-                .subjects([Subject::Disk { number: disk }])
-                .with(disk_waits::evidence(case, disk, &range)?);
-        }
-        if let What::Network(remote) = blamed.what {
-            let remote = &facts.wakers.remotes[remote as usize];
-            let row = blamed.who.process_row;
-            finding = finding.with(wakers::evidence(case, row, remote, &range)?);
-        }
-        if let What::Driver(image_row) = blamed.what {
-            let name = case.module_label(Some(image_row)).map(str::to_owned);
-            finding = finding.subjects(name.map(|name| Subject::Module { name }));
-        }
-        let mut computed: Vec<(Part, Computed)> = Vec::new();
-        for part in worst
-            .main_parts()
-            .into_iter()
-            .filter(|part| part.what == What::Ran)
-        {
-            if let Some(samples) = Computed::read(case, &part.who, &range)? {
-                computed.push((*part, samples));
-            }
-        }
-        for (part, samples) in computed.iter().rev() {
-            let is_own = worst.is_own(part);
-            let place = usize::from(!is_own).min(finding.why.len());
-            let whose = (!is_own).then_some(&part.who);
-            finding
-                .why
-                .insert(place, samples.sentence(case, whose).into());
-            let module = samples.module(case).map(str::to_owned);
-            finding = finding
-                .subjects(module.map(|name| Subject::Module { name }))
-                .with(samples.evidence(case, &part.who, &range));
-        }
-        let has_focus = facts.noticed.attention(wait.process_row, &range) == Some(Attention::Focus);
-        if worst.of.is_window
-            && (has_focus || !facts.noticed.knows_focus())
-            && let Some(input) = computed::input(case, &range, has_focus)?
-        {
-            finding.why.push(input.into());
-        }
-        let remedies = told.remedies(&computed);
-        finding.remedies = remedies.into_iter().map(Into::into).collect();
-        finding.doubts = told.doubts().into_iter().map(Into::into).collect();
-        if let Some(shown) = stacks::shown(case, &facts.images, worst)? {
-            finding.why.push(shown.sentence.into());
-            if let Some(remedy) = shown.remedy {
-                // The stack says more than the DPC of a part of Windows.
-                if let What::Driver(row) = blamed.what
-                    && case.module_label(Some(row)).is_some_and(is_of_windows)
-                {
-                    finding.remedies.clear();
-                }
-                finding.remedies.insert(0, remedy.into());
-            }
-            finding.sources.push(shown.source);
-        }
-        if let Some(starved) = starved {
-            finding.evidence.extend(starved.evidence);
-        }
-        Ok(Some(finding))
     }
 
     fn subjects(&self, case: &Case<'_>) -> Vec<Subject> {

@@ -23,7 +23,7 @@ const QUEUE_FILLED: u64 = 8;
 const NAMED: usize = 4;
 
 /// Waits of a group, with the data for their sentences.
-pub(super) struct Told<'t, 'c> {
+pub(super) struct HangText<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
     pub(super) facts: &'t Facts<'c>,
@@ -34,7 +34,7 @@ pub(super) struct Told<'t, 'c> {
     pub(super) starved_wait: Option<(&'t Wait, Reason)>,
 }
 
-impl Told<'_, '_> {
+impl HangText<'_, '_> {
     /// Returns the sentence that says who waited, for how long and when.
     pub(super) fn sentence(&self) -> String {
         let worst = self.group.worst();
