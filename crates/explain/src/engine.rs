@@ -81,9 +81,10 @@ impl fmt::Display for Conclusion {
                 unseen,
                 has_delays,
             } => {
-                f.write_str(match has_delays {
-                    true => "No delay was found that users probably noticed",
-                    false => "No noticeable delay was found",
+                f.write_str(if *has_delays {
+                    "No delay was found that users probably noticed"
+                } else {
+                    "No noticeable delay was found"
                 })?;
                 match (open, unseen.as_slice()) {
                     (0, _) => Ok(()),

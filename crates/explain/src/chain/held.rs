@@ -179,9 +179,10 @@ impl Held {
 /// highest level counts: a service routine before a DPC, and a DPC before the interrupted thread.
 fn query(waiter: &Waiter, silences: &SuspendGaps, is_linux: bool) -> String {
     // The function `Pass::run` in `holders.rs` chooses the priority in the same way. A comment there gives the reason.
-    let of_run = match is_linux {
-        true => "greatest(priority, priority_out)",
-        false => "coalesce(priority, priority_out)",
+    let of_run = if is_linux {
+        "greatest(priority, priority_out)"
+    } else {
+        "coalesce(priority, priority_out)"
     };
     let rank = waiter.rank.unwrap_or(0);
     let me: Vec<String> = (waiter.priorities.iter())
@@ -255,9 +256,10 @@ pub(crate) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
             Order::ascending("2"),
         ]);
     let rank = Expression::FirstKnown(vec!["rank_out", "previous_rank"]);
-    let priority = match holders.is_linux {
-        true => Expression::Greatest(vec!["priority", "priority_out"]),
-        false => Expression::FirstKnown(vec!["priority", "priority_out"]),
+    let priority = if holders.is_linux {
+        Expression::Greatest(vec!["priority", "priority_out"])
+    } else {
+        Expression::FirstKnown(vec!["priority", "priority_out"])
     };
     let mut evidence = Evidence::of("Threads that ran instead, by rank and priority", selection)
         .column("rank", "rank", Unit::None, rank)

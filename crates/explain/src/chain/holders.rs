@@ -179,9 +179,10 @@ impl Pass<'_> {
                 rank: runs.rank_out.get(row).or(runs.previous_rank.get(row)),
                 // If the priority of a thread of Linux changed during its run, the higher priority kept other threads
                 // off the CPU. Windows records changes of priorities, so the priority at the start is used.
-                priority: match self.is_linux {
-                    true => runs.priority.get(row).max(runs.priority_out.get(row)),
-                    false => runs.priority.get(row).or(runs.priority_out.get(row)),
+                priority: if self.is_linux {
+                    runs.priority.get(row).max(runs.priority_out.get(row))
+                } else {
+                    runs.priority.get(row).or(runs.priority_out.get(row))
                 },
                 process_row: runs.process_row.get(row),
                 process_id: runs.process_id.get(row),
@@ -302,9 +303,10 @@ impl<'i> Interrupts<'i> {
     fn before(&mut self, case: &Case<'_>, end_ns: i64) -> Result<Option<Interrupt>, StoreError> {
         loop {
             if let Some(next) = self.read.as_slice().first() {
-                return Ok(match next.range.end <= end_ns {
-                    true => self.read.next(),
-                    false => None,
+                return Ok(if next.range.end <= end_ns {
+                    self.read.next()
+                } else {
+                    None
                 });
             }
             let chunk = self.table.chunks().get(self.chunk);

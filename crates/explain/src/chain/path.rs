@@ -168,14 +168,13 @@ pub(crate) fn path(
             _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
         };
         let from = next.1.clamp(range.start, at);
-        match from < at {
-            true => {
-                stood_still = 0;
-                let range = from..at;
-                let slept = runs.case.survey.suspend_gaps.parts_in(&range);
-                path.push(Leg { range, run, slept });
-            }
-            false => stood_still += 1,
+        if from < at {
+            stood_still = 0;
+            let range = from..at;
+            let slept = runs.case.survey.suspend_gaps.parts_in(&range);
+            path.push(Leg { range, run, slept });
+        } else {
+            stood_still += 1
         }
         (thread, at) = (next.0, from);
     }

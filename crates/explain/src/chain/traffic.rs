@@ -120,9 +120,10 @@ impl Traffic {
                         ..Moved::default()
                     });
                 let bytes = u64::from(view.size_bytes[row]);
-                match is_sent {
-                    true => moved.sent_bytes += bytes,
-                    false => moved.received_bytes += bytes,
+                if is_sent {
+                    moved.sent_bytes += bytes
+                } else {
+                    moved.received_bytes += bytes
                 }
                 moved.events += 1;
                 moved.last_ns = time_ns;

@@ -100,12 +100,13 @@ impl Wakers {
     /// Returns the name of the other end of a connection.
     pub(crate) fn named(&self, remote: u32) -> String {
         let remote = &self.remotes[remote as usize];
-        match remote.address.contains(':') {
-            true => format!(
+        if remote.address.contains(':') {
+            format!(
                 "[{}]:{} ({})",
                 remote.address, remote.port, remote.transport
-            ),
-            false => format!("{}:{} ({})", remote.address, remote.port, remote.transport),
+            )
+        } else {
+            format!("{}:{} ({})", remote.address, remote.port, remote.transport)
         }
     }
 

@@ -70,9 +70,10 @@ impl Pair {
     /// the event but seems to begin before it, the clock of the readying CPU is ahead. If the run comes before
     /// the event but seems to end after it, the clock of the run's CPU is ahead.
     pub fn ahead_ns(&self) -> i64 {
-        match self.is_before {
-            true => self.end_ns.saturating_sub(self.readied_ns),
-            false => self.readied_ns.saturating_sub(self.start_ns),
+        if self.is_before {
+            self.end_ns.saturating_sub(self.readied_ns)
+        } else {
+            self.readied_ns.saturating_sub(self.start_ns)
         }
     }
 }
@@ -122,9 +123,10 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
                 cpu: end.cpu,
                 is_before,
             };
-            let (its, other) = match is_ahead == is_before {
-                true => (end, event),
-                false => (event, end),
+            let (its, other) = if is_ahead == is_before {
+                (end, event)
+            } else {
+                (event, end)
             };
             if its.cpu == cpu && offsets.is_never_off(other.cpu) {
                 compared += 1;
@@ -157,9 +159,10 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
 fn offset_for_most(cpu: u16, pairs: &[Pair]) -> i64 {
     let mut of_others: FxHashMap<u16, i64> = FxHashMap::default();
     for pair in pairs {
-        let other = match pair.cpu == cpu {
-            true => pair.readying_cpu,
-            false => pair.cpu,
+        let other = if pair.cpu == cpu {
+            pair.readying_cpu
+        } else {
+            pair.cpu
         };
         let most_ns = of_others.entry(other).or_default();
         *most_ns = pair.ahead_ns().max(*most_ns);

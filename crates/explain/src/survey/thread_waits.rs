@@ -138,9 +138,10 @@ impl Kept {
                 }
                 let part_ns = i128::from(part.end - part.start) * i128::from(ns);
                 let part_ns = (part_ns / i128::from(length)) as i64;
-                match is_inside {
-                    true => self.now.inside_ns += part_ns,
-                    false => self.now.ready_ns += part_ns,
+                if is_inside {
+                    self.now.inside_ns += part_ns
+                } else {
+                    self.now.ready_ns += part_ns
                 }
             }
             second += 1;
@@ -200,9 +201,10 @@ impl ByThread {
         ByThread {
             real_time_priority: reader.real_time_priority(),
             threads: FxHashMap::default(),
-            shortest_ns: match scope.has_all_threads() {
-                true => NOTICED_NS,
-                false => SHORTEST_ASKED_NS,
+            shortest_ns: if scope.has_all_threads() {
+                NOTICED_NS
+            } else {
+                SHORTEST_ASKED_NS
             },
             during: scope.during.clone(),
             wakes: 0,

@@ -347,13 +347,12 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
         remedies.extend(record::needs::for_theory(ABOUT.id).map(|needs| format!("Record {needs}")));
     }
     if kinds.is_empty() {
-        remedies.push(match is_relogged {
-            true => "Use the original trace: a relogger wrote this file, apparently without some \
+        remedies.push(if is_relogged {
+            "Use the original trace: a relogger wrote this file, apparently without some \
                      context switches"
-                .to_owned(),
-            false => {
-                "Record the context switches of all processes and CPUs, without a filter".to_owned()
-            }
+                .to_owned()
+        } else {
+            "Record the context switches of all processes and CPUs, without a filter".to_owned()
         });
     }
     remedies

@@ -43,12 +43,11 @@ impl Theory for Clocks {
         }
         let skews = &case.survey.clock_skews;
         if skews.is_empty() {
-            let because = match case.survey.damage.is_any {
-                true => {
-                    "most runs and ready-thread events show no difference; events are lost or damaged, so short \
+            let because = if case.survey.damage.is_any {
+                "most runs and ready-thread events show no difference; events are lost or damaged, so short \
                      errors cannot be seen"
-                }
-                false => "they agree, according to runs and ready-thread events",
+            } else {
+                "they agree, according to runs and ready-thread events"
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }

@@ -55,11 +55,10 @@ impl Theory for CpuUse {
             })
             .collect();
         findings.extend(by_module(case)?);
-        Ok(match findings.is_empty() {
-            true => {
-                Outcome::NotRecorded("the trace has neither context switches nor samples".into())
-            }
-            false => Outcome::For(findings),
+        Ok(if findings.is_empty() {
+            Outcome::NotRecorded("the trace has neither context switches nor samples".into())
+        } else {
+            Outcome::For(findings)
         })
     }
 }
@@ -217,12 +216,13 @@ fn by_process(
             duration(skew.by_ns)
         ));
     }
-    Some(match survey.interrupts.routines.is_empty() {
-        true => finding.doubt(format!(
+    Some(if survey.interrupts.routines.is_empty() {
+        finding.doubt(format!(
             "{} are not recorded: their time counts as time of the interrupted threads",
             wording::capitalized(case.terms().routines)
-        )),
-        false => finding,
+        ))
+    } else {
+        finding
     })
 }
 
@@ -337,9 +337,10 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
                 Name(module),
                 share(sampled.samples)
             );
-            match unknown.samples > sampled.samples {
-                true => format!("{nowhere}. {within}"),
-                false => within,
+            if unknown.samples > sampled.samples {
+                format!("{nowhere}. {within}")
+            } else {
+                within
             }
         }
     };

@@ -230,11 +230,10 @@ fn slow_disk(
 /// Adds a doubt if the sum of the requests' times exceeds the elapsed time.
 fn with_doubt(finding: Finding, case: &Case<'_>, requests: &Requests) -> Finding {
     let span = &case.survey.span;
-    match requests.total_ns > span.end - span.start {
-        true => {
-            finding.doubt("Requests overlap, so the sum of their times exceeds the elapsed time")
-        }
-        false => finding,
+    if requests.total_ns > span.end - span.start {
+        finding.doubt("Requests overlap, so the sum of their times exceeds the elapsed time")
+    } else {
+        finding
     }
 }
 

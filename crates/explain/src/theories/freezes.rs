@@ -72,18 +72,20 @@ impl Theory for Freezes {
 fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Finding, StoreError> {
     let Range { start, end } = freeze.range;
     let process = case.process(freeze.process_row, Some(freeze.process_id));
-    let who = match case.is_linux() {
-        true => "A cgroup's freezer",
-        false => "Windows",
+    let who = if case.is_linux() {
+        "A cgroup's freezer"
+    } else {
+        "Windows"
     };
     let woken = woken(case, freeze)?;
     // On Windows, an expired timer wakes threads of suspended apps, even if no user waits for them. So only a wake by
     // another thread shows that the process should have run. On Linux, an expired timer also shows this: the thread
     // wanted to run at this time.
     let wanted = woken.iter().find(|woken| !woken.by_dpc || case.is_linux());
-    let running = match case.is_linux() {
-        true => running(case, freeze)?,
-        false => None,
+    let running = if case.is_linux() {
+        running(case, freeze)?
+    } else {
+        None
     };
     let wanted_ns = [
         focus_ns,
@@ -98,9 +100,10 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         NOTICED_NS.. if case.is_linux() => Severity::Warning,
         _ => Severity::Information,
     };
-    let until = match freeze.is_thawed {
-        true => format!("thawed it at {}", duration(end)),
-        false => "did not thaw it before the trace ended".to_owned(),
+    let until = if freeze.is_thawed {
+        format!("thawed it at {}", duration(end))
+    } else {
+        "did not thaw it before the trace ended".to_owned()
     };
     let wanted = match (running, focus_ns, wanted) {
         (Some(thread), ..) => format!(" Its thread {thread} ran when it was frozen."),
@@ -186,16 +189,13 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
                     ),
                 },
             )
-            .remedy(match case.is_linux() {
-                true => {
+            .remedy(if case.is_linux() {
                     "Find the program that writes to cgroup.freeze of its cgroup (/proc/PID/cgroup): a container \
                      engine (docker pause), systemd (systemctl freeze), or a manager of apps"
-                }
-                false => {
+                } else {
                     "Find out why Windows froze the program while it was needed: the Background Tasks \
                      Infrastructure service decides this from the state of windows that the shell reports"
-                }
-            }),
+                }),
     })
 }
 
@@ -212,10 +212,11 @@ struct Woken {
 
 /// Returns the wait reasons of threads that are suspended.
 fn suspended(case: &Case<'_>) -> &'static [u8] {
-    match case.is_linux() {
+    if case.is_linux() {
         // On Linux, frozen threads and threads in an interruptible wait have the same recorded state.
-        true => &[linux_states::INTERRUPTIBLE],
-        false => &SUSPENDED,
+        &[linux_states::INTERRUPTIBLE]
+    } else {
+        &SUSPENDED
     }
 }
 

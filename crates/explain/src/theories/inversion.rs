@@ -72,12 +72,11 @@ impl Theory for Inversion {
             }
         }
         if found.is_empty() {
-            let which = match futexes.is_recorded() {
-                true => "",
-                false => {
-                    "; the recording has no calls that wait for locks, so it shows only locks whose holder got no \
+            let which = if futexes.is_recorded() {
+                ""
+            } else {
+                "; the recording has no calls that wait for locks, so it shows only locks whose holder got no \
                      CPU or inherited a priority"
-                }
             };
             let because = format!(
                 "no real-time thread waited {} or longer for a lock that a thread of lower priority held{which}",
@@ -283,15 +282,16 @@ impl<'c> Waited<'c> {
             .during(start.unwrap_or(0)..end.unwrap_or(0))
             .delay(delay_ns, format!("of thread {} of {process}", thread.thread_id))
             .with(evidence)
-            .remedy(match is_inverted {
-                true if longest.raised_to.is_none() => format!(
+            .remedy(if is_inverted && longest.raised_to.is_none() {
+                format!(
                     "Let {process} use locks with priority inheritance (PTHREAD_PRIO_INHERIT): then the holder gets the \
                      priority of the thread that waits"
-                ),
-                _ => format!(
+                )
+            } else {
+                format!(
                     "Let the threads of {process} hold the lock for less time, or let its real-time thread do without \
                      it (a queue without locks)"
-                ),
+                )
             })
             .doubt(
                 "The holder is the thread that ended the wait. If the lock passed through several threads, it is the \

@@ -349,9 +349,10 @@ fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     }
     let all: u64 = of.values().sum();
     let (most, count) = of.iter().max_by_key(|(units, count)| (**count, **units))?;
-    match count * 2 >= all {
-        true => Some(*most),
-        false => of.keys().max().copied(),
+    if count * 2 >= all {
+        Some(*most)
+    } else {
+        of.keys().max().copied()
     }
 }
 

@@ -337,9 +337,10 @@ fn lost(
         if !is_inside && own * 2 > examined.len() {
             continue;
         }
-        let severity = match noticed.knows_focus() || Noticed::has_window(thread) {
-            true => Severity::Problem,
-            false => Severity::Warning,
+        let severity = if noticed.knows_focus() || Noticed::has_window(thread) {
+            Severity::Problem
+        } else {
+            Severity::Warning
         };
         let (first, last) = (&seconds[0], &seconds[seconds.len() - 1]);
         let during = first.range().start..last.range().end;
@@ -594,9 +595,10 @@ impl Routines {
         let linux = case.is_linux();
         let what = |routine: &WorstRoutine| {
             let name = self.name(case, routine.image_row, routine.address);
-            let module = match linux {
-                true => String::new(),
-                false => format!(" ({})", module_name(case, routine.image_row)),
+            let module = if linux {
+                String::new()
+            } else {
+                format!(" ({})", module_name(case, routine.image_row))
             };
             format!(
                 "{}{module}, {} in {} on {}",
@@ -607,9 +609,10 @@ impl Routines {
             )
         };
         let most: Vec<String> = worst.iter().map(what).collect();
-        let (kept, remedy) = match linux {
-            true => ("Softirqs and interrupts", SPREAD.to_owned()),
-            false => ("DPCs and ISRs", self.update(case, &worst)),
+        let (kept, remedy) = if linux {
+            ("Softirqs and interrupts", SPREAD.to_owned())
+        } else {
+            ("DPCs and ISRs", self.update(case, &worst))
         };
         let because = format!(
             "{kept} kept the CPU: most CPU time went to {}.",
@@ -618,9 +621,10 @@ impl Routines {
         let mut finding = finding.because(because);
         for routine in &worst {
             let module = case.module_label(routine.image_row).filter(|_| !linux);
-            let name = match linux {
-                true => self.name(case, routine.image_row, routine.address),
-                false => routine_name(case, routine.image_row, routine.address),
+            let name = if linux {
+                self.name(case, routine.image_row, routine.address)
+            } else {
+                routine_name(case, routine.image_row, routine.address)
             };
             finding = finding
                 .subjects(module.map(|name| Subject::Module {
@@ -662,10 +666,7 @@ impl Routines {
     }
 
     fn evidence(&self, case: &Case<'_>) -> Evidence {
-        let last = match case.is_linux() {
-            true => "name",
-            false => "image_row",
-        };
+        let last = if case.is_linux() { "name" } else { "image_row" };
         let selection = Selection::of(Table::Interrupts)
             .filter(Condition::is_text("kind", &blocking_kinds()))
             .overlapping(&self.ranges)
@@ -676,15 +677,16 @@ impl Routines {
                 Order::ascending("routine"),
                 Order::ascending(last),
             ]);
-        let (selection, function) = match case.is_linux() {
-            true => (selection, Expression::TextOrEmpty("name")),
-            false => (
+        let (selection, function) = if case.is_linux() {
+            (selection, Expression::TextOrEmpty("name"))
+        } else {
+            (
                 selection,
                 Expression::Function {
                     image_row: "image_row",
                     address: "routine",
                 },
-            ),
+            )
         };
         let time = Expression::Sum("exclusive_ns");
         let title = format!("{} in this time, by CPU and routine", case.terms().routines);

@@ -237,13 +237,15 @@ impl Stops<'_> {
             }
         }
         continued.truncate(SHOWN);
-        let finding = match continued.is_empty() {
-            true => finding,
-            false => finding.because(format!("{} let it continue.", listed(continued))),
+        let finding = if continued.is_empty() {
+            finding
+        } else {
+            finding.because(format!("{} let it continue.", listed(continued)))
         };
-        match is_open {
-            true => finding.with(open(stops)),
-            false => finding.with(ended(case, stops, thread)),
+        if is_open {
+            finding.with(open(stops))
+        } else {
+            finding.with(ended(case, stops, thread))
         }
     }
 }

@@ -174,10 +174,7 @@ fn last_without_samples(
         }
     }
     let is_dumb = before.values().any(|ns| range.end - ns > apart_ns);
-    Ok(match is_dumb {
-        true => Some(range.end),
-        false => last,
-    })
+    Ok(if is_dumb { Some(range.end) } else { last })
 }
 
 fn last_readied(case: &Case<'_>, waiter: &Waiter) -> Result<Option<i64>, StoreError> {

@@ -113,9 +113,10 @@ pub(crate) fn grouped<'c>(
                 let is_unnoticed = first.attention == Some(Attention::Focus)
                     && group.attention != first.attention
                     && group.delay_ns < ABANDONED_NS;
-                let severity = match is_unnoticed {
-                    true => group.severity.min(Severity::Warning),
-                    false => group.severity,
+                let severity = if is_unnoticed {
+                    group.severity.min(Severity::Warning)
+                } else {
+                    group.severity
                 };
                 first.severity = first.severity.max(severity);
                 first.others.push(group);
@@ -396,9 +397,10 @@ fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
             )
         })
         .collect();
-    let slept = match slept.is_empty() {
-        true => "0".to_owned(),
-        false => slept.join(" + "),
+    let slept = if slept.is_empty() {
+        "0".to_owned()
+    } else {
+        slept.join(" + ")
     };
     format!(
         "WITH waits AS (SELECT process_row, process_id, start_ns - ready_ns AS from_ns, start_ns AS \

@@ -138,9 +138,10 @@ pub(crate) fn completed(
     let Some((name, (times, ns))) = names.first() else {
         return Ok(finding);
     };
-    let time = match in_threads {
-        true => "ksoftirqd runs softirqs. Most of their time",
-        false => "Most of this time",
+    let time = if in_threads {
+        "ksoftirqd runs softirqs. Most of their time"
+    } else {
+        "Most of this time"
     };
     let because = format!(
         "{time} went to {}: {} in {}.",

@@ -281,10 +281,7 @@ fn sampled_locks(case: &Case<'_>, waiter: &Waiter) -> Vec<u16> {
     let interrupts = &case.survey.interrupts;
     let are_locked = !its_cpus.is_empty()
         && (its_cpus.iter()).all(|cpu| interrupts.is_locked_by_samples(*cpu, &waiter.range));
-    match are_locked {
-        true => its_cpus,
-        false => Vec::new(),
-    }
+    if are_locked { its_cpus } else { Vec::new() }
 }
 
 /// Examines all causes of a wait.
@@ -326,19 +323,19 @@ pub(crate) fn weigh(
     weighed.push((Cause::HigherPriority, priority(waiter, &scales, its_time)));
     weighed.push((
         Cause::EqualPriority,
-        match scales.lacks_priority() {
-            true => not_recorded(&QUANTUM, UNKNOWN_PRIORITY),
-            false => {
-                let who = match is_linux {
-                    true => "Threads of the same priority",
-                    false => "Threads of the same rank and priority",
-                };
-                scales.cpu_time(
-                    &QUANTUM,
-                    &[By::EqualPriority],
-                    had(who, &[By::EqualPriority]),
-                )
-            }
+        if scales.lacks_priority() {
+            not_recorded(&QUANTUM, UNKNOWN_PRIORITY)
+        } else {
+            let who = if is_linux {
+                "Threads of the same priority"
+            } else {
+                "Threads of the same rank and priority"
+            };
+            scales.cpu_time(
+                &QUANTUM,
+                &[By::EqualPriority],
+                had(who, &[By::EqualPriority]),
+            )
         },
     ));
     if !is_linux {
@@ -349,15 +346,12 @@ pub(crate) fn weigh(
     let routines = wording::capitalized(case.terms().routines);
     weighed.push((
         Cause::Interrupts,
-        match facts.has_interrupts {
-            true => {
-                let had = had(&routines, &[By::Dpc, By::Isr]);
-                interrupts(case, &ideal, &scales, had)
-            }
-            false => {
-                let because = format!("{routines} are not recorded.");
-                not_recorded(about_interrupts(case), &because)
-            }
+        if facts.has_interrupts {
+            let had = had(&routines, &[By::Dpc, By::Isr]);
+            interrupts(case, &ideal, &scales, had)
+        } else {
+            let because = format!("{routines} are not recorded.");
+            not_recorded(about_interrupts(case), &because)
         },
     ));
     let (affinity, idle_beyond_ns) = affinity(case, waiter, holders, &scales);
@@ -387,9 +381,10 @@ pub(crate) fn weigh(
         .filter(|cause| *cause != Cause::Suspended || awake_ns < NOTICED_NS)
         .collect();
     let cause = causes.iter().copied().min();
-    let not_delay_ns = match is_doubtful {
-        true => scales.ready_ns,
-        false => asleep_ns,
+    let not_delay_ns = if is_doubtful {
+        scales.ready_ns
+    } else {
+        asleep_ns
     };
     let sampled_locks = sampled_locks(case, waiter);
     let is_known = |_: &Most| sampled_locks.is_empty();
@@ -518,9 +513,10 @@ impl AtIdeal {
 }
 
 fn about_interrupts(case: &Case<'_>) -> &'static About {
-    match case.is_linux() {
-        true => &LINUX_INTERRUPTS,
-        false => &INTERRUPTS,
+    if case.is_linux() {
+        &LINUX_INTERRUPTS
+    } else {
+        &INTERRUPTS
     }
 }
 
@@ -632,9 +628,10 @@ fn affinity(
     scales: &Scales<'_>,
 ) -> (Verdict, Option<i64>) {
     let Some(cpus) = &waiter.limited_to else {
-        let verdict = match waiter.affinity_is_known {
-            true => scales.explains(&AFFINITY, 0, "It may run on every CPU.".to_owned()),
-            false => not_recorded(&AFFINITY, "The CPUs on which it may run are not recorded."),
+        let verdict = if waiter.affinity_is_known {
+            scales.explains(&AFFINITY, 0, "It may run on every CPU.".to_owned())
+        } else {
+            not_recorded(&AFFINITY, "The CPUs on which it may run are not recorded.")
         };
         return (verdict, None);
     };

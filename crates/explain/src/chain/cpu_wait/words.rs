@@ -217,9 +217,10 @@ fn partly(argued: &ExaminedWait, its_time: &str) -> String {
             format!("threads of {name} used {share} of {its_time}")
         })
         .collect();
-    match others.is_empty() {
-        true => String::new(),
-        false => format!("; {}", listed(others)),
+    if others.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", listed(others))
     }
 }
 

@@ -90,9 +90,10 @@ impl<'c> Chain<'c> {
                 What::Driver(row) => case.module_label(Some(row)).is_some_and(is_of_disks),
                 _ => false,
             };
-            chain.disks = match chain.blamed().is_some_and(is_of_disk) {
-                true => Disks::EndedWait,
-                false => Disks::Unknown,
+            chain.disks = if chain.blamed().is_some_and(is_of_disk) {
+                Disks::EndedWait
+            } else {
+                Disks::Unknown
             };
         }
         chain

@@ -179,11 +179,10 @@ pub(super) fn input(
     let both: Vec<String> = keys.into_iter().chain(buttons).collect();
     Ok((!both.is_empty()).then(|| {
         let both = both.join(" and ");
-        match has_focus {
-            true => format!("In this time, {both} waited for this window."),
-            false => {
-                format!("In this time, the trace has {both}; it does not record for which window.")
-            }
+        if has_focus {
+            format!("In this time, {both} waited for this window.")
+        } else {
+            format!("In this time, the trace has {both}; it does not record for which window.")
         }
     }))
 }

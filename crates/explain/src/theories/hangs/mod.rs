@@ -174,9 +174,10 @@ impl Theory for Hangs {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         if found.is_empty() {
-            let whose = match facts.noticed.knows_focus() {
-                true => "of a program with the focus",
-                false => "of a user's program",
+            let whose = if facts.noticed.knows_focus() {
+                "of a program with the focus"
+            } else {
+                "of a user's program"
             };
             let because = format!(
                 "no thread {whose} waited long for a lock, an answer, a disk or another thread"

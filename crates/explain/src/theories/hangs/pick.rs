@@ -195,9 +195,10 @@ impl Noticed {
                 continue;
             };
             let has_sent = sent.has(wait.stack_id);
-            let kind = match reason == MESSAGES && has_sent {
-                true => Some(Kind::SentMessage),
-                false => Kind::of(reason),
+            let kind = if reason == MESSAGES && has_sent {
+                Some(Kind::SentMessage)
+            } else {
+                Kind::of(reason)
             };
             let Some(kind) = kind else {
                 continue;
@@ -222,9 +223,10 @@ impl Noticed {
             }
             let asleep_ns = case.survey.suspend_gaps.asleep_ns(&range);
             // A window that does not respond is a hang even if another program has the focus.
-            let noticed_ns = match is_window {
-                true => range.end - range.start,
-                false => self.noticed_ns(thread.process_row, &range),
+            let noticed_ns = if is_window {
+                range.end - range.start
+            } else {
+                self.noticed_ns(thread.process_row, &range)
             };
             let ns = noticed_ns - asleep_ns;
             if ns >= NOTICED_NS {

@@ -184,9 +184,12 @@ pub(super) fn shown(
     let longest_of = |thread_id: u32| {
         let mut legs: Vec<&Leg> = chain.legs.iter().collect();
         legs.retain(|leg| leg.run.thread_id == thread_id);
-        let longest = legs.into_iter().max_by_key(|leg| match thread_id == me {
-            true => own_wait_ns(leg),
-            false => leg.parts()[0],
+        let longest = legs.into_iter().max_by_key(|leg| {
+            if thread_id == me {
+                own_wait_ns(leg)
+            } else {
+                leg.parts()[0]
+            }
         });
         longest.map(|leg| {
             let run = &leg.run;
@@ -231,12 +234,11 @@ pub(super) fn shown(
                 })
             })
             .collect();
-        let who = match is_own {
-            true => "The stack of the waiting thread".to_owned(),
-            false => {
-                let part = chain.blamed().map(|part| named(case, &part.who));
-                format!("The stack of {}", part.unwrap_or_default())
-            }
+        let who = if is_own {
+            "The stack of the waiting thread".to_owned()
+        } else {
+            let part = chain.blamed().map(|part| named(case, &part.who));
+            format!("The stack of {}", part.unwrap_or_default())
         };
         if let Some(mut shown) = of_frames(&who, &frames) {
             // The chain names the thread that got the message.

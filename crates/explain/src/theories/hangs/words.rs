@@ -43,9 +43,10 @@ impl HangText<'_, '_> {
             (wait.thread_row, wait.thread_id),
             (wait.process_row, wait.process_id),
         );
-        let verb = match worst.of.is_window {
-            true => "did not respond",
-            false => "made no progress",
+        let verb = if worst.of.is_window {
+            "did not respond"
+        } else {
+            "made no progress"
         };
         let is_open = worst.of.response.is_some_and(|response| response.is_open);
         let when = match worst.of.edge {
@@ -232,13 +233,14 @@ impl HangText<'_, '_> {
         if let Some(starved) = self.starved {
             why.push(self.inversion(starved));
         }
-        let mut first = match is_share(blamed.ns, all_ns, 99) {
-            true => format!("Nearly all of this time, {}.", self.did(blamed)),
-            false => format!(
+        let mut first = if is_share(blamed.ns, all_ns, 99) {
+            format!("Nearly all of this time, {}.", self.did(blamed))
+        } else {
+            format!(
                 "For {} of the time, {}.",
                 percent(blamed.ns, all_ns),
                 self.did(blamed)
-            ),
+            )
         };
         first += &self.between();
         if let What::Disk(disk) = blamed.what {
@@ -286,10 +288,10 @@ impl HangText<'_, '_> {
                     self.case.process(of.process_row, of.process_id),
                     own.of.thread,
                 );
-                let who = match (of.process_row, of.process_id) == (own.process_row, own.process_id)
-                {
-                    true => format!("thread {} of {process}", of.thread_id),
-                    false => process,
+                let who = if (of.process_row, of.process_id) == (own.process_row, own.process_id) {
+                    format!("thread {} of {process}", of.thread_id)
+                } else {
+                    process
                 };
                 format!("{who} for {}", duration(victim.delay_ns(self.case)))
             })
@@ -442,9 +444,10 @@ impl HangText<'_, '_> {
                 duration(filler.served_ns)
             )
         });
-        let who = match fillers.is_empty() {
-            true => String::new(),
-            false => format!(" behind {}", listed(who.collect::<Vec<_>>())),
+        let who = if fillers.is_empty() {
+            String::new()
+        } else {
+            format!(" behind {}", listed(who.collect::<Vec<_>>()))
         };
         format!(
             " Its {requests} took {}, {} of it in the disk's queue{who}.",

@@ -167,9 +167,10 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let title = "DPCs and ISRs that ended in this time";
     let routines = by_routine(case, title, Some(&flood.during), &within.routines);
     // If SMB is the cause, a separate finding reports it as a problem. This finding then only adds details.
-    let severity = match is_of_smb {
-        true => Severity::Warning,
-        false => Severity::Problem,
+    let severity = if is_of_smb {
+        Severity::Warning
+    } else {
+        Severity::Problem
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .delay(flood.locked_ns, how)

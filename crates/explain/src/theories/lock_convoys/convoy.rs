@@ -64,9 +64,10 @@ impl Wait {
         let readied_ns = runs.readied_ns.get(row)?;
         let silences = &case.survey.suspend_gaps;
         let asleep_ns = silences.asleep_ns(&(readied_ns.saturating_sub(waits_ns)..readied_ns));
-        let lock = match case.is_linux() {
-            true => Some(futexes.lock(runs.thread_id[row], runs.previous_out_ns.get(row)?)?),
-            false => None,
+        let lock = if case.is_linux() {
+            Some(futexes.lock(runs.thread_id[row], runs.previous_out_ns.get(row)?)?)
+        } else {
+            None
         };
         let wait = Wait {
             waits_ns,
@@ -157,11 +158,12 @@ impl Convoy {
         let is_within = self.during.start < wait.readied_ns && wait.readied_ns <= self.during.end;
         is_within
             && wait.lock == self.lock
-            && match self.is_shared() {
-                true => [wait.thread_id, wait.by_thread_id]
+            && if self.is_shared() {
+                [wait.thread_id, wait.by_thread_id]
                     .iter()
-                    .all(|id| self.threads.contains_key(id)),
-                false => wait.is_of_one_process(case) && self.processes.contains(&wait.process_row),
+                    .all(|id| self.threads.contains_key(id))
+            } else {
+                wait.is_of_one_process(case) && self.processes.contains(&wait.process_row)
             }
     }
 

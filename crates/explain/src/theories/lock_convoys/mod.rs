@@ -184,12 +184,10 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
         )
         .subjects(convoy.subjects(&waiters.waits))
         .delay(delay_ns, how)
-        .remedy(match is_paging {
-            true => format!(
+        .remedy(if is_paging { format!(
                 "Let {process} read its pages before it needs the lock, or from a faster disk: the finding \
                  about hard faults has the files"
-            ),
-            false => {
+            ) } else {
                 let whose = owner.as_ref().map_or_else(
                     || format!("threads of {process}"),
                     |owner| {
@@ -202,18 +200,14 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
                      reads, writes and computations. `laglab explain TRACE --thread {thread_id} --from {from_ms}ms \
                      --to {to_ms}ms` shows what thread {thread_id} waited for"
                 )
-            }
-        })
-        .doubt(match case.is_linux() {
-            true => {
+            })
+        .doubt(if case.is_linux() {
                 "A futex counts as a lock if its value is 2 while threads wait for it, as in glibc, Rust and Go. \
                  Other objects may have this value, too"
-            }
-            false => {
+            } else {
                 "A trace shows that threads waited and what readied them, but not the object that they \
                  waited for: locks and condition variables look alike"
-            }
-        });
+            });
     if let Some(owner) = &owner {
         finding = finding
             .because(owner.why(case)?)

@@ -38,9 +38,10 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
         .map(|id| Thread { id: *id, row: None })
         .collect();
     if threads.is_empty() {
-        let processes: FxHashSet<u32> = match case.scope.processes.is_empty() {
-            true => focused_at(case, during.end)?.into_iter().collect(),
-            false => case.scope.process_rows(&case.names).collect(),
+        let processes: FxHashSet<u32> = if case.scope.processes.is_empty() {
+            focused_at(case, during.end)?.into_iter().collect()
+        } else {
+            case.scope.process_rows(&case.names).collect()
         };
         if !processes.is_empty() {
             let is_asked = |row: Option<u32>| row.is_some_and(|row| processes.contains(&row));

@@ -160,21 +160,20 @@ impl Theory for LongWaits {
             return Ok(none(case, is_asked));
         }
         Ok(
-            match findings.iter().any(|found| found.delay_ns() >= NOTICED_NS) {
-                true => Outcome::For(findings),
-                false => {
-                    let because = format!(
-                        "no {} is known to have waited for a CPU for {} or longer; the shorter waits are \
+            if findings.iter().any(|found| found.delay_ns() >= NOTICED_NS) {
+                Outcome::For(findings)
+            } else {
+                let because = format!(
+                    "no {} is known to have waited for a CPU for {} or longer; the shorter waits are \
                          listed",
-                        if is_asked {
-                            "requested thread"
-                        } else {
-                            "thread"
-                        },
-                        duration(NOTICED_NS)
-                    );
-                    Outcome::Noted(because, findings)
-                }
+                    if is_asked {
+                        "requested thread"
+                    } else {
+                        "thread"
+                    },
+                    duration(NOTICED_NS)
+                );
+                Outcome::Noted(because, findings)
             },
         )
     }
@@ -214,9 +213,10 @@ fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
 /// Returns the answer if no thread waited for long.
 fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
     let Some(longest) = case.survey.longest_waits.first() else {
-        let because = match is_asked {
-            true => "no wait for a CPU of the requested threads is known",
-            false => "no wait of a ready thread is known",
+        let because = if is_asked {
+            "no wait for a CPU of the requested threads is known"
+        } else {
+            "no wait of a ready thread is known"
         };
         return Outcome::Against(because.to_owned(), Vec::new());
     };
@@ -251,11 +251,12 @@ fn found(
         // A wait may consist mainly of a suspend gap. The group of this wait is left out, because suspend gaps have a
         // separate finding.
         let slept = worst.weighed.cause == Some(Cause::Suspended) && group.delay_ns < NOTICED_NS;
-        match is_asked {
+        if is_asked {
             // If the user asked about waits, the first group is always reported. Other groups are reported if their
             // worst wait is long enough.
-            true => *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100,
-            false => !slept,
+            *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100
+        } else {
+            !slept
         }
     };
     let groups = groups.iter().enumerate().filter(matters);

@@ -244,9 +244,10 @@ pub fn longest_wait(
             break;
         };
         let since = run.since_ns();
-        let wait = match needs_cpu {
-            true => since..run.start_ns,
-            false => run.previous_out_ns.unwrap_or(since)..since,
+        let wait = if needs_cpu {
+            since..run.start_ns
+        } else {
+            run.previous_out_ns.unwrap_or(since)..since
         };
         let part = overlap(&wait, during);
         longest = [longest, part].into_iter().flatten().max_by_key(length);
@@ -448,12 +449,13 @@ pub(super) fn before_run(
     if behind.is_some() || !is_over && wait.ready_ns > 0 {
         let Range { start, end } = wait.range();
         let lasted = duration(wait.ready_ns);
-        let sentence = match is_over {
-            true => format!("It was ready without a CPU for {lasted}."),
-            false => format!(
+        let sentence = if is_over {
+            format!("It was ready without a CPU for {lasted}.")
+        } else {
+            format!(
                 "It was ready without a CPU for at least {lasted}, and still {}.",
                 at_the_end(case, end)
-            ),
+            )
         };
         events.push(Event {
             until_ns: Some(end),
@@ -466,12 +468,13 @@ pub(super) fn before_run(
 
 /// Returns words for the last recorded moment of an unfinished wait.
 fn at_the_end(case: &Case<'_>, end_ns: i64) -> String {
-    match end_ns < case.survey.span.end {
-        true => format!(
+    if end_ns < case.survey.span.end {
+        format!(
             "at {}, when the complete record of all CPUs ends",
             moment(end_ns)
-        ),
-        false => "when the trace ended".to_owned(),
+        )
+    } else {
+        "when the trace ended".to_owned()
     }
 }
 
@@ -516,9 +519,10 @@ fn reasons(case: &Case<'_>, wait: &Wait, waits: bool) -> Result<String, StoreErr
             _ => Some(freeze.process_id) == wait.process_id,
         };
         if is_own && let Some(part) = overlap(&freeze.range, &waited) {
-            let until = match freeze.is_thawed {
-                true => format!("until {}", moment(part.end)),
-                false => "and did not thaw it before the trace ended".to_owned(),
+            let until = if freeze.is_thawed {
+                format!("until {}", moment(part.end))
+            } else {
+                "and did not thaw it before the trace ended".to_owned()
             };
             reasons += &format!(
                 " Windows had frozen its process for {} of this time, {until}: no thread of it could run.",

@@ -202,9 +202,10 @@ impl Unfinished {
             .iter_mut()
             .flat_map(|finding| std::mem::take(&mut finding.weighed))
             .collect();
-        let (chain, is_chain_cut) = match is_over {
-            true => (Vec::new(), false),
-            false => self.chain(case, runs)?,
+        let (chain, is_chain_cut) = if is_over {
+            (Vec::new(), false)
+        } else {
+            self.chain(case, runs)?
         };
         Ok(Story {
             thread: named(
@@ -223,9 +224,10 @@ impl Unfinished {
                 priority: self.priority,
                 rank: wait.rank,
             }),
-            story: match is_over {
-                true => vec![self.last_run(kind)],
-                false => story::before_run(case, wait, behind, false)?,
+            story: if is_over {
+                vec![self.last_run(kind)]
+            } else {
+                story::before_run(case, wait, behind, false)?
             },
             theories,
             findings,

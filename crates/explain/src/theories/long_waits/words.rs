@@ -64,13 +64,11 @@ pub(super) fn sentence(
         }
         _ => String::new(),
     };
-    let at_least = match waiter.is_whole() {
-        true => "",
-        false => "at least ",
-    };
-    let lost_ns = match asleep.is_empty() {
-        true => waiter.ready_ns(),
-        false => waiter.ready_ns() - worst.weighed.asleep_ns,
+    let at_least = if waiter.is_whole() { "" } else { "at least " };
+    let lost_ns = if asleep.is_empty() {
+        waiter.ready_ns()
+    } else {
+        waiter.ready_ns() - worst.weighed.asleep_ns
     };
     let of_driver = driver.map_or(String::new(), |driver| {
         format!(
@@ -178,9 +176,12 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
         let waiter = &group.worst().waiter;
         (waiter.process_row, waiter.process_id)
     };
-    let length = |group: &Group<'_>| match group.worst().waiter.is_whole() {
-        true => duration(group.delay_ns),
-        false => format!("at least {}", duration(group.delay_ns)),
+    let length = |group: &Group<'_>| {
+        if group.worst().waiter.is_whole() {
+            duration(group.delay_ns)
+        } else {
+            format!("at least {}", duration(group.delay_ns))
+        }
     };
     let is_own = |other: &&Group<'_>| process(other) == process(group);
     let (own, others): (Vec<&Group<'_>>, Vec<&Group<'_>>) = group.others.iter().partition(is_own);
@@ -209,9 +210,10 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
             let process = case.processes(row, id);
             let lengths = of.iter().filter(|group| group.delay_ns > 0);
             let lengths: Vec<String> = lengths.map(|group| length(group)).collect();
-            match lengths.is_empty() {
-                true => process,
-                false => format!("{process} ({})", listed(lengths)),
+            if lengths.is_empty() {
+                process
+            } else {
+                format!("{process} ({})", listed(lengths))
             }
         })
         .collect();
@@ -220,9 +222,10 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
         named.push(counted(rest as u64, "more process", "more processes"));
     }
     if !named.is_empty() {
-        let why = match others.iter().all(|other| other.cause() == group.cause()) {
-            true => "for the same reason",
-            false => "for the same CPU time",
+        let why = if others.iter().all(|other| other.cause() == group.cause()) {
+            "for the same reason"
+        } else {
+            "for the same CPU time"
         };
         text += &format!(" Other processes waited {why}: {}.", listed(named));
     }
@@ -267,9 +270,10 @@ pub(super) fn doubts(case: &Case<'_>, argued: &ExaminedWait) -> Vec<String> {
         );
     }
     if let Some(cpu) = waiter.queue {
-        let limits = match waiter.affinity_is_known {
-            true => "",
-            false => " The CPUs that it may use are not recorded.",
+        let limits = if waiter.affinity_is_known {
+            ""
+        } else {
+            " The CPUs that it may use are not recorded."
         };
         doubts.push(format!(
             "Linux has a queue of ready threads for each CPU. No event shows in which one it waited: CPU {cpu} is where \

@@ -82,9 +82,10 @@ impl Theory for Marking {
             });
         }
         let found = vec![found(case, &sent)];
-        Ok(match sent.iter().all(|sent| sent.dscp == 0) {
-            true => Outcome::Noted("no sent packet has a mark".to_owned(), found),
-            false => Outcome::For(found),
+        Ok(if sent.iter().all(|sent| sent.dscp == 0) {
+            Outcome::Noted("no sent packet has a mark".to_owned(), found)
+        } else {
+            Outcome::For(found)
         })
     }
 }

@@ -156,17 +156,19 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
         cpu_names(&numbers),
         duration(all_ns),
     );
-    sentence += &match is_alone {
-        true => ". None ran on other CPUs.".to_owned(),
-        false => format!(
+    sentence += &if is_alone {
+        ". None ran on other CPUs.".to_owned()
+    } else {
+        format!(
             "; CPU {first} used {} of this time.",
             percent(first_ns, all_ns)
-        ),
+        )
     };
     let is_busy = span_ns > 0 && is_share(first_ns, span_ns, NETWORK_CPU_PERCENT);
-    let severity = match is_alone && is_busy && case.survey.cpus.len() > 1 {
-        true => Severity::Warning,
-        false => Severity::Information,
+    let severity = if is_alone && is_busy && case.survey.cpus.len() > 1 {
+        Severity::Warning
+    } else {
+        Severity::Information
     };
     let named = cpus.iter().take(8);
     let named = named.map(|(cpu, ..)| Subject::Cpu { number: *cpu });

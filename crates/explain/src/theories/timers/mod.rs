@@ -94,12 +94,13 @@ impl Theory for Timers {
             found.extend(causes(case, &requests, from_ns)?);
         }
         let is_quiet = |found: &Finding| found.severity == Severity::Information;
-        Ok(match found.iter().all(is_quiet) {
-            true => Outcome::Noted(
+        Ok(if found.iter().all(is_quiet) {
+            Outcome::Noted(
                 "no sleep is known to be longer than requested".into(),
                 found,
-            ),
-            false => Outcome::For(found),
+            )
+        } else {
+            Outcome::For(found)
         })
     }
 }
@@ -308,14 +309,11 @@ fn finding(
                  (SetProcessInformation with PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION) or \
                  use a high-resolution waitable timer.",
             )
-            .doubt(match asker.was_ignored {
-                true => "The trace does not contain the intended length of sleeps",
-                false => {
+            .doubt(if asker.was_ignored { "The trace does not contain the intended length of sleeps" } else {
                     "The trace does not record whether Windows ignores the request: this is \
                      inferred from the sleeps. The intended length of the sleeps is not recorded \
                      either"
-                }
-            }),
+                }),
         Cause::Shared => finding.doubt(
             "The trace does not contain the registry: the conclusion that the request counts for \
              all processes is inferred from the sleeps",
@@ -348,13 +346,14 @@ fn sentence(
         "{process} slept {} at a time (the median of {} short sleeps{})",
         milliseconds(sleeper.median_ns),
         grouped(sleeper.sleeps as u64),
-        match sleeper.is_row() {
-            true => format!(
+        if sleeper.is_row() {
+            format!(
                 " in a row, from {} to {}",
                 duration(sleeper.from_ns),
                 duration(sleeper.to_ns)
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         }
     );
     let middle_ns = sleeper.from_ns.midpoint(sleeper.to_ns);
@@ -372,12 +371,13 @@ fn sentence(
         Cause::Refused => format!(
             "{slept} although it requested a timer resolution of {wish}: its request has no \
                  effect{}{}.",
-            match is_coarser {
-                true => format!(
+            if is_coarser {
+                format!(
                     " (the system's resolution was {})",
                     milliseconds(period_ns as f64)
-                ),
-                false => String::new(),
+                )
+            } else {
+                String::new()
             },
             match build {
                 Some(IGNORES_HIDDEN..) =>
@@ -399,9 +399,10 @@ fn sentence(
             format!("{slept} without its own request: {who} requested {wish}, and {rule}.")
         }
         Cause::Foreign => {
-            let rule = match is_own_only {
-                true => "since Windows 10 2004 a request counts only for the process that made it",
-                false => "that request does not count for it",
+            let rule = if is_own_only {
+                "since Windows 10 2004 a request counts only for the process that made it"
+            } else {
+                "that request does not count for it"
             };
             format!("{slept}, although {who} requested a timer resolution of {wish}: {rule}.")
         }
