@@ -219,7 +219,6 @@ impl Explanation {
     }
 }
 
-/// Returns the theory of a finding.
 fn theory_of(finding: &Finding) -> Option<&'static dyn Theory> {
     let mut theories = THEORIES.iter().copied();
     theories.find(|theory| theory.about().id == finding.theory)

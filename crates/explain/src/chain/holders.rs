@@ -222,7 +222,7 @@ impl Pass<'_> {
         let silent = silences.any(|silence| overlap(silence, &range).is_some());
         let mut ns = [length, 0, 0, 0];
         if silent || !interrupts.is_empty() {
-            ns = self.apart(&range, interrupts);
+            ns = self.split_by_user(&range, interrupts);
         }
         let [thread, dpc, isr, suspended] = ns;
         let mut add = |what: What, net_ns: i64, gross_ns: i64| {
@@ -244,7 +244,7 @@ impl Pass<'_> {
 
     /// Splits a time range into the time of the thread, of DPCs, of service routines and of suspension. If several of
     /// them overlap, the time counts for the last of them in this order.
-    fn apart(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
+    fn split_by_user(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
         let mut edges: Vec<(i64, usize, i32)> = Vec::new();
         let mut add = |part: &Range<i64>, level: usize| {
             if let Some(part) = overlap(part, range) {

@@ -78,7 +78,7 @@ impl Interruptions {
     }
 
     /// Returns the time of routines that interrupted the thread while it ran in a step, in nanoseconds.
-    pub(crate) fn of(&self, leg: &Leg) -> i64 {
+    pub(crate) fn time_ns(&self, leg: &Leg) -> i64 {
         let ran = ran(leg);
         let inner = self.runs.get(&leg.run.cpu);
         let inner = inner.and_then(|of_cpu| of_cpu.get(&leg.run.start_ns));

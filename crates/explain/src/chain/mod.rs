@@ -1,5 +1,5 @@
 //! Facts that several theories share, but that need more than the sums of [`Survey`](crate::Survey): the chain of threads
-//! that led to a delay, users of the CPUs during a wait, and what users noticed of it.
+//! that led to a delay, the causes of a wait for a CPU, and what users noticed of it.
 
 pub(crate) mod cpu_wait;
 pub(crate) mod disk_waits;

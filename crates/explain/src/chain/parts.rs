@@ -86,7 +86,7 @@ pub(crate) enum What {
 /// Process by its row in `processes` and its id.
 pub(crate) type Process = (Option<u32>, Option<u32>);
 
-/// Sources of the details of steps.
+/// Sources of the disk_waits of steps.
 pub(crate) type Sources<'s> = (&'s DiskWaits, &'s Wakers, &'s Interruptions);
 
 /// Thread of the chain.
@@ -120,7 +120,7 @@ pub(crate) fn who(run: &Run) -> Who {
 /// of the thread `own`.
 pub(crate) fn parts(
     legs: &[Leg],
-    (details, wakers, inside): Sources<'_>,
+    (disk_waits, wakers, interruptions): Sources<'_>,
     own: Who,
     range: &Range<i64>,
     gaps: &SuspendGaps,
@@ -134,11 +134,11 @@ pub(crate) fn parts(
     for leg in legs {
         let [waited, was_ready, ran] = leg.parts();
         let who = who(&leg.run);
-        add(who, waited_for(leg, details, wakers), waited);
+        add(who, waited_for(leg, disk_waits, wakers), waited);
         add(who, What::Ready, was_ready);
-        let inside_ns = inside.of(leg).min(ran);
-        add(who, What::Interrupted(leg.run.cpu), inside_ns);
-        add(who, What::Ran, ran - inside_ns);
+        let interruptions_ns = interruptions.time_ns(leg).min(ran);
+        add(who, What::Interrupted(leg.run.cpu), interruptions_ns);
+        add(who, What::Ran, ran - interruptions_ns);
         add(who, What::MachineSuspended, leg.slept_ns());
     }
     let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
@@ -164,7 +164,7 @@ pub(crate) fn longest_part(
     range: &Range<i64>,
 ) -> Result<Option<String>, StoreError> {
     let legs = path::path(&mut Runs::new(case)?, thread, range, PART_LEGS)?;
-    let details = DiskWaits::read(case, vec![range.clone()])?;
+    let disk_waits = DiskWaits::read(case, vec![range.clone()])?;
     let wakers = Wakers::read(case, legs.iter())?;
     let own = Who {
         process_row: None,
@@ -172,24 +172,24 @@ pub(crate) fn longest_part(
         thread_id: thread.id,
         thread_row: thread.row,
     };
-    let inside = Interruptions::read(case, legs.iter())?;
-    let sources = (&details, &wakers, &inside);
+    let interruptions = Interruptions::read(case, legs.iter())?;
+    let sources = (&disk_waits, &wakers, &interruptions);
     let parts = parts(&legs, sources, own, range, &case.survey.suspend_gaps);
     let known = parts.iter().find(|part| part.what != What::Unknown);
-    Ok(known.map(|part| did(case, &wakers, part)))
+    Ok(known.map(|part| activity(case, &wakers, part)))
 }
 
 /// Returns the cause for which the thread of a step waited: a disk, a page, the network, a driver or a wait reason.
-fn waited_for(leg: &Leg, details: &DiskWaits, wakers: &Wakers) -> What {
+fn waited_for(leg: &Leg, disk_waits: &DiskWaits, wakers: &Wakers) -> What {
     let until = leg.run.since_ns().min(leg.range.end);
     let range: Range<i64> = leg.range.start..until;
     if range.is_empty() {
         return What::Unknown;
     }
-    match details.of_wait(leg.run.thread_id, &range) {
+    match disk_waits.of_wait(leg.run.thread_id, &range) {
         Some(FromDisk::Request(disk)) => What::Disk(disk),
         Some(FromDisk::Page) => What::Page,
-        None => match wakers.of(leg) {
+        None => match wakers.waker(leg) {
             Some(Waker::Network(remote)) => What::Network(remote),
             Some(Waker::Driver(image_row)) => What::Driver(image_row),
             None => What::Waited(leg.run.previous_wait_reason.unwrap_or(u8::MAX)),
@@ -198,7 +198,7 @@ fn waited_for(leg: &Leg, details: &DiskWaits, wakers: &Wakers) -> What {
 }
 
 /// Returns the names of a thread and its process.
-pub(crate) fn named(case: &Case<'_>, who: &Who) -> String {
+pub(crate) fn thread_name(case: &Case<'_>, who: &Who) -> String {
     case.thread(
         (who.thread_row, who.thread_id),
         (who.process_row, who.process_id),
@@ -206,15 +206,17 @@ pub(crate) fn named(case: &Case<'_>, who: &Who) -> String {
 }
 
 /// Returns a clause that says what a thread of a chain did, such as `thread 8 of mail.exe (4) waited for disk 1`.
-pub(crate) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
-    let who = named(case, &part.who);
+pub(crate) fn activity(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
+    let who = thread_name(case, &part.who);
     match part.what {
         What::Ran => format!("{who} ran"),
         What::Interrupted(cpu) => format!("DPCs and ISRs on CPU {cpu} interrupted {who}"),
         What::Ready => format!("{who} was ready without a CPU"),
         What::Disk(disk) => format!("{who} waited for disk {disk}"),
         What::Page => format!("{who} waited for pages from disk"),
-        What::Network(remote) => format!("{who} waited for data from {}", wakers.named(remote)),
+        What::Network(remote) => {
+            format!("{who} waited for data from {}", wakers.remote_name(remote))
+        }
         What::Driver(row) => format!("{who} waited for {}", driver(case, row)),
         What::MachineSuspended => case.survey.suspend_gaps.clause().to_owned(),
         What::Unknown => format!("{who} waited for an unknown reason"),

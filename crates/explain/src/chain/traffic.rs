@@ -186,7 +186,7 @@ impl Moved {
     }
 
     /// Returns the duration, with the rate if it is known.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn duration_and_rate(&self) -> String {
         let lasted = duration(self.lasted_ns());
         match self.bits_per_second() {
             Some(bits) => format!("within {lasted} ({})", rate(bits)),

@@ -162,7 +162,7 @@ impl Waiter {
     fn complete(
         &mut self,
         of_thread: &OfThread,
-        known: Known,
+        known: ThreadFacts,
         cpus: &Numbers,
         clocks_apart_ns: i64,
     ) {
@@ -219,7 +219,7 @@ impl Waiter {
 /// Looks up the priorities and affinities of waiting threads.
 pub(crate) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), StoreError> {
     let changes = Changes::read(case, waiters)?;
-    let known = known(case, waiters)?;
+    let known = thread_facts(case, waiters)?;
     let cpus = Numbers::read(case)?;
     for waiter in waiters {
         let of_thread = waiter.thread_row.and_then(|row| changes.threads.get(&row));
@@ -304,13 +304,16 @@ impl Changes {
 
 /// Facts about a thread from the table `threads`.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct ThreadFacts {
     affinity: Option<u64>,
     base_priority: Option<u8>,
 }
 
 /// Reads facts about waiting threads, by row of the table `threads`.
-fn known(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, Known>, StoreError> {
+fn thread_facts(
+    case: &Case<'_>,
+    waiters: &[Waiter],
+) -> Result<FxHashMap<u32, ThreadFacts>, StoreError> {
     let table = case.table(Table::Threads)?;
     let mut known = FxHashMap::default();
     let mut first = 0;
@@ -321,7 +324,7 @@ fn known(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, Known>, S
         for row in waiters.iter().filter_map(|waiter| waiter.thread_row) {
             let place = (row as usize).checked_sub(first);
             if let Some(place) = place.filter(|place| *place < view.len()) {
-                let of_thread = Known {
+                let of_thread = ThreadFacts {
                     affinity: view.affinity.get(place),
                     base_priority: view.base_priority.get(place),
                 };

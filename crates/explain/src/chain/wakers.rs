@@ -92,13 +92,13 @@ impl Wakers {
     }
 
     /// Returns the cause of the wake that ended the wait before a run.
-    pub(crate) fn of(&self, leg: &Leg) -> Option<Waker> {
+    pub(crate) fn waker(&self, leg: &Leg) -> Option<Waker> {
         let key = (leg.run.thread_id, leg.run.since_ns());
         self.by_wake.get(&key).copied()
     }
 
     /// Returns the name of the other end of a connection.
-    pub(crate) fn named(&self, remote: u32) -> String {
+    pub(crate) fn remote_name(&self, remote: u32) -> String {
         let remote = &self.remotes[remote as usize];
         if remote.address.contains(':') {
             format!(
@@ -112,7 +112,7 @@ impl Wakers {
 
     /// Returns the last time before `at` at which the process sent data to the other machine, and the
     /// number of retransmissions within the range.
-    pub(crate) fn asked(
+    pub(crate) fn last_sent(
         &self,
         process_row: Option<u32>,
         remote: u32,

@@ -40,7 +40,7 @@ static ABOUT: About = About {
 const STACKS: usize = 500;
 
 /// Maximum number of drivers reported.
-const TOLD: usize = 8;
+const FINDINGS: usize = 8;
 
 impl Theory for BusyWaiting {
     fn about(&self) -> &'static About {
@@ -71,7 +71,7 @@ impl Theory for BusyWaiting {
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
-        let found = spins.iter().take(TOLD);
+        let found = spins.iter().take(FINDINGS);
         let found = found.map(|spin| found_spin(case, spin, kernel.interval_ns));
         Ok(Outcome::For(found.collect()))
     }

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_in_words_with_one_or_many() {
+    fn damage_has_words_for_one_and_for_many() {
         assert_eq!(words("missing_sequence_numbers", 1), "missing buffer");
         assert_eq!(words("missing_sequence_numbers", 2), "missing buffers");
         assert_eq!(words("events_lost", 1), "event lost");

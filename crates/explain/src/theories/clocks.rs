@@ -21,7 +21,7 @@ static ABOUT: About = About {
 };
 
 /// Maximum number of clocks reported.
-const TOLD: usize = 4;
+const FINDINGS: usize = 4;
 
 impl Theory for Clocks {
     fn about(&self) -> &'static About {
@@ -51,7 +51,7 @@ impl Theory for Clocks {
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
-        let told = skews.iter().take(TOLD).map(|skew| {
+        let told = skews.iter().take(FINDINGS).map(|skew| {
             format!(
                 "CPU {}'s clock is {} by {} or more",
                 skew.cpu,
@@ -59,7 +59,7 @@ impl Theory for Clocks {
                 duration(skew.by_ns)
             )
         });
-        let more = match skews.len().saturating_sub(TOLD) {
+        let more = match skews.len().saturating_sub(FINDINGS) {
             0 => String::new(),
             more => format!(", and the clocks of {more} more CPUs disagree"),
         };
@@ -82,7 +82,7 @@ impl Theory for Clocks {
         if let Some((first, last)) = first.zip(last) {
             finding = finding.during(first..last);
         }
-        finding.evidence = skews.iter().take(TOLD).map(evidence).collect();
+        finding.evidence = skews.iter().take(FINDINGS).map(evidence).collect();
         Ok(Outcome::For(vec![finding]))
     }
 }

@@ -66,7 +66,7 @@ impl Theory for Inversion {
             if is_asked(&case.scope, &asked, thread) {
                 let mut waits = Vec::new();
                 for wait in thread.blocks.iter().take(EXAMINED) {
-                    waits.extend(Held::of(case, &mut runs, &futexes, &raises, wait)?);
+                    waits.extend(LockWait::of(case, &mut runs, &futexes, &raises, wait)?);
                 }
                 found.extend(Waited::of(case, thread, waits)?);
             }
@@ -95,7 +95,6 @@ impl Theory for Inversion {
 /// Time at which the kernel raised the priority of a thread that holds a lock, with the priority before and after it.
 type Raise = (i64, i8, i8);
 
-/// Returns the raises of priorities by thread.
 fn raises(case: &Case<'_>) -> Result<FxHashMap<u32, Vec<Raise>>, StoreError> {
     let mut raises: FxHashMap<u32, Vec<Raise>> = FxHashMap::default();
     let table = case.table(Table::Priorities)?;
@@ -121,7 +120,7 @@ fn raises(case: &Case<'_>) -> Result<FxHashMap<u32, Vec<Raise>>, StoreError> {
 }
 
 /// Wait of a real-time thread for a lock.
-struct Held {
+struct LockWait {
     range: Range<i64>,
     priority: i8,
     /// Id of the thread that ended the wait, and its own priority. It was the last thread that held the lock.
@@ -130,7 +129,7 @@ struct Held {
     raised_to: Option<i8>,
 }
 
-impl Held {
+impl LockWait {
     /// Returns a wait if it was for a lock that a thread of lower priority held. Returns `None` for other waits.
     fn of(
         case: &Case<'_>,
@@ -138,7 +137,7 @@ impl Held {
         futexes: &Futexes,
         raises: &FxHashMap<u32, Vec<Raise>>,
         wait: &Wait,
-    ) -> Result<Option<Held>, StoreError> {
+    ) -> Result<Option<LockWait>, StoreError> {
         let is_by_fellow = wait.readied_by_dpc == Some(false)
             && wait.process_row.is_some()
             && wait.readying_process_row == wait.process_row;
@@ -183,7 +182,7 @@ impl Held {
                 is_share(starved.ns, readied_ns - out_ns, CAUSE_PERCENT)
             }
         };
-        Ok(is_lock.then_some(Held {
+        Ok(is_lock.then_some(LockWait {
             range,
             priority,
             holder: (by, own),
@@ -203,7 +202,7 @@ fn of_wait(wait: &Wait) -> Thread {
 struct Waited<'c> {
     thread: &'c ThreadWaits,
     /// The longest wait comes first.
-    waits: Vec<Held>,
+    waits: Vec<LockWait>,
     starved: Starved,
 }
 
@@ -211,7 +210,7 @@ impl<'c> Waited<'c> {
     fn of(
         case: &Case<'_>,
         thread: &'c ThreadWaits,
-        waits: Vec<Held>,
+        waits: Vec<LockWait>,
     ) -> Result<Option<Waited<'c>>, StoreError> {
         if waits.is_empty() {
             return Ok(None);

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_is_what_the_table_of_needs_has() {
+    fn every_theory_and_cause_has_needs_in_the_same_order() {
         let of_windows = THEORIES.iter().filter(|theory| theory.is_asked_of(false));
         let asked: Vec<&str> = of_windows.map(|theory| theory.about().id).collect();
         let known = record::needs::THEORIES.iter().map(|needs| needs.theory);

@@ -52,13 +52,13 @@ impl Theory for Outranked {
         }
         let processes = survey.ranks.chunk_by(|a, b| a.process_row == b.process_row);
         Ok(Outcome::For(
-            processes.map(|ranks| found(case, ranks)).collect(),
+            processes.map(|ranks| finding(case, ranks)).collect(),
         ))
     }
 }
 
 /// Describes the ranks of one process.
-fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
+fn finding(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
     let first = ranks[0];
     let (lowest, highest) = (first.rank, ranks[ranks.len() - 1].rank);
     let process = case.processes(first.process_row, first.process_id);

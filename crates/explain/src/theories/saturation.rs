@@ -78,7 +78,7 @@ impl Theory for Saturation {
             return Ok(Outcome::Against(because, vec![by_cpu(case), whole]));
         };
         let used = Used::read(case, longest)?;
-        let finding = found(case, longest, &stretches, &used);
+        let finding = finding(case, longest, &stretches, &used);
         Ok(Outcome::For(vec![survey.doubtful.doubted(finding)]))
     }
 }
@@ -189,7 +189,7 @@ impl Used {
 
 /// Describes the ranges in which all CPUs were busy. If threads below normal priority used much of the time, the
 /// finding is only information, because programs of normal priority do not have to wait for these threads.
-fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
+fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
     let cpus = case.survey.cpus.len();
     let long_ns = longest.end - longest.start;
     let cpus_ns = long_ns.saturating_mul(cpus as i64);

@@ -83,11 +83,11 @@ impl Theory for ShortWaits {
         let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let in_scope = |thread: &&ThreadWaits| is_asked(&case.scope, &asked, thread);
         let threads: Vec<&ThreadWaits> = case.survey.threads.iter().filter(in_scope).collect();
-        let mut found = missed(case, &threads)?;
+        let mut found = missed_periods(case, &threads)?;
         found.extend(woken_late(case, &threads)?);
         // Recordings of Linux do not show which programs a user notices. So only real-time threads are reported.
         if !case.is_linux() {
-            found.extend(lost(case, noticed, &threads)?);
+            found.extend(lost_time(case, noticed, &threads)?);
         }
         if found.is_empty() && !case.survey.has_ready_events {
             let why = "the trace does not record what readied threads, so the lengths of short waits are unknown";
@@ -180,7 +180,7 @@ impl<'c> Missed<'c> {
 }
 
 /// Returns findings about the real-time threads that missed most periods.
-fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
+fn missed_periods(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
     let all = threads.iter().filter_map(|thread| Missed::of(case, thread));
     let mut all: Vec<Missed<'_>> = all.collect();
     all.sort_by_key(|missed| Reverse((missed.lost_ns(), missed.thread.thread_id)));
@@ -205,7 +205,7 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
         let sentence = format!(
             "{}, a real-time thread{priority} that runs every {}, was late {}: it was ready for {} \
              or longer before it ran, {} at most.",
-            wording::capitalized(&named(case, thread)),
+            wording::capitalized(&thread_name(case, thread)),
             duration(missed.period_ns),
             counted(missed.late.len() as u64, "time", "times"),
             duration(missed.period_ns / 100 * MISSED_PERCENT),
@@ -217,7 +217,10 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
             .during(during)
             .delay(
                 delay_ns,
-                format!("of {}: the sum of its late starts", named(case, thread)),
+                format!(
+                    "of {}: the sum of its late starts",
+                    thread_name(case, thread)
+                ),
             )
             .doubt(
                 "The period was computed from the times when the thread was woken. The trace does \
@@ -270,7 +273,7 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
         let longest_ns = late.iter().map(|range| range.end - range.start).max();
         let sentence = format!(
             "{}, a real-time thread that runs every {}, was woken late {}: {} late at most.",
-            wording::capitalized(&named(case, thread)),
+            wording::capitalized(&thread_name(case, thread)),
             duration(period_ns),
             counted(late.len() as u64, "time", "times"),
             duration(longest_ns.unwrap_or(0))
@@ -281,7 +284,10 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
             .during(during)
             .delay(
                 ns,
-                format!("of {}: the sum of its late wakes", named(case, thread)),
+                format!(
+                    "of {}: the sum of its late wakes",
+                    thread_name(case, thread)
+                ),
             )
             .doubt(
                 "The period was computed from the times when the thread was woken. The trace does \
@@ -293,7 +299,7 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
 }
 
 /// Returns findings about the threads that lost most time.
-fn lost(
+fn lost_time(
     case: &Case<'_>,
     noticed: &Noticed,
     threads: &[&ThreadWaits],
@@ -347,7 +353,7 @@ fn lost(
         let (from, to) = (moment(during.start), moment(during.end));
         let spanned = last.second - first.second + 1;
         let (who, share) = (
-            named(case, thread),
+            thread_name(case, thread),
             percent(ns, seconds.len() as i64 * 1_000_000_000),
         );
         let lost = match seconds.len() {
@@ -371,13 +377,13 @@ fn lost(
             .subjects(subjects(case, thread))
             .attention(noticed.attention(thread.process_row, &during))
             .during(during)
-            .delay(ns, format!("of {}", named(case, thread)));
+            .delay(ns, format!("of {}", thread_name(case, thread)));
         findings.push(with_cause(case, finding, &thread.short, ranges, is_inside)?);
     }
     Ok(findings)
 }
 
-fn named(case: &Case<'_>, thread: &ThreadWaits) -> String {
+fn thread_name(case: &Case<'_>, thread: &ThreadWaits) -> String {
     case.thread(
         (thread.thread_row, thread.thread_id),
         (thread.process_row, thread.process_id),

@@ -63,7 +63,7 @@ impl Theory for Stopped {
             if !is_asked(&case.scope, &asked, thread) {
                 continue;
             }
-            for stop in Stop::of(case, &parents, thread) {
+            for stop in Stop::find(case, &parents, thread) {
                 let same = |stops: &&mut Stops<'_>| {
                     let first = &stops.0[0];
                     (
@@ -129,8 +129,7 @@ fn is_held(parents: &[(u32, u32)], wait: &Wait) -> bool {
 }
 
 impl<'c> Stop<'c> {
-    /// Returns the noticeable stops of a thread.
-    fn of(case: &Case<'_>, parents: &[(u32, u32)], thread: &'c ThreadWaits) -> Vec<Stop<'c>> {
+    fn find(case: &Case<'_>, parents: &[(u32, u32)], thread: &'c ThreadWaits) -> Vec<Stop<'c>> {
         let ended = thread.blocks.iter().filter_map(|wait| {
             let state = wait.previous_wait_reason.filter(|state| {
                 STATES.contains(state)

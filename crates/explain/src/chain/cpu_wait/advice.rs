@@ -5,7 +5,7 @@ use wording::Sentence;
 
 use super::group::Group;
 use super::linux;
-use super::threaded::{self, Threaded};
+use super::threaded::{self, ThreadedDpcs};
 use super::weigh::Cause;
 use crate::drivers::{DriverInSystem, SYSTEM};
 use crate::{Case, Evidence, Finding, Name, Subject, counted, listed};
@@ -29,7 +29,7 @@ impl Advice {
         group: &Group<'_>,
         driver: Option<DriverInSystem>,
     ) -> Result<Advice, StoreError> {
-        if let Some(threaded) = threaded::of(case, &group.worst().waiter)? {
+        if let Some(threaded) = threaded::find(case, &group.worst().waiter)? {
             return Ok(Advice::about_threaded(threaded));
         }
         if let Some(driver) = driver {
@@ -60,8 +60,8 @@ impl Advice {
     }
 
     /// Returns the advice about a driver whose threaded DPCs used the CPU.
-    fn about_threaded(threaded: Threaded) -> Advice {
-        let Threaded {
+    fn about_threaded(threaded: ThreadedDpcs) -> Advice {
+        let ThreadedDpcs {
             module,
             times,
             evidence,
@@ -116,16 +116,35 @@ fn is_of_windows(case: &Case<'_>, row: Option<u32>, id: Option<u32>) -> bool {
     process.id == Some(SYSTEM) || process.name.is_some_and(is_known)
 }
 
-/// Returns the remedies for the waits of a group.
 fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     if case.is_linux() {
         return linux::remedies(case, group);
     }
-    let argued = group.worst();
-    let waiter = &argued.waiter;
+    let worst = group.worst();
+    if worst.waiter.process_row.is_none() && worst.waiter.process_id.is_none() {
+        return vec![
+            "Record processes and threads too (xperf -on PROC_THREAD, WPR keyword ProcessThread): \
+             the trace does not contain the processes of these threads."
+                .to_owned(),
+        ];
+    }
+    if !worst.weighed.sampled_locks.is_empty() {
+        return vec![
+            "See the finding about CPUs locked by DPCs and ISRs. Record DPCs and ISRs as well, so that the trace shows \
+             their drivers (xperf -on DPC+INTERRUPT, WPR keywords DPC and Interrupt)."
+                .to_owned(),
+        ];
+    }
+    remedies_for_cause(case, group)
+}
+
+/// Returns the remedies for the cause of the worst wait on Windows.
+fn remedies_for_cause(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
+    let worst = group.worst();
+    let waiter = &worst.waiter;
     let process = &case.process(waiter.process_row, waiter.process_id);
     let most = group.who_ran.most.as_ref();
-    let second = argued.weighed.second.as_ref().filter(|second| {
+    let second = worst.weighed.second.as_ref().filter(|second| {
         (second.process_row, second.process_id) != (waiter.process_row, waiter.process_id)
     });
     let who = most.map_or("the programs that ran instead".to_owned(), |most| {
@@ -140,29 +159,12 @@ fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
     let is_windows =
         most.is_some_and(|most| is_of_windows(case, most.process_row, most.process_id));
     let is_part = is_of_windows(case, waiter.process_row, waiter.process_id);
-    let mut remedies = Vec::new();
-    if argued.waiter.process_row.is_none() && argued.waiter.process_id.is_none() {
-        remedies.push(
-            "Record processes and threads too (xperf -on PROC_THREAD, WPR keyword ProcessThread): \
-             the trace does not contain the processes of these threads."
-                .to_owned(),
-        );
-        return remedies;
-    }
-    if !argued.weighed.sampled_locks.is_empty() {
-        remedies.push(
-            "See the finding about CPUs locked by DPCs and ISRs. Record DPCs and ISRs as well, so that the trace shows \
-             their drivers (xperf -on DPC+INTERRUPT, WPR keywords DPC and Interrupt)."
-                .to_owned(),
-        );
-        return remedies;
-    }
-    match argued.weighed.cause {
+    let remedy = match worst.weighed.cause {
         Some(Cause::Rank) => {
-            remedies.push(format!(
+            let mut remedies = vec![format!(
                 "Let less work compete for the CPUs ({who} used most time): a thread with a rank \
                  above 0 runs only while no thread of rank 0 is ready."
-            ));
+            )];
             if process.to_lowercase().starts_with("lockapp.exe") {
                 remedies.push(
                     "Turn off the lock screen (NoLockScreen = 1 in \
@@ -172,59 +174,61 @@ fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
                         .to_owned(),
                 );
             }
+            return remedies;
         }
-        Some(Cause::HigherPriority | Cause::EqualPriority) if is_itself => remedies.push(format!(
+        Some(Cause::HigherPriority | Cause::EqualPriority) if is_itself => format!(
             "Let {process} use fewer threads than there are CPUs: its threads mostly waited for \
              CPUs that its other threads used."
-        )),
-        Some(Cause::HigherPriority | Cause::EqualPriority) if is_windows => remedies.push(format!(
+        ),
+        Some(Cause::HigherPriority | Cause::EqualPriority) if is_windows => format!(
             "Find out what {who} did (laglab explain --process NAME): drivers and services run \
              in it, and Windows sets its priority."
-        )),
-        Some(Cause::HigherPriority) => remedies.push(format!(
+        ),
+        Some(Cause::HigherPriority) => format!(
             "Lower the priority of {who}, or let it use fewer threads: then {process} gets a CPU. \
              If a user waits for {process}, start it in a higher priority class."
-        )),
-        Some(Cause::EqualPriority) => remedies.push(format!(
+        ),
+        Some(Cause::EqualPriority) => format!(
             "Let {who} use fewer threads than there are CPUs, or run it in a lower priority class: \
              then {process} does not wait for the end of quanta."
-        )),
-        Some(Cause::Interrupts) if argued.weighed.locked_ideal.is_some() => remedies.push(
+        ),
+        Some(Cause::Interrupts) if worst.weighed.locked_ideal.is_some() => {
             "See the finding about CPUs locked by DPCs and ISRs: threads whose ideal \
              processor is one of these CPUs wait like this thread."
-                .to_owned(),
-        ),
-        Some(Cause::Interrupts) => remedies.push(
+                .to_owned()
+        }
+        Some(Cause::Interrupts) => {
             "Find the driver whose DPCs and ISRs used the CPUs (laglab dpcisr). Update \
              it, or distribute its interrupts over more CPUs."
-                .to_owned(),
-        ),
-        Some(Cause::Affinity) if is_itself && is_part => remedies.push(format!(
+                .to_owned()
+        }
+        Some(Cause::Affinity) if is_itself && is_part => format!(
             "Find out what {process} did on that CPU (laglab explain --process NAME): its own threads used it, and \
              Windows binds them to CPUs."
-        )),
-        Some(Cause::Affinity) if is_windows => remedies.push(format!(
+        ),
+        Some(Cause::Affinity) if is_windows => format!(
             "Find out what {who} did on that CPU (laglab explain --process NAME): drivers and services run in it."
-        )),
-        Some(Cause::Affinity) if is_part => {
-            remedies.push(format!(
-                "Keep {who} off that CPU: {process} is part of Windows, which binds its threads to \
-                 CPUs."
-            ));
-        }
-        Some(Cause::Affinity) => remedies.push(format!(
+        ),
+        Some(Cause::Affinity) if is_part => format!(
+            "Keep {who} off that CPU: {process} is part of Windows, which binds its threads to \
+             CPUs."
+        ),
+        Some(Cause::Affinity) => format!(
             "Let {process} run on every CPU: remove its affinity. A pinned thread waits for its \
              CPU even if others are idle."
-        )),
-        Some(Cause::PagedOut) => remedies.push(
+        ),
+        Some(Cause::PagedOut) => {
             "Use less memory or add memory, and move the page file to a faster disk. The flag \
              0x80000 in GlobalFlag of HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager \
              keeps kernel stacks in memory."
-                .to_owned(),
-        ),
-        Some(Cause::LostEvents) => remedies
-            .push("See the finding about the capture: record or copy the trace again.".to_owned()),
-        Some(Cause::Suspended | Cause::Frozen | Cause::Queue | Cause::Dispatcher) | None => {}
-    }
-    remedies
+                .to_owned()
+        }
+        Some(Cause::LostEvents) => {
+            "See the finding about the capture: record or copy the trace again.".to_owned()
+        }
+        Some(Cause::Suspended | Cause::Frozen | Cause::Queue | Cause::Dispatcher) | None => {
+            return Vec::new();
+        }
+    };
+    vec![remedy]
 }

@@ -25,7 +25,7 @@ const SHOWN: usize = 20;
 /// Waits of a process, together with the waits of other processes that have the same cause.
 pub(crate) struct Group<'c> {
     /// Waits of the process that were examined, the worst first.
-    pub(crate) argued: Vec<ExaminedWait>,
+    pub(crate) waits: Vec<ExaminedWait>,
     /// All noticeable waits of the process; `None` if some of them are uncertain.
     pub(crate) noticed: Option<&'c NoticedWaits>,
     /// Delay of the process, in nanoseconds.
@@ -45,17 +45,17 @@ pub(crate) struct Group<'c> {
     pub(crate) others: Vec<Group<'c>>,
 }
 
-/// Groups the examined waits. The first element of `argued` must be the worst wait. In the result, the most
+/// Groups the examined waits. The first element of `waits` must be the worst wait. In the result, the most
 /// important group comes first.
 pub(crate) fn grouped<'c>(
     case: &'c Case<'_>,
     facts: &Facts,
-    argued: Vec<ExaminedWait>,
+    waits: Vec<ExaminedWait>,
     holders: &Holders,
 ) -> Result<Vec<Group<'c>>, StoreError> {
     let user = case.noticed()?;
     let mut of_processes: Vec<Vec<ExaminedWait>> = Vec::new();
-    for one in argued {
+    for one in waits {
         // Incompletely recorded waits form separate groups, because their evidence has other rows.
         let same = |group: &&mut Vec<ExaminedWait>| {
             let (a, b) = (&group[0].waiter, &one.waiter);
@@ -69,9 +69,9 @@ pub(crate) fn grouped<'c>(
         }
     }
     let mut groups: Vec<Group<'c>> = Vec::new();
-    for argued in of_processes {
-        let noticed = noticed(case, facts, &argued);
-        let mut by_cause = by_cause(argued).into_iter();
+    for waits in of_processes {
+        let noticed = noticed(case, facts, &waits);
+        let mut by_cause = by_cause(waits).into_iter();
         let Some((main, smaller)) = by_cause.next() else {
             continue;
         };
@@ -105,9 +105,9 @@ pub(crate) fn grouped<'c>(
             group.delay_ns,
         ))
     });
-    let mut told: Vec<Group<'c>> = Vec::new();
+    let mut joined: Vec<Group<'c>> = Vec::new();
     for group in groups {
-        match told.iter_mut().find(|first| first.is_like(&group)) {
+        match joined.iter_mut().find(|first| first.is_like(&group)) {
             Some(first) => {
                 // A user does not notice the delays of other programs, unless they are very long.
                 let is_unnoticed = first.attention == Some(Attention::Focus)
@@ -121,22 +121,22 @@ pub(crate) fn grouped<'c>(
                 first.severity = first.severity.max(severity);
                 first.others.push(group);
             }
-            None => told.push(group),
+            None => joined.push(group),
         }
     }
-    told.sort_by_key(|group| Reverse((group.severity, group.attention, group.delay_ns)));
-    Ok(told)
+    joined.sort_by_key(|group| Reverse((group.severity, group.attention, group.delay_ns)));
+    Ok(joined)
 }
 
 /// Waits of a process that have the same cause, and smaller causes without a separate group. Each smaller cause has its
 /// cost in nanoseconds.
-type OfCause = (Vec<ExaminedWait>, Vec<(Option<Cause>, i64)>);
+type WaitsOfCause = (Vec<ExaminedWait>, Vec<(Option<Cause>, i64)>);
 
 /// Divides the waits of a process by their causes. The cause that cost most time comes first. Causes that
 /// cost little time get no separate entry; they are listed in the first entry.
-fn by_cause(argued: Vec<ExaminedWait>) -> Vec<OfCause> {
+fn by_cause(waits: Vec<ExaminedWait>) -> Vec<WaitsOfCause> {
     let mut causes: Vec<(i64, Vec<ExaminedWait>)> = Vec::new();
-    for one in argued {
+    for one in waits {
         let same = |of: &&mut (i64, Vec<ExaminedWait>)| of.1[0].weighed.cause == one.weighed.cause;
         match causes.iter_mut().find(same) {
             Some(of) => of.1.push(one),
@@ -158,7 +158,7 @@ fn by_cause(argued: Vec<ExaminedWait>) -> Vec<OfCause> {
 
 /// Divides waits with the same cause by the process that used most CPU time, if several processes each cost a disruptive
 /// time. Each part has its cost in nanoseconds.
-fn by_culprit(argued: Vec<ExaminedWait>) -> Vec<(i64, Vec<ExaminedWait>)> {
+fn by_culprit(waits: Vec<ExaminedWait>) -> Vec<(i64, Vec<ExaminedWait>)> {
     let by_others = [Some(Cause::HigherPriority), Some(Cause::EqualPriority)];
     let who = |one: &ExaminedWait| {
         let most = one.weighed.most.as_ref();
@@ -166,7 +166,7 @@ fn by_culprit(argued: Vec<ExaminedWait>) -> Vec<(i64, Vec<ExaminedWait>)> {
         most.map(|most| (most.process_row, most.process_id))
     };
     let mut culprits: Vec<Vec<ExaminedWait>> = Vec::new();
-    for one in argued {
+    for one in waits {
         match culprits.iter_mut().find(|of| who(&of[0]) == who(&one)) {
             Some(of) => of.push(one),
             None => culprits.push(vec![one]),
@@ -192,9 +192,9 @@ fn by_culprit(argued: Vec<ExaminedWait>) -> Vec<(i64, Vec<ExaminedWait>)> {
 fn noticed<'c>(
     case: &'c Case<'_>,
     facts: &Facts,
-    argued: &[ExaminedWait],
+    waits: &[ExaminedWait],
 ) -> Option<&'c NoticedWaits> {
-    let waiter = &argued[0].waiter;
+    let waiter = &waits[0].waiter;
     let mut all = case.survey.noticed_waits.iter();
     let found = all.find(|noticed| {
         noticed.process_row == waiter.process_row
@@ -205,25 +205,21 @@ fn noticed<'c>(
 
 impl<'c> Group<'c> {
     /// Creates a group of the given waits of one process.
-    pub(crate) fn of_these(
-        case: &Case<'_>,
-        argued: Vec<ExaminedWait>,
-        holders: &Holders,
-    ) -> Group<'c> {
-        Group::of(case, None, argued, (true, Vec::new()), holders)
+    pub(crate) fn new(case: &Case<'_>, waits: Vec<ExaminedWait>, holders: &Holders) -> Group<'c> {
+        Group::of(case, None, waits, (true, Vec::new()), holders)
     }
 
     fn of(
         case: &Case<'_>,
         noticed: Option<&'c NoticedWaits>,
-        argued: Vec<ExaminedWait>,
+        waits: Vec<ExaminedWait>,
         (has_one_cause, smaller): (bool, Vec<(Option<Cause>, i64)>),
         holders: &Holders,
     ) -> Group<'c> {
-        let worst = &argued[0];
+        let worst = &waits[0];
         let delay_ns = match noticed.filter(|_| has_one_cause) {
             Some(noticed) => noticed.waited_ns() - slept_ns(case, noticed),
-            None => lost_in_these(&argued).min(case.survey.span_ns()),
+            None => lost_in_these(&waits).min(case.survey.span_ns()),
         };
         let is_urgent = worst
             .waiter
@@ -239,7 +235,7 @@ impl<'c> Group<'c> {
             NOTICED_NS.. if is_urgent => Severity::Warning,
             _ => Severity::Information,
         };
-        let alike = argued
+        let alike = waits
             .iter()
             .filter(|one| one.waiter.its_cpus() == worst.waiter.its_cpus());
         let stretches = union(alike.map(|one| one.waiter.range.clone()).collect());
@@ -253,18 +249,18 @@ impl<'c> Group<'c> {
             has_one_cause,
             smaller,
             others: Vec::new(),
-            argued,
+            waits,
         }
     }
 
     /// Returns the wait with the longest delay.
     pub(crate) fn worst(&self) -> &ExaminedWait {
-        &self.argued[0]
+        &self.waits[0]
     }
 
     /// Returns the time ranges of the examined waits, disjoint and in order.
     pub(crate) fn ranges(&self) -> Vec<Range<i64>> {
-        let ranges = self.argued.iter().map(|one| one.waiter.range.clone());
+        let ranges = self.waits.iter().map(|one| one.waiter.range.clone());
         union(ranges.collect())
     }
 
@@ -416,8 +412,8 @@ fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
 }
 
 /// Returns the time during which at least one of the waits caused a delay, in nanoseconds of wall-clock time.
-fn lost_in_these(argued: &[ExaminedWait]) -> i64 {
-    let mut lost: Vec<(Range<i64>, i64)> = argued
+fn lost_in_these(waits: &[ExaminedWait]) -> i64 {
+    let mut lost: Vec<(Range<i64>, i64)> = waits
         .iter()
         .map(|one| (one.waiter.range.clone(), one.delay_ns()))
         .filter(|(_, lost)| *lost > 0)

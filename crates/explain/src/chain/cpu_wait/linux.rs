@@ -47,8 +47,8 @@ pub(crate) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
 
 /// Returns true if threads of another priority than the waiting thread used a notable part of the CPUs' time. The
 /// program with most CPU time may then be the program of these threads.
-pub(crate) fn is_mixed(argued: &ExaminedWait) -> bool {
-    let held = &argued.held;
+pub(crate) fn is_mixed(wait: &ExaminedWait) -> bool {
+    let held = &wait.held;
     let others_ns = held.by(By::Priority) + held.by(By::Dispatcher);
     is_share(others_ns, held.awake_ns(), PARTIAL_CAUSE_PERCENT)
 }
@@ -65,19 +65,18 @@ pub(crate) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
     )
 }
 
-/// Returns the remedies for the waits of a group.
 pub(crate) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
-    let argued = group.worst();
-    let waiter = &argued.waiter;
+    let worst = group.worst();
+    let waiter = &worst.waiter;
     let process = &case.process(waiter.process_row, waiter.process_id);
     let most = group.who_ran.most.as_ref();
     let most =
-        most.filter(|_| argued.weighed.cause != Some(Cause::EqualPriority) || !is_mixed(argued));
+        most.filter(|_| worst.weighed.cause != Some(Cause::EqualPriority) || !is_mixed(worst));
     let who = most.map_or("the programs that ran instead".to_owned(), |most| {
         case.processes(most.process_row, most.process_id)
     });
     let is_itself = most.is_some() && group.most_of_others().is_none();
-    let remedy = match argued.weighed.cause {
+    let remedy = match worst.weighed.cause {
         Some(Cause::HigherPriority | Cause::EqualPriority) if is_of_softirqs(case, most) => {
             format!("{SPREAD}.")
         }
@@ -123,18 +122,18 @@ pub(crate) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
 
 /// Adds the sources of facts about Linux to the finding about a wait. If interrupts caused the wait, also adds evidence
 /// with the interrupts and softirqs that used the CPUs.
-pub(crate) fn completed(
+pub(crate) fn add_details(
     case: &Case<'_>,
     mut finding: Finding,
     group: &Group<'_>,
 ) -> Result<Finding, StoreError> {
     finding.sources = SOURCES.to_vec();
-    let argued = group.worst();
+    let worst = group.worst();
     let in_threads = is_of_softirqs(case, group.who_ran.most.as_ref());
-    if argued.weighed.cause != Some(Cause::Interrupts) && !in_threads {
+    if worst.weighed.cause != Some(Cause::Interrupts) && !in_threads {
         return Ok(finding);
     }
-    let names = by_name(case, &argued.waiter, in_threads)?;
+    let names = by_name(case, &worst.waiter, in_threads)?;
     let Some((name, (times, ns))) = names.first() else {
         return Ok(finding);
     };
@@ -151,7 +150,7 @@ pub(crate) fn completed(
     );
     let subject = Subject::Routine { name: name.clone() };
     Ok(finding.because(because).subjects([subject]).with(evidence(
-        &argued.waiter,
+        &worst.waiter,
         &names,
         in_threads,
     )))

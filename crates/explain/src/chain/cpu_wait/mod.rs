@@ -56,19 +56,19 @@ pub(crate) fn examine_causes(
         .flat_map(|waiter| waiter.priorities.iter().map(|(range, _)| range.clone()))
         .collect();
     let holders = Holders::read(case, &windows)?;
-    let mut argued: Vec<ExaminedWait> = Vec::new();
+    let mut waits: Vec<ExaminedWait> = Vec::new();
     for (waiter, in_part) in waiters.into_iter().zip(in_part) {
         let held = Held::of(case, &waiter, &holders);
         let weighed = weigh::weigh(case, facts, &waiter, &held, &holders);
-        argued.push(ExaminedWait {
+        waits.push(ExaminedWait {
             waiter,
             held,
             weighed,
             in_part,
         });
     }
-    argued.sort_by_key(|a| Reverse((a.delay_ns(), a.waiter.ready_ns())));
-    Ok((argued, holders))
+    waits.sort_by_key(|a| Reverse((a.delay_ns(), a.waiter.ready_ns())));
+    Ok((waits, holders))
 }
 
 /// Wait for a CPU with its cause.
@@ -97,9 +97,9 @@ pub(crate) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
     let facts = Facts::read(case)?;
     let waiters: Vec<Waiter> = waits.iter().map(Waiter::of).collect();
     let in_part = vec![None; waiters.len()];
-    let (argued, _) = examine_causes(case, &facts, waiters, in_part)?;
+    let (waits, _) = examine_causes(case, &facts, waiters, in_part)?;
     let title = "The longest of these waits";
-    let examined = argued.iter().filter_map(|one| {
+    let examined = waits.iter().filter_map(|one| {
         let wait = one.waiter.wait?;
         Some(Examined {
             wait,
@@ -133,8 +133,8 @@ pub(crate) struct Reason {
 /// Explains one wait for a CPU.
 pub(crate) fn explain_wait(case: &Case<'_>, wait: &Wait) -> Result<Reason, StoreError> {
     let facts = Facts::read(case)?;
-    let (argued, holders) = examine_causes(case, &facts, vec![Waiter::of(wait)], vec![None])?;
-    let group = Group::of_these(case, argued, &holders);
+    let (waits, holders) = examine_causes(case, &facts, vec![Waiter::of(wait)], vec![None])?;
+    let group = Group::new(case, waits, &holders);
     let advice = Advice::read(case, &group, driver(case, &group)?)?;
     Ok(Reason {
         because: words::because(case, group.worst()),

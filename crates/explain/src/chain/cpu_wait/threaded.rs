@@ -1,4 +1,4 @@
-//! Threaded DPCs during a wait. They run in threads of the process System, so the trace shows the time of a driver as
+//! ThreadedDpcs DPCs during a wait. They run in threads of the process System, so the trace shows the time of a driver as
 //! time of System.
 
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use crate::{Case, Evidence, Unit};
 const SHOWN: usize = 10;
 
 /// Driver whose threaded DPCs ran for most of the time of a wait.
-pub(crate) struct Threaded {
+pub(crate) struct ThreadedDpcs {
     /// File name of the driver.
     pub(crate) module: String,
     /// Number of the driver's threaded DPCs that ended during the wait.
@@ -25,7 +25,7 @@ pub(crate) struct Threaded {
 }
 
 /// Finds the driver whose threaded DPCs lasted for most of the wait, on the CPUs for which the thread waited.
-pub(crate) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, StoreError> {
+pub(crate) fn find(case: &Case<'_>, waiter: &Waiter) -> Result<Option<ThreadedDpcs>, StoreError> {
     let within = waiter.range.start..waiter.range.end.saturating_add(1);
     let mut modules: FxHashMap<Option<u32>, (u64, i64, i64)> = FxHashMap::default();
     let table = case.table(Table::Interrupts)?;
@@ -82,7 +82,7 @@ pub(crate) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, S
             Order::ascending("image_row").unknown_first(),
         ])
         .limit(SHOWN);
-    let evidence = Evidence::of("Threaded DPCs in this time, by driver", selection)
+    let evidence = Evidence::of("ThreadedDpcs DPCs in this time, by driver", selection)
         .column(
             "module",
             "module",
@@ -106,7 +106,7 @@ pub(crate) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, S
                 Some((*ns).into()),
             ])
         });
-    Ok(Some(Threaded {
+    Ok(Some(ThreadedDpcs {
         module: module.to_owned(),
         times: *times,
         evidence,

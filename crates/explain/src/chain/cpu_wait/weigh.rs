@@ -312,51 +312,11 @@ pub(crate) fn weigh(
         ..
     } = held::by_process(case, Some(waiter), &stretch, holders);
     let is_large = |of: &Most| is_share(of.ns, held.awake_ns(), BLAME_PERCENT);
-    let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
-    let is_linux = case.is_linux();
-
-    let its_time = &*waiter.time_in_words();
-    let had = |who: &str, by: &[By]| {
-        let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
-        format!("{who} used {} of {its_time}.", percent(ns, held.awake_ns()))
-    };
-    weighed.push((Cause::HigherPriority, priority(waiter, &scales, its_time)));
-    weighed.push((
-        Cause::EqualPriority,
-        if scales.lacks_priority() {
-            not_recorded(&QUANTUM, UNKNOWN_PRIORITY)
-        } else {
-            let who = if is_linux {
-                "Threads of the same priority"
-            } else {
-                "Threads of the same rank and priority"
-            };
-            scales.cpu_time(
-                &QUANTUM,
-                &[By::EqualPriority],
-                had(who, &[By::EqualPriority]),
-            )
-        },
-    ));
-    if !is_linux {
-        weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_time)));
-    }
-    weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_time)));
     let ideal = AtIdeal::of(case, waiter, holders);
-    let routines = wording::capitalized(case.terms().routines);
-    weighed.push((
-        Cause::Interrupts,
-        if facts.has_interrupts {
-            let had = had(&routines, &[By::Dpc, By::Isr]);
-            interrupts(case, &ideal, &scales, had)
-        } else {
-            let because = format!("{routines} are not recorded.");
-            not_recorded(about_interrupts(case), &because)
-        },
-    ));
+    let mut weighed = users(case, facts, waiter, held, &scales, &ideal);
     let (affinity, idle_beyond_ns) = affinity(case, waiter, holders, &scales);
     weighed.push((Cause::Affinity, affinity));
-    if is_linux {
+    if case.is_linux() {
         weighed.push((Cause::Queue, queue(case, waiter, holders, &scales)));
     } else {
         weighed.push((Cause::PagedOut, paged_out(case, waiter, &scales)));
@@ -406,6 +366,59 @@ pub(crate) fn weigh(
         has_interrupts: facts.has_interrupts,
         sampled_locks,
     }
+}
+
+/// Examines the users of CPU time: threads, DPCs and service routines.
+fn users(
+    case: &Case<'_>,
+    facts: &Facts,
+    waiter: &Waiter,
+    held: &Held,
+    scales: &Scales<'_>,
+    ideal: &Option<AtIdeal>,
+) -> Vec<(Cause, Verdict)> {
+    let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
+    let is_linux = case.is_linux();
+
+    let its_time = &*waiter.time_in_words();
+    let had = |who: &str, by: &[By]| {
+        let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
+        format!("{who} used {} of {its_time}.", percent(ns, held.awake_ns()))
+    };
+    weighed.push((Cause::HigherPriority, priority(waiter, scales, its_time)));
+    weighed.push((
+        Cause::EqualPriority,
+        if scales.lacks_priority() {
+            not_recorded(&QUANTUM, UNKNOWN_PRIORITY)
+        } else {
+            let who = if is_linux {
+                "Threads of the same priority"
+            } else {
+                "Threads of the same rank and priority"
+            };
+            scales.cpu_time(
+                &QUANTUM,
+                &[By::EqualPriority],
+                had(who, &[By::EqualPriority]),
+            )
+        },
+    ));
+    if !is_linux {
+        weighed.push((Cause::Rank, rank(case, waiter, held, scales, its_time)));
+    }
+    weighed.push((Cause::Dispatcher, dispatcher(case, held, scales, its_time)));
+    let routines = wording::capitalized(case.terms().routines);
+    weighed.push((
+        Cause::Interrupts,
+        if facts.has_interrupts {
+            let had = had(&routines, &[By::Dpc, By::Isr]);
+            interrupts(case, ideal, scales, had)
+        } else {
+            let because = format!("{routines} are not recorded.");
+            not_recorded(about_interrupts(case), &because)
+        },
+    ));
+    weighed
 }
 
 /// Values with which the shares of causes are computed.

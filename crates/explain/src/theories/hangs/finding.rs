@@ -156,7 +156,7 @@ impl Group<'_> {
         facts: &Facts<'_>,
         blamed: &Part,
     ) -> Result<Finding, StoreError> {
-        let Some(shown) = stacks::shown(case, &facts.images, self.worst())? else {
+        let Some(shown) = stacks::cause(case, &facts.images, self.worst())? else {
             return Ok(finding);
         };
         finding.why.push(shown.sentence.into());

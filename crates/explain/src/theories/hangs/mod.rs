@@ -444,7 +444,6 @@ impl<'c> Group<'c> {
         self.worst().of.kind == Kind::RateControl && findings.any(|finding| is_about(finding, row))
     }
 
-    /// Returns the number of threads that waited.
     fn threads(&self) -> usize {
         let threads = self.chains.iter().map(|chain| chain.of.thread);
         let threads: FxHashSet<(u32, Option<u32>)> = threads

@@ -6,7 +6,7 @@ use super::pick::Edge;
 use super::{Facts, Group};
 use crate::chain::TICK_NS;
 use crate::chain::cpu_wait::Reason;
-use crate::chain::parts::{Kind, Part, What, Who, did, driver, named, who};
+use crate::chain::parts::{Kind, Part, What, Who, activity, driver, thread_name, who};
 use crate::chain::starved::Starved;
 use crate::drivers::{SYSTEM, is_of_disks, is_of_windows};
 use crate::ranges::period_ns;
@@ -191,7 +191,7 @@ impl HangText<'_, '_> {
     fn did_in_response(&self, part: &Part) -> String {
         let worst = self.group.worst();
         if !worst.is_own(part) {
-            return format!("waited for {}", named(self.case, &part.who));
+            return format!("waited for {}", thread_name(self.case, &part.who));
         }
         match part.what {
             What::Ran => "computed".to_owned(),
@@ -217,7 +217,6 @@ impl HangText<'_, '_> {
         }
     }
 
-    /// Returns the sentences about the cause.
     pub(super) fn why(&self) -> Vec<String> {
         let worst = self.group.worst();
         let all_ns = worst.awake_ns().max(1);
@@ -234,12 +233,12 @@ impl HangText<'_, '_> {
             why.push(self.inversion(starved));
         }
         let mut first = if is_share(blamed.ns, all_ns, 99) {
-            format!("Nearly all of this time, {}.", self.did(blamed))
+            format!("Nearly all of this time, {}.", self.activity(blamed))
         } else {
             format!(
                 "For {} of the time, {}.",
                 percent(blamed.ns, all_ns),
-                self.did(blamed)
+                self.activity(blamed)
             )
         };
         first += &self.between();
@@ -255,7 +254,7 @@ impl HangText<'_, '_> {
         });
         let others: Vec<String> = parts
             .take(NAMED)
-            .map(|part| format!("{} for {}", self.did(part), percent(part.ns, all_ns)))
+            .map(|part| format!("{} for {}", self.activity(part), percent(part.ns, all_ns)))
             .collect();
         if !others.is_empty() {
             why.push(format!("Other parts of the wait: {}.", others.join("; ")));
@@ -326,7 +325,7 @@ impl HangText<'_, '_> {
         match between.len() {
             0 => String::new(),
             1..=NAMED => {
-                let between = between.iter().map(|who| named(self.case, who));
+                let between = between.iter().map(|who| thread_name(self.case, who));
                 let between: Vec<String> = between.collect();
                 format!(" Between them, {} waited.", listed(between))
             }
@@ -340,7 +339,7 @@ impl HangText<'_, '_> {
         let worst = self.group.worst();
         let own = worst.of.wait.priority;
         let holder = worst.starved();
-        let who = holder.map_or(String::new(), |part| named(self.case, &part.who));
+        let who = holder.map_or(String::new(), |part| thread_name(self.case, &part.who));
         let run = holder.and_then(|part| {
             let mut legs = worst.legs.iter();
             legs.find(|leg| leg.run.thread_id == part.who.thread_id)
@@ -374,12 +373,12 @@ impl HangText<'_, '_> {
     }
 
     /// Returns a clause that says what a thread of the chain did.
-    fn did(&self, part: &Part) -> String {
-        did(self.case, &self.facts.wakers, part)
+    fn activity(&self, part: &Part) -> String {
+        activity(self.case, &self.facts.wakers, part)
     }
 
     fn remote(&self, remote: u32) -> String {
-        self.facts.wakers.named(remote)
+        self.facts.wakers.remote_name(remote)
     }
 
     fn driver(&self, image_row: u32) -> String {
@@ -396,7 +395,7 @@ impl HangText<'_, '_> {
         let range = worst.of.range();
         let end = end.map_or(range.end, |leg| leg.run.since_ns());
         let wakers = &self.facts.wakers;
-        let (asked, resent) = wakers.asked(part.who.process_row, remote, &(range.start..end));
+        let (asked, resent) = wakers.last_sent(part.who.process_row, remote, &(range.start..end));
         let asked = asked.map_or(String::new(), |asked| {
             format!(
                 " The answer came {} after the process had last sent data there.",

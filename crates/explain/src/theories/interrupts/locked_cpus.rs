@@ -49,7 +49,7 @@ pub(super) static ABOUT: About = About {
 };
 
 /// Maximum number of findings.
-const TOLD: usize = 5;
+const FINDINGS: usize = 5;
 
 impl Theory for LockedCpus {
     fn about(&self) -> &'static About {
@@ -73,21 +73,24 @@ impl Theory for LockedCpus {
             return Ok(Outcome::Against(because.to_owned(), vec![evidence]));
         }
         floods.sort_by_key(|flood| std::cmp::Reverse(flood.locked_ns));
-        let found = floods.iter().take(TOLD).map(|flood| found(case, flood));
+        let found = floods
+            .iter()
+            .take(FINDINGS)
+            .map(|flood| finding(case, flood));
         Ok(Outcome::For(found.collect::<Result<_, _>>()?))
     }
 }
 
 /// Sums over the rows of `interrupts` that ended within a range, without routines that run in threads.
-struct Within {
+struct RoutineSums {
     routines: Vec<RoutineUse>,
     /// For each CPU: its number, how often routines ran, and their total time in nanoseconds. The CPU with most
     /// time comes first.
     cpus: Vec<(u16, i64, i64)>,
 }
 
-impl Within {
-    fn read(case: &Case<'_>, during: &Range<i64>) -> Result<Within, StoreError> {
+impl RoutineSums {
+    fn read(case: &Case<'_>, during: &Range<i64>) -> Result<RoutineSums, StoreError> {
         let table = case.table(Table::Interrupts)?;
         let mut routines = Routines::default();
         let mut cpus: FxHashMap<u16, (i64, i64)> = FxHashMap::default();
@@ -109,18 +112,18 @@ impl Within {
             .map(|(cpu, (count, ns))| (cpu, count, ns))
             .collect();
         cpus.sort_unstable_by_key(|(cpu, _, ns)| (std::cmp::Reverse(*ns), *cpu));
-        Ok(Within {
+        Ok(RoutineSums {
             routines: routines.finish(),
             cpus,
         })
     }
 }
 
-fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
+fn finding(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let Range { start, end } = flood.during;
     let lasted_ns = end.saturating_sub(start);
-    let within = Within::read(case, &flood.during)?;
-    let inside = Inside::read(case, flood)?;
+    let within = RoutineSums::read(case, &flood.during)?;
+    let inside = ModuleSamples::read(case, flood)?;
     let victims = Victims::read(case, flood)?;
     let cpus = cpu_names(&flood.cpus);
     let of_locked = within
@@ -192,36 +195,11 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     }
     finding.evidence.extend(victims.evidence(case, flood));
     let nodes = Nodes::read(case, flood)?;
-    let idle = within
-        .cpus
-        .iter()
-        .filter(|(cpu, ..)| !flood.cpus.contains(cpu));
-    let busiest_ns = idle.map(|(_, _, ns)| *ns).max();
-    let first = within.routines.first();
-    let is_ndis = first
-        .and_then(|first| case.module_label(first.image_row))
-        .is_some_and(|module| module.eq_ignore_ascii_case("ndis.sys"));
     finding = finding.with(nodes.evidence(flood));
-    if nodes.cpus() > flood.cpus.len() as i64 && !is_of_smb {
-        let others = nodes.cpus() - flood.cpus.len() as i64;
-        let most = match busiest_ns {
-            None | Some(0) => "no time".to_owned(),
-            Some(ns) => format!("at most {}", duration(ns)),
-        };
-        let mut remedy = format!(
-            "Spread the interrupts over more CPUs: each of the {others} other CPUs{} spent {most} in \
-             DPCs and ISRs.",
-            match nodes.near() {
-                Some(near) => format!(" ({near} of them on the NUMA nodes of the locked CPUs)"),
-                None => String::new(),
-            }
-        );
-        if is_ndis {
-            remedy += " For a network adapter, configure receive side scaling (*RSS, *NumRssQueues, \
-                       *MaxRssProcessors, *RssBaseProcNumber); one connection always stays on one \
-                       CPU.";
-        }
-        finding = finding.remedy(remedy);
+    if !is_of_smb {
+        finding
+            .remedies
+            .extend(spread(case, flood, &within, &nodes).map(Into::into));
     }
     if let Some(remedy) = inside.remedy() {
         finding = finding.remedy(remedy);
@@ -232,7 +210,42 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     ))
 }
 
-fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
+/// Returns a remedy that spreads the interrupts, if there are CPUs that were not locked.
+fn spread(case: &Case<'_>, flood: &Flood, within: &RoutineSums, nodes: &Nodes) -> Option<String> {
+    let others = nodes.cpus() - flood.cpus.len() as i64;
+    if others <= 0 {
+        return None;
+    }
+    let idle = within
+        .cpus
+        .iter()
+        .filter(|(cpu, ..)| !flood.cpus.contains(cpu));
+    let busiest_ns = idle.map(|(_, _, ns)| *ns).max();
+    let first = within.routines.first();
+    let is_ndis = first
+        .and_then(|first| case.module_label(first.image_row))
+        .is_some_and(|module| module.eq_ignore_ascii_case("ndis.sys"));
+    let most = match busiest_ns {
+        None | Some(0) => "no time".to_owned(),
+        Some(ns) => format!("at most {}", duration(ns)),
+    };
+    let mut remedy = format!(
+        "Spread the interrupts over more CPUs: each of the {others} other CPUs{} spent {most} in \
+         DPCs and ISRs.",
+        match nodes.near() {
+            Some(near) => format!(" ({near} of them on the NUMA nodes of the locked CPUs)"),
+            None => String::new(),
+        }
+    );
+    if is_ndis {
+        remedy += " For a network adapter, configure receive side scaling (*RSS, *NumRssQueues, \
+                   *MaxRssProcessors, *RssBaseProcNumber); one connection always stays on one \
+                   CPU.";
+    }
+    Some(remedy)
+}
+
+fn by_cpu(within: &RoutineSums, during: &Range<i64>) -> Evidence {
     const SHOWN: usize = 20;
     let lasted_ns = during.end - during.start;
     let selection = Selection::of(Table::Interrupts)
@@ -260,15 +273,15 @@ fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
 }
 
 /// Modules in which DPCs and service routines spent time on the locked CPUs, by samples.
-pub(super) struct Inside {
+pub(super) struct ModuleSamples {
     /// For each module: its row in `images`, its name and the number of samples. The module with
     /// most samples comes first.
     modules: Vec<(Option<u32>, String, i64)>,
     all: i64,
 }
 
-impl Inside {
-    pub(super) fn read(case: &Case<'_>, flood: &Flood) -> Result<Inside, StoreError> {
+impl ModuleSamples {
+    pub(super) fn read(case: &Case<'_>, flood: &Flood) -> Result<ModuleSamples, StoreError> {
         let table = case.table(Table::Samples)?;
         let columns = ["time_ns", "cpu", "image_row", "in_dpc", "in_isr"];
         let mut samples: FxHashMap<Option<u32>, i64> = FxHashMap::default();
@@ -296,7 +309,7 @@ impl Inside {
             (std::cmp::Reverse(*count), row.map_or(i64::MAX, i64::from))
         });
         let all = modules.iter().map(|(_, _, count)| count).sum();
-        Ok(Inside { modules, all })
+        Ok(ModuleSamples { modules, all })
     }
 
     /// Returns true if the module with most samples signs or encrypts.

@@ -58,7 +58,7 @@ impl Theory for LongRoutines {
             return Ok(Outcome::Against(because, vec![all]));
         }
         let worst = used.iter().filter(|used| used.over_limit > 0);
-        let found = worst.take(5).map(|used| found(case, used));
+        let found = worst.take(5).map(|used| finding(case, used));
         Ok(Outcome::For(found.collect()))
     }
 }
@@ -89,7 +89,7 @@ fn longest(case: &Case<'_>, first: Option<&RoutineUse>) -> String {
     )
 }
 
-fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
+fn finding(case: &Case<'_>, used: &RoutineUse) -> Finding {
     let limit_ns = limit_ns(used.kind).unwrap_or(i64::MAX);
     let longest_ns = used.longest_ns.unwrap_or(0);
     let is_rule = used.over_limit >= USUALLY_LONG_RUNS && used.over_limit * 2 >= used.times;

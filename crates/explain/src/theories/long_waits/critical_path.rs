@@ -64,7 +64,7 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
             },
         };
         let process = own.map_or((None, None), |run| (run.process_row, run.process_id));
-        findings.push(found(case, thread, process, during, &legs)?);
+        findings.push(finding(case, thread, process, during, &legs)?);
     }
     Ok(findings)
 }
@@ -105,7 +105,7 @@ fn freezes_on(
     Ok(found)
 }
 
-fn found(
+fn finding(
     case: &Case<'_>,
     thread: Thread,
     own: (Option<u32>, Option<u32>),

@@ -144,7 +144,7 @@ impl Theory for LongWaits {
         }
         let mut findings = critical_path::findings(case)?;
         if !waiters.is_empty() {
-            findings.extend(found(case, waiters, in_part, is_asked)?);
+            findings.extend(findings_about(case, waiters, in_part, is_asked)?);
         }
         if findings.is_empty() {
             if let Some(missing) = survey.complete.missing() {
@@ -236,15 +236,15 @@ fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
     )
 }
 
-fn found(
+fn findings_about(
     case: &Case<'_>,
     waiters: Vec<Waiter>,
     in_part: Vec<Option<Evidence>>,
     is_asked: bool,
 ) -> Result<Vec<Finding>, StoreError> {
     let facts = Facts::read(case)?;
-    let (argued, holders) = examine_causes(case, &facts, waiters, in_part)?;
-    let groups = group::grouped(case, &facts, argued, &holders)?;
+    let (waits, holders) = examine_causes(case, &facts, waiters, in_part)?;
+    let groups = group::grouped(case, &facts, waits, &holders)?;
     let mut runs = Runs::new(case)?;
     let matters = |(place, group): &(usize, &Group<'_>)| {
         let worst = group.worst();
@@ -266,7 +266,6 @@ fn found(
         .collect()
 }
 
-/// Returns the finding about the waits of a group.
 fn finding(
     case: &Case<'_>,
     group: &Group<'_>,
@@ -286,7 +285,7 @@ fn finding(
         finding = finding.delay(group.delay_ns, words::cost(case, group));
     }
     let process = case.process(waiter.process_row, waiter.process_id);
-    let whole = group.argued.iter().filter(|one| one.in_part.is_none());
+    let whole = group.waits.iter().filter(|one| one.in_part.is_none());
     let whole = whole.filter_map(|one| one.waiter.wait).take(WAITS_SHOWN);
     let whole: Vec<Wait> = whole.collect();
     if !whole.is_empty() {
@@ -301,7 +300,7 @@ fn finding(
         ("Threads that were still ready when the trace ended", true),
     ] {
         let groups = std::iter::once(group).chain(&group.others);
-        let waits = groups.flat_map(|group| &group.argued);
+        let waits = groups.flat_map(|group| &group.waits);
         let in_part = waits.filter(|one| one.waiter.wait.is_none() == is_at_end);
         let in_part = in_part.filter_map(|one| one.in_part.as_ref());
         finding
@@ -331,7 +330,7 @@ fn finding(
     }
     finding = Advice::read(case, group, driver)?.add_to(finding);
     if case.is_linux() {
-        finding = linux::completed(case, finding, group)?;
+        finding = linux::add_details(case, finding, group)?;
     }
     for doubt in words::doubts(case, worst) {
         finding = finding.doubt(doubt);

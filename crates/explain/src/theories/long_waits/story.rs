@@ -280,7 +280,7 @@ fn of_run(
     let mut findings = Vec::new();
     let mut behind = None;
     if since.is_some() && wait.ready_ns > 0 && wait.thread_id != 0 {
-        let (evidence, finding) = explained(case, runs, Waiter::of(&wait), None)?;
+        let (evidence, finding) = explain_waiter(case, runs, Waiter::of(&wait), None)?;
         behind = Some(evidence);
         findings.push(finding);
     }
@@ -326,15 +326,15 @@ fn of_run(
 
 /// Examines the wait of a ready thread. Returns evidence with the threads that ran during the wait, and the finding.
 /// `in_part` is evidence for a wait that is recorded only in part.
-pub(super) fn explained(
+pub(super) fn explain_waiter(
     case: &Case<'_>,
     runs: &mut Runs<'_>,
     waiter: Waiter,
     in_part: Option<Evidence>,
 ) -> Result<(Evidence, Finding), StoreError> {
     let facts = Facts::read(case)?;
-    let (argued, holders) = examine_causes(case, &facts, vec![waiter], vec![in_part])?;
-    let group = Group::of_these(case, argued, &holders);
+    let (waits, holders) = examine_causes(case, &facts, vec![waiter], vec![in_part])?;
+    let group = Group::new(case, waits, &holders);
     let finding = super::finding(case, &group, &holders, runs)?;
     Ok((group.who_ran.evidence.clone(), finding))
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
 use super::still_waiting::{self, Last, StillWaiting};
-use super::story::{self, Doing, Event, EventKind, Link, Ran, Story, explained, named};
+use super::story::{self, Doing, Event, EventKind, Link, Ran, Story, explain_waiter, named};
 use super::{STEPS, doubts};
 use crate::chain::path::{self, Runs, Thread};
 use crate::survey::Wait;
@@ -194,7 +194,8 @@ impl Unfinished {
         let mut behind = None;
         let mut findings = Vec::new();
         if !is_over && let Some(still) = self.still_waiting(case)? {
-            let (evidence, finding) = explained(case, runs, still.waiter, Some(still.evidence))?;
+            let (evidence, finding) =
+                explain_waiter(case, runs, still.waiter, Some(still.evidence))?;
             behind = Some(evidence);
             findings.push(finding);
         }

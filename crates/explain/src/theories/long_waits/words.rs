@@ -87,7 +87,7 @@ pub(super) fn sentence(
 
 /// Returns the subjects: the threads that waited, their processes, and the process that ran.
 pub(super) fn subjects(case: &Case<'_>, group: &Group<'_>) -> Vec<Subject> {
-    let threads = group.argued.iter().map(|one| Subject::Thread {
+    let threads = group.waits.iter().map(|one| Subject::Thread {
         id: one.waiter.thread_id,
         row: one.waiter.thread_row,
         process_row: one.waiter.process_row,
@@ -106,7 +106,7 @@ pub(super) fn subjects(case: &Case<'_>, group: &Group<'_>) -> Vec<Subject> {
 /// Returns sentences about the other waits of the process.
 fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
-    let weighed = group.argued.len();
+    let weighed = group.waits.len();
     let of = match (waiter.process_row, waiter.process_id) {
         (None, None) => "unknown processes".to_owned(),
         (row, id) => case.process(row, id),
@@ -237,7 +237,7 @@ pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let process = case.process(waiter.process_row, waiter.process_id);
     let noticed = group.noticed.filter(|_| group.has_one_cause);
-    let waits = match (noticed, group.argued.len()) {
+    let waits = match (noticed, group.waits.len()) {
         (Some(noticed), _) if noticed.waits > 1 => format!(
             "in {} waits of {} or longer",
             grouped(noticed.waits),
@@ -257,11 +257,10 @@ pub(super) fn cost(case: &Case<'_>, group: &Group<'_>) -> String {
     format!("of {process}, {waits} (overlaps counted once, suspension excluded)")
 }
 
-/// Returns the uncertainties of a wait.
-pub(super) fn doubts(case: &Case<'_>, argued: &ExaminedWait) -> Vec<String> {
+pub(super) fn doubts(case: &Case<'_>, wait: &ExaminedWait) -> Vec<String> {
     let mut doubts = Vec::new();
-    let waiter = &argued.waiter;
-    if argued.weighed.cause == Some(Cause::Rank) {
+    let waiter = &wait.waiter;
+    if wait.weighed.cause == Some(Cause::Rank) {
         doubts.push(
             "A trace contains a thread's rank only when the thread leaves its CPU: the rank of the wait is taken to \
              be the worse one of the ranks before and after the wait. The reason for this rank is not \
@@ -303,7 +302,7 @@ pub(super) fn doubts(case: &Case<'_>, argued: &ExaminedWait) -> Vec<String> {
             moment(waiter.range.start)
         ));
     }
-    if argued.weighed.locked_ideal.is_some() {
+    if wait.weighed.locked_ideal.is_some() {
         doubts.push(format!(
             "A trace contains a thread's ideal processor only when the thread leaves its CPU: the ideal \
              processor during the wait is taken from the end of the run {} the wait.",
@@ -315,10 +314,10 @@ pub(super) fn doubts(case: &Case<'_>, argued: &ExaminedWait) -> Vec<String> {
     }
     if waiter.ran_unseen {
         doubts.push(
-            "Switches are missing: it may have been a shorter wait, or several waits.".to_owned(),
+            "Switches are missing: it may have been a shorter wait, or several wait.".to_owned(),
         );
     }
-    if argued.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
+    if wait.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
         doubts.push(
             "A ready thread takes an idle CPU at once, so the idle time is unexplained. Either the \
              CPU was late: a hypervisor did not run a virtual CPU, or a parked CPU or one in a deep \

@@ -63,7 +63,7 @@ impl Theory for ReceiveSpread {
             let because = "no DPC belongs to ndis.sys".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        let found = found(case, &images, &cpus);
+        let found = finding(case, &images, &cpus);
         Ok(match found.severity {
             Severity::Information => {
                 let because = format!(
@@ -110,7 +110,7 @@ fn by_cpu(case: &Case<'_>, images: &[u32]) -> Result<Vec<(u16, i64, i64)>, Store
     Ok(cpus)
 }
 
-fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
+fn finding(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     const SHOWN: usize = 20;
     let dpcs: i64 = cpus.iter().map(|(_, dpcs, _)| dpcs).sum();
     let all_ns: i64 = cpus.iter().map(|(.., ns)| ns).sum();

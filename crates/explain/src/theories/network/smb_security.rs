@@ -86,7 +86,7 @@ impl Theory for SmbSecurity {
             );
             return Ok(Outcome::Hint(because, evidence));
         }
-        let found = found(case, &copied, &cost, &speed, evidence)?;
+        let found = finding(case, &copied, &cost, &speed, evidence)?;
         Ok(match found.severity {
             Severity::Information => {
                 let because = format!(
@@ -100,7 +100,7 @@ impl Theory for SmbSecurity {
     }
 }
 
-fn found(
+fn finding(
     case: &Case<'_>,
     copied: &Copied,
     cost: &Cost,

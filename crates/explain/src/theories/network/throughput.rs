@@ -51,7 +51,7 @@ impl Theory for Throughput {
                 case.process(*row, Some(*id)),
                 size(moved.received_bytes),
                 size(moved.sent_bytes),
-                moved.told()
+                moved.duration_and_rate()
             )
         });
         let sentence = format!("Over the network, {}.", listed(most));
@@ -85,7 +85,6 @@ fn with_moved(evidence: Evidence) -> Evidence {
         .column("bits_per_second", "speed", Unit::BitsPerSecond, speed)
 }
 
-/// Returns the cells for the columns of moved data.
 fn cells(moved: &Moved) -> [Option<crate::Value>; 5] {
     [
         Some(moved.sent_bytes.into()),

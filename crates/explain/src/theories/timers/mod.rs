@@ -159,8 +159,10 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
         let mut askers = requests.askers.iter();
         let own = askers.find(|asker| asker.process_row == Some(process_row));
         match own {
-            Some(own) => sleepers.extend(of_asker(requests, own, process_row, &sleeps, build)),
-            None => sleepers.extend(of_other(requests, process_row, &sleeps, build)),
+            Some(own) => {
+                sleepers.extend(causes_for_asker(requests, own, process_row, &sleeps, build))
+            }
+            None => sleepers.extend(cause_for_other(requests, process_row, &sleeps, build)),
         }
     }
     // If a request counts for all processes, it also shortens their sleeps. A sleep that still takes 15 ms is intended.
@@ -199,7 +201,7 @@ fn ends_at(period_ns: i64, sleep: &Sleep) -> bool {
 
 /// Returns the reason for the length of a process's sleeps while a request of the process is active. Windows
 /// may refuse the request for only a part of the time.
-fn of_asker(
+fn causes_for_asker(
     requests: &Requests,
     own: &Asker,
     process_row: u32,
@@ -246,13 +248,13 @@ fn of_asker(
 
 /// Returns the reason for the length of a process's sleeps while requests of other processes are active. The
 /// process itself has no request.
-fn of_other(
+fn cause_for_other(
     requests: &Requests,
     process_row: u32,
     sleeps: &[Sleep],
     build: Option<u32>,
 ) -> Option<(Cause, Sleeper)> {
-    let mut held = requests.held();
+    let mut held = requests.active_ranges();
     let sleeps = sleeps::within(sleeps, &mut held);
     if sleeps.len() < SLEEPS {
         return None;
@@ -298,7 +300,7 @@ fn finding(
     let finding = Finding::new(&ABOUT, severity, sentence)
         .subjects([own, asking].into_iter().flatten())
         .with(sleeps::evidence(case, sleepers, from_ns))
-        .with(requests::of(case, asker));
+        .with(requests::evidence(case, asker));
     match cause {
         Cause::Own => finding,
         Cause::Refused => finding
