@@ -86,7 +86,7 @@ pub(crate) enum What {
 /// Process by its row in `processes` and its id.
 pub(crate) type Process = (Option<u32>, Option<u32>);
 
-/// Sources of the disk_waits of steps.
+/// Sources of the details of steps.
 pub(crate) type Sources<'s> = (&'s DiskWaits, &'s Wakers, &'s Interruptions);
 
 /// Thread of the chain.

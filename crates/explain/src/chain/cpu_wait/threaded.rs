@@ -1,4 +1,4 @@
-//! ThreadedDpcs DPCs during a wait. They run in threads of the process System, so the trace shows the time of a driver as
+//! Threaded DPCs during a wait. They run in threads of the process System, so the trace shows the time of a driver as
 //! time of System.
 
 use std::cmp::Reverse;
@@ -82,7 +82,7 @@ pub(crate) fn find(case: &Case<'_>, waiter: &Waiter) -> Result<Option<ThreadedDp
             Order::ascending("image_row").unknown_first(),
         ])
         .limit(SHOWN);
-    let evidence = Evidence::of("ThreadedDpcs DPCs in this time, by driver", selection)
+    let evidence = Evidence::of("Threaded DPCs in this time, by driver", selection)
         .column(
             "module",
             "module",

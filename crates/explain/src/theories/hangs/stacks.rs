@@ -18,7 +18,7 @@ pub(super) struct StackCause {
     pub(super) source: Source,
 }
 
-/// KnownCause cause, with the frames of stacks that show it.
+/// Known cause, with the frames of stacks that show it.
 struct KnownCause {
     /// File names of the modules that may contain the frame, in lower case.
     modules: &'static [&'static str],
@@ -40,7 +40,7 @@ const SENT_MESSAGES: Source = Source {
     url: Some("https://learn.microsoft.com/windows/win32/winmsg/about-messages-and-message-queues"),
 };
 
-/// KnownCause causes in the order in which they are searched. The first cause that a stack shows is reported.
+/// Known causes in the order in which they are searched. The first cause that a stack shows is reported.
 const KNOWN: [KnownCause; 8] = [
     KnownCause {
         modules: &["ntdll.dll"],

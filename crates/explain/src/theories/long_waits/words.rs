@@ -314,7 +314,7 @@ pub(super) fn doubts(case: &Case<'_>, wait: &ExaminedWait) -> Vec<String> {
     }
     if waiter.ran_unseen {
         doubts.push(
-            "Switches are missing: it may have been a shorter wait, or several wait.".to_owned(),
+            "Switches are missing: it may have been a shorter wait, or several waits.".to_owned(),
         );
     }
     if wait.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
