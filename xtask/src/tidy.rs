@@ -6,6 +6,7 @@
 mod arrows;
 mod markdown;
 mod prose;
+mod theories;
 
 use std::fs;
 
@@ -22,7 +23,7 @@ struct File {
 /// Function that finds the places where files break a rule. Each place is formatted as `path:line: description`.
 type Check = fn(&[File]) -> Vec<String>;
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     names_say_something,
     members_inherit_lints,
     unsafe_code_is_explained,
@@ -31,6 +32,7 @@ const CHECKS: [Check; 8] = [
     no_machine_is_named,
     architecture_names_every_crate,
     prose::all_faults,
+    theories::faults,
 ];
 
 /// Crates whose files may allow unsafe code, because they call the operating system. Tests, and workspace

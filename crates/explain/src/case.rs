@@ -1,10 +1,11 @@
 //! The inputs that every theory reads.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tables::StoreError;
 
+use crate::chain::noticed::Noticed;
 use crate::{Reader, Scope, Survey};
 
 /// Inputs of the theories for one trace. A case dereferences to its [`Reader`], and theories use this reader to read
@@ -15,6 +16,7 @@ pub struct Case<'a> {
     pub survey: Arc<Survey>,
     /// Threads, processes and time range that the user asks about.
     pub scope: Scope,
+    noticed: OnceLock<Noticed>,
 }
 
 impl<'a> Case<'a> {
@@ -25,6 +27,7 @@ impl<'a> Case<'a> {
             reader,
             survey,
             scope,
+            noticed: OnceLock::new(),
         })
     }
 
@@ -34,7 +37,21 @@ impl<'a> Case<'a> {
             reader,
             survey,
             scope: Scope::default(),
+            noticed: OnceLock::new(),
         }
+    }
+
+    /// Returns the facts that show whether users notice delays.
+    ///
+    /// # Errors
+    /// Returns an error if a table cannot be read, or the user cancelled.
+    pub(crate) fn noticed(&self) -> Result<&Noticed, StoreError> {
+        if let Some(noticed) = self.noticed.get() {
+            return Ok(noticed);
+        }
+        // Theories that ask at the same time may read it twice. An error must not be kept, as a later caller needs it.
+        let noticed = Noticed::read(self)?;
+        Ok(self.noticed.get_or_init(|| noticed))
     }
 }
 

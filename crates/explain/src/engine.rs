@@ -11,9 +11,11 @@ use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError};
 use ts_rs::TS;
 
+use crate::chain::noticed::ProcessKind;
 use crate::finding::Attention;
 use crate::ranges::overlap;
-use crate::theories::{Noticed, ProcessKind, THEORIES, capture, tables};
+use crate::theories::{NEED_RANKS, OVERLAPS, THEORIES, tables};
+use crate::theory::{Relation, Stopped};
 use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
 use crate::{
     Case, Damage, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms,
@@ -79,9 +81,10 @@ impl fmt::Display for Conclusion {
                 unseen,
                 has_delays,
             } => {
-                f.write_str(match has_delays {
-                    true => "No delay was found that users probably noticed",
-                    false => "No noticeable delay was found",
+                f.write_str(if *has_delays {
+                    "No delay was found that users probably noticed"
+                } else {
+                    "No noticeable delay was found"
                 })?;
                 match (open, unseen.as_slice()) {
                     (0, _) => Ok(()),
@@ -118,7 +121,7 @@ impl Explanation {
         let mut findings = self.findings.iter();
         // A finding about an incomplete capture does not explain why the machine lagged, so it is ignored here.
         let is_grave = |finding: &Finding| {
-            finding.severity > Severity::Information && finding.theory != capture::ABOUT.id
+            finding.severity > Severity::Information && !is_about_recording(finding)
         };
         if findings.any(is_grave) {
             return None;
@@ -146,10 +149,11 @@ impl Explanation {
 
     /// Returns the main theories that lack data: their verdicts, and the delays that they would find.
     fn unseen(&self) -> impl Iterator<Item = (&Verdict, &'static str)> {
-        MAIN.iter().filter_map(|(theory, delays)| {
-            let mut theories = self.theories.iter();
-            let verdict = theories.find(|verdict| verdict.theory == *theory)?;
-            (verdict.judgement == Judgement::NotRecorded).then_some((verdict, *delays))
+        THEORIES.iter().filter_map(|theory| {
+            let delays = theory.main_delays()?;
+            let mut verdicts = self.theories.iter();
+            let verdict = verdicts.find(|verdict| verdict.theory == theory.about().id)?;
+            (verdict.judgement == Judgement::NotRecorded).then_some((verdict, delays))
         })
     }
 
@@ -170,9 +174,8 @@ impl Explanation {
     /// Returns true if the trace lacks events or whole CPUs. Conclusions are then uncertain.
     pub fn is_incomplete(&self) -> bool {
         let mut findings = self.findings.iter();
-        findings.any(|finding| {
-            finding.theory == capture::ABOUT.id && finding.severity > Severity::Information
-        })
+        findings
+            .any(|finding| is_about_recording(finding) && finding.severity > Severity::Information)
     }
 
     /// Returns the terms of the traced operating system.
@@ -216,69 +219,42 @@ impl Explanation {
     }
 }
 
-/// Pairs of theories: the theory of a symptom and the theory of its cause. If a symptom has several possible
-/// causes, the cause that explains the other causes comes first.
-const SYMPTOMS: [(&str, &str); 11] = [
-    ("long-waits", "cpu-limit"),
-    ("hangs", PAUSES),
-    ("hangs", FREEZES),
-    ("hangs", "lock-convoy"),
-    ("hangs", "smb-security"),
-    ("hangs", "locked-cpus"),
-    ("short-waits", "smb-security"),
-    ("short-waits", "locked-cpus"),
-    ("long-interrupts", "smb-security"),
-    ("long-interrupts", "locked-cpus"),
-    ("locked-cpus", "smb-security"),
-];
+fn theory_of(finding: &Finding) -> Option<&'static dyn Theory> {
+    let mut theories = THEORIES.iter().copied();
+    theories.find(|theory| theory.about().id == finding.theory)
+}
 
-/// Pairs of theories: the theory of a finding that is a part of another one, and the theory of the other one. The other
-/// finding says what users notice, and contains the same cause.
-const PARTS: [(&str, &str); 3] = [
-    ("long-waits", "hangs"),
-    ("disks", "hangs"),
-    ("long-interrupts", "short-waits"),
-];
+fn is_about_recording(finding: &Finding) -> bool {
+    theory_of(finding).is_some_and(|theory| theory.is_about_recording())
+}
 
-/// Theories of the main kinds of delays, each with the delays that it finds.
-const MAIN: [(&str, &str); 3] = [
-    ("long-waits", "waits for a CPU"),
-    ("hangs", "hangs"),
-    ("short-waits", "short waits and missed periods"),
-];
-
-/// Theories that need the ranks of threads.
-const OF_RANKS: [&str; 3] = ["outranked", "better-rank", "dispatcher"];
-
-/// Theory about pauses of .NET, which stop all threads of a process.
-const PAUSES: &str = "dotnet-pauses";
-/// Theory about freezes, which stop all threads of a process.
-const FREEZES: &str = "frozen";
-
-/// Returns true if the finding `of` is a symptom of the finding `cause`. [`SYMPTOMS`] must contain the pair of their
-/// theories. The findings must overlap in time, and have a thread or a CPU in common. If the cause stops all threads of a
-/// process, a common process is enough, but the cause must cover at least half of the symptom.
-fn is_symptom(of: &Finding, cause: &Finding) -> bool {
-    // A thread may wait for a locked CPU and hang for another reason.
-    let is_of_cpu = of.theory == "hangs" && ["smb-security", "locked-cpus"].contains(&cause.theory);
+/// Returns true if a finding is a symptom of a cause that stopped threads, CPUs or a process. The findings must overlap in
+/// time, and have such a subject in common. If the cause stopped a process, it must last for at least half of the symptom.
+fn is_symptom(symptom: &Finding, cause: &Finding, stopped: Stopped) -> bool {
     let is_place = |subject: &&Subject| match subject {
         Subject::Cpu { .. } => true,
-        Subject::Thread { .. } => !is_of_cpu,
-        Subject::Process { .. } => [PAUSES, FREEZES].contains(&cause.theory),
+        Subject::Thread { .. } => stopped != Stopped::Cpus,
+        Subject::Process { .. } => stopped == Stopped::Process,
         _ => false,
     };
-    let mut places = of.subjects.iter().filter(is_place);
-    let within = of.during.as_ref().zip(cause.during.as_ref());
-    SYMPTOMS.contains(&(of.theory, cause.theory))
-        && cause.severity > Severity::Information
+    let mut places = symptom.subjects.iter().filter(is_place);
+    let ranges = symptom.during.as_ref().zip(cause.during.as_ref());
+    cause.severity > Severity::Information
         && places.any(|place| cause.subjects.contains(place))
-        && within.is_some_and(|(a, b)| match cause.theory {
-            PAUSES | FREEZES => overlap(a, b).is_some_and(|both| {
-                is_share(both.end - both.start, a.end - a.start, CAUSE_PERCENT)
-            }),
-            _ => overlap(a, b).is_some(),
+        && ranges.is_some_and(|(a, b)| {
+            if stopped == Stopped::Process {
+                is_mostly_within(a, b)
+            } else {
+                overlap(a, b).is_some()
+            }
         })
-        && is_same_routine(of, cause)
+        && is_same_routine(symptom, cause)
+}
+
+/// Returns true if at least half of the first range is within the second.
+fn is_mostly_within(part: &Range<i64>, whole: &Range<i64>) -> bool {
+    overlap(part, whole)
+        .is_some_and(|both| is_share(both.end - both.start, part.end - part.start, CAUSE_PERCENT))
 }
 
 /// Returns false if the two findings are about different routines. Returns true if they have a routine in common, or
@@ -293,25 +269,20 @@ fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
     own.is_empty() || others.is_empty() || own.iter().any(|routine| others.contains(routine))
 }
 
-/// Returns true if the finding `of` is a part of the finding `whole`. [`PARTS`] must contain the pair of their theories. A
-/// wait for a CPU is a part of a hang if the hung thread waited for this thread, and the finding is about no other thread. A
-/// long routine is a part if it delayed the thread of the other finding, and a slow disk if the hung thread waited for it.
-fn is_part(of: &Finding, whole: &Finding) -> bool {
-    let is_within = of.during.as_ref().zip(whole.during.as_ref());
-    let is_within = is_within.is_some_and(|(part, whole)| {
-        overlap(part, whole).is_some_and(|both| {
-            is_share(both.end - both.start, part.end - part.start, CAUSE_PERCENT)
-        })
-    });
+/// Returns true if a finding is a part of another one. A wait of a thread is a part of a hang if the hung thread waited for
+/// this thread, and the finding is about no other thread. A long routine is a part if it delayed the thread of the other
+/// finding, and a slow disk if the hung thread waited for it.
+fn is_part(part: &Finding, whole: &Finding) -> bool {
+    let ranges = part.during.as_ref().zip(whole.during.as_ref());
+    let is_within = ranges.is_some_and(|(part, whole)| is_mostly_within(part, whole));
     let is_thread = |subject: &&Subject| matches!(subject, Subject::Thread { .. });
-    let mut threads = of.subjects.iter().filter(is_thread);
+    let mut threads = part.subjects.iter().filter(is_thread);
     let is_cause =
         |subject: &&Subject| matches!(subject, Subject::Routine { .. } | Subject::Disk { .. });
-    let mut causes = of.subjects.iter().filter(is_cause);
-    PARTS.contains(&(of.theory, whole.theory))
-        && of.severity <= whole.severity
-        && of.delay_ns() / 2 <= whole.delay_ns()
-        && match (of.subjects.first(), whole.subjects.split_first()) {
+    let mut causes = part.subjects.iter().filter(is_cause);
+    part.severity <= whole.severity
+        && part.delay_ns() / 2 <= whole.delay_ns()
+        && match (part.subjects.first(), whole.subjects.split_first()) {
             (Some(Subject::Thread { .. }), Some((hung, others))) => {
                 is_within && threads.all(|thread| thread != hung && others.contains(thread))
             }
@@ -319,25 +290,23 @@ fn is_part(of: &Finding, whole: &Finding) -> bool {
         }
 }
 
-/// Relation of a finding to another one that also reports its delay.
-#[derive(Clone, Copy)]
-enum Relation {
-    Symptom,
-    Part,
-}
-
 /// Returns the finding that also reports the delay of the finding at `place`.
 fn covering(findings: &[Finding], place: usize) -> Option<(usize, Relation)> {
-    let of = &findings[place];
-    let find = |pairs: &[(&str, &str)], is: fn(&Finding, &Finding) -> bool| {
-        let mut pairs = pairs.iter().filter(|(theory, _)| *theory == of.theory);
-        pairs.find_map(|(_, theory)| {
-            let mut all = findings.iter();
-            all.position(|other| other.theory == *theory && is(of, other))
-        })
-    };
-    let symptom = find(&SYMPTOMS, is_symptom).map(|of| (of, Relation::Symptom));
-    symptom.or_else(|| find(&PARTS, is_part).map(|of| (of, Relation::Part)))
+    let covered = &findings[place];
+    let overlaps = OVERLAPS.iter();
+    let mut overlaps = overlaps.filter(|overlap| overlap.covered.about().id == covered.theory);
+    overlaps.find_map(|overlap| {
+        let theory = overlap.covering.about().id;
+        let is_covering = |other: &Finding| {
+            other.theory == theory
+                && match overlap.relation {
+                    Relation::Symptom(stopped) => is_symptom(covered, other, stopped),
+                    Relation::Part => is_part(covered, other),
+                }
+        };
+        let found = findings.iter().position(is_covering)?;
+        Some((found, overlap.relation))
+    })
 }
 
 /// Sets the severity of symptoms and parts of other findings to information, so that one delay is not reported twice. The
@@ -351,7 +320,7 @@ fn fold(findings: &mut [Finding]) {
             continue;
         };
         let (is, has) = match relation {
-            Relation::Symptom => ("This is a symptom of", "This finding has a symptom"),
+            Relation::Symptom(_) => ("This is a symptom of", "This finding has a symptom"),
             Relation::Part => ("This is a part of", "This finding has a part"),
         };
         let because = format!("{is} another finding: {:#}", findings[other].sentence);
@@ -394,9 +363,8 @@ fn lower_background(findings: &mut [Finding]) {
     }
 }
 
-/// Returns true if the finding depends on exact times and on complete events. Missing events can look like such a finding.
 fn needs_exact_times(finding: &Finding) -> bool {
-    ["clocks", "short-waits"].contains(&finding.theory)
+    theory_of(finding).is_some_and(|theory| theory.needs_exact_times())
 }
 
 /// Adds a sentence to the findings of damaged traces that depend on exact times. If the file is broken, such a finding is
@@ -527,12 +495,12 @@ pub fn explain(
         // The trace has context switches, but this version of Windows recorded no ranks in them.
         let weighed = findings.iter_mut().flat_map(|finding| &mut finding.weighed);
         for verdict in theories.iter_mut().chain(weighed) {
-            if OF_RANKS.contains(&verdict.theory) {
+            if NEED_RANKS.iter().any(|about| about.id == verdict.theory) {
                 verdict.record = verdict.record.and(Some(MissingData::Ranks));
             }
         }
     }
-    let noticed = Noticed::read(&case)?;
+    let noticed = case.noticed()?;
     rank(&mut findings, case.survey.damage, |finding| {
         match finding.subjects.first() {
             Some(Subject::Thread { process_row, .. }) => Some(noticed.kind(*process_row)),
@@ -552,9 +520,18 @@ pub fn explain(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::About;
+
+    static ABOUT: About = About {
+        id: "a-theory",
+        name: "",
+        question: "",
+        tables: &[],
+        sources: &[],
+    };
 
     fn finding(severity: Severity, attention: Option<Attention>, delay_ms: i64) -> Finding {
-        Finding::new(&capture::ABOUT, severity, format!("{delay_ms}"))
+        Finding::new(&ABOUT, severity, format!("{delay_ms}"))
             .attention(attention)
             .delay(delay_ms * 1_000_000, "")
     }
@@ -617,17 +594,15 @@ mod tests {
             row: None,
             process_row: None,
         };
-        let about = |id: &str, subjects: &[Subject], during: Range<i64>| {
+        let about = |subjects: &[Subject], during: Range<i64>| {
             let delay_ns = during.end - during.start;
-            let mut theories = THEORIES.iter().map(|theory| theory.about());
-            let theory = theories.find(|about| about.id == id).unwrap();
-            Finding::new(theory, Severity::Problem, "")
+            Finding::new(&ABOUT, Severity::Problem, "")
                 .subjects(subjects.to_vec())
                 .during(during)
                 .delay(delay_ns, "")
         };
-        let hang = about("hangs", &[thread(1), thread(2)], 1_000..3_000);
-        let wait = |id, during| about("long-waits", &[thread(id)], during);
+        let hang = about(&[thread(1), thread(2)], 1_000..3_000);
+        let wait = |id, during| about(&[thread(id)], during);
         assert!(is_part(&wait(2, 1_100..2_900), &hang));
         // The window itself, another thread, another time, and a wait that is mostly outside the hang.
         assert!(!is_part(&wait(1, 1_100..2_900), &hang));

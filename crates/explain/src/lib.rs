@@ -11,6 +11,7 @@
 //! Times are nanoseconds since the trace's start, as in the tables.
 
 mod case;
+mod chain;
 mod drivers;
 mod engine;
 mod evidence;

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_or_touches_is_one() {
+    fn ranges_that_overlap_or_touch_become_one() {
         assert_eq!(union(vec![5..7, 1..2, 2..3, 6..9]), [1..3, 5..9]);
         assert_eq!(union(vec![1..9, 2..3, 11..12]), [1..9, 11..12]);
         assert_eq!(union(Vec::new()), []);

@@ -96,9 +96,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Returns an error if the user cancelled.
     pub fn check(&self) -> Result<(), StoreError> {
-        match (self.is_cancelled)() {
-            true => Err(Cancelled.into()),
-            false => Ok(()),
+        if (self.is_cancelled)() {
+            Err(Cancelled.into())
+        } else {
+            Ok(())
         }
     }
 
@@ -117,9 +118,10 @@ impl<'a> Reader<'a> {
     /// "unknown processes" in the plural, because the rows may belong to several processes.
     pub fn processes(&self, row: Option<u32>, id: Option<u32>) -> String {
         let process = self.names.process(row, id);
-        match process.name.is_none() && process.id.is_none() {
-            true => "unknown processes".to_owned(),
-            false => self.process(row, id),
+        if process.name.is_none() && process.id.is_none() {
+            "unknown processes".to_owned()
+        } else {
+            self.process(row, id)
         }
     }
 

@@ -47,9 +47,10 @@ impl SuspendGaps {
 
     /// Returns a clause that says why no CPU logged an event: `the machine was suspended`, if this is known.
     pub(crate) fn clause(&self) -> &'static str {
-        match self.may_be_lost {
-            true => "nothing was recorded",
-            false => "the machine was suspended",
+        if self.may_be_lost {
+            "nothing was recorded"
+        } else {
+            "the machine was suspended"
         }
     }
 

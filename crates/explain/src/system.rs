@@ -21,10 +21,7 @@ pub struct Terms {
 impl Terms {
     /// Returns the terms of Linux or of Windows.
     pub(crate) fn of(is_linux: bool) -> &'static Terms {
-        match is_linux {
-            true => &LINUX,
-            false => &WINDOWS,
-        }
+        if is_linux { &LINUX } else { &WINDOWS }
     }
 }
 
@@ -56,28 +53,25 @@ impl Reader<'_> {
     /// Returns the lowest priority of threads whose delays matter. On Linux, the delays of all threads matter,
     /// because events do not show which threads have the policy SCHED_IDLE.
     pub(crate) fn normal_priority(&self) -> i8 {
-        match self.is_linux() {
-            true => 0,
-            false => NORMAL_PRIORITY,
-        }
+        if self.is_linux() { 0 } else { NORMAL_PRIORITY }
     }
 
     /// Returns the lowest priority of real-time threads.
     pub(crate) fn real_time_priority(&self) -> i8 {
-        match self.is_linux() {
-            true => 1,
-            false => REAL_TIME_PRIORITY,
+        if self.is_linux() {
+            1
+        } else {
+            REAL_TIME_PRIORITY
         }
     }
 
     /// Returns the name of a disk: “disk 0”, on Linux with major and minor number “disk 8:0”.
     pub(crate) fn disk(&self, number: u32) -> String {
-        match self.is_linux() {
-            true => {
-                let (major, minor) = disk_of_linux(number);
-                format!("disk {major}:{minor}")
-            }
-            false => format!("disk {number}"),
+        if self.is_linux() {
+            let (major, minor) = disk_of_linux(number);
+            format!("disk {major}:{minor}")
+        } else {
+            format!("disk {number}")
         }
     }
 

@@ -19,11 +19,57 @@ pub trait Theory: Sync {
         !is_linux
     }
 
+    /// Returns the delays that the theory finds, if they are a main kind of delays. An explanation names those that the
+    /// trace cannot show.
+    fn main_delays(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns true if the findings depend on exact times and on complete events. Damage of the trace can look like such
+    /// a finding.
+    fn needs_exact_times(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the findings are about the recording, not about the machine.
+    fn is_about_recording(&self) -> bool {
+        false
+    }
+
     /// Answers the question for a trace.
     ///
     /// # Errors
     /// Returns an error if a table cannot be read, or the user cancelled.
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError>;
+}
+
+/// Two theories whose findings may be about the same delay. The delay is then reported once, by the second theory.
+pub(crate) struct Overlap {
+    /// Theory of the finding whose severity is lowered.
+    pub(crate) covered: &'static dyn Theory,
+    /// Theory of the finding that reports the delay.
+    pub(crate) covering: &'static dyn Theory,
+    pub(crate) relation: Relation,
+}
+
+/// Relation of a finding to another one that reports the same delay.
+#[derive(Clone, Copy)]
+pub(crate) enum Relation {
+    /// The other finding is the cause of this one.
+    Symptom(Stopped),
+    /// The other finding says what users notice, and contains the same cause.
+    Part,
+}
+
+/// Things that a cause stops. A symptom of the cause is about one of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// Threads and CPUs.
+    Threads,
+    /// CPUs. A thread may wait for a stopped CPU and hang for another reason, so a common thread is not enough.
+    Cpus,
+    /// All threads of a process.
+    Process,
 }
 
 /// Description of a theory. [`record::needs`] lists the events that the theory needs. `laglab record` prepares

@@ -61,9 +61,12 @@ impl Offsets {
                 Some((change.0, ahead_ns > 0, change.1))
             });
             // If two changes are equally good, the first one is used.
-            let best = changes.reduce(|one, other| match (other.0, other.1) > (one.0, one.1) {
-                true => other,
-                false => one,
+            let best = changes.reduce(|one, other| {
+                if (other.0, other.1) > (one.0, one.1) {
+                    other
+                } else {
+                    one
+                }
             });
             match best {
                 Some((_, _, better)) => offsets = better,

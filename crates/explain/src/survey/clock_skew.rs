@@ -70,9 +70,10 @@ impl Pair {
     /// the event but seems to begin before it, the clock of the readying CPU is ahead. If the run comes before
     /// the event but seems to end after it, the clock of the run's CPU is ahead.
     pub fn ahead_ns(&self) -> i64 {
-        match self.is_before {
-            true => self.end_ns.saturating_sub(self.readied_ns),
-            false => self.readied_ns.saturating_sub(self.start_ns),
+        if self.is_before {
+            self.end_ns.saturating_sub(self.readied_ns)
+        } else {
+            self.readied_ns.saturating_sub(self.start_ns)
         }
     }
 }
@@ -122,9 +123,10 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
                 cpu: end.cpu,
                 is_before,
             };
-            let (its, other) = match is_ahead == is_before {
-                true => (end, event),
-                false => (event, end),
+            let (its, other) = if is_ahead == is_before {
+                (end, event)
+            } else {
+                (event, end)
             };
             if its.cpu == cpu && offsets.is_never_off(other.cpu) {
                 compared += 1;
@@ -157,9 +159,10 @@ fn skew(threads: &[Wakes], offsets: &Offsets, cpu: u16, is_ahead: bool) -> Optio
 fn offset_for_most(cpu: u16, pairs: &[Pair]) -> i64 {
     let mut of_others: FxHashMap<u16, i64> = FxHashMap::default();
     for pair in pairs {
-        let other = match pair.cpu == cpu {
-            true => pair.readying_cpu,
-            false => pair.cpu,
+        let other = if pair.cpu == cpu {
+            pair.readying_cpu
+        } else {
+            pair.cpu
         };
         let most_ns = of_others.entry(other).or_default();
         *most_ns = pair.ahead_ns().max(*most_ns);
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_agree_are_not_told() {
+    fn clocks_that_agree_are_not_reported() {
         for cpus in [2, 8, 64] {
             assert_eq!(found(&machine(cpus, |_, _| 0)), []);
         }
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_ahead_and_behind_are_told_however_far() {
+    fn clocks_ahead_and_behind_are_reported_at_any_distance() {
         for off in [MS / 2, 2 * MS, 10 * MS, 100 * MS, 300 * MS, S] {
             for (cpus, cpu) in [(4, 0), (8, 6), (32, 20)] {
                 let one = |of: u16| i64::from(of == cpu);
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn several_clocks_are_told_one_by_one() {
+    fn several_clocks_are_reported_one_by_one() {
         let ahead = |cpu, _| match cpu {
             3 => 20 * MS,
             4 => 5 * MS,
@@ -265,7 +268,7 @@ mod tests {
     /// Tests a clock that is 20 ms ahead on CPU 9, which readies no threads of other CPUs. A thread on CPU 9
     /// is first woken by its own CPU, then by a disk that interrupts CPU 3.
     #[test]
-    fn a_clock_whose_cpu_makes_no_others_ready_is_told() {
+    fn a_clock_whose_cpu_readies_no_other_thread_is_reported() {
         let mut threads = machine(8, |_, _| 0);
         let mut wakes = Wakes {
             thread_id: 80,
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_clocks_one_is_told() {
+    fn one_of_two_clocks_is_reported() {
         let ahead = machine(2, |cpu, _| 7 * MS * i64::from(cpu == 1));
         assert_eq!(found(&ahead), [(1, true, 7 * MS - AFTER_NS)]);
     }
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_twice_is_told_by_its_farthest() {
+    fn a_clock_that_jumps_twice_is_reported_by_its_longest_jump() {
         let jumps = |cpu, at| match (cpu, at / S) {
             (2, 0..3) => 3 * MS,
             (2, 3..6) => 30 * MS,

@@ -65,12 +65,13 @@ impl Doubtful {
     /// Adds a doubt about sums of CPU time, if runs are doubtful or could not be checked.
     pub(crate) fn doubted(&self, finding: Finding) -> Finding {
         if self.runs == 0 {
-            return match self.which.is_unchecked {
-                true => finding.doubt(
+            return if self.which.is_unchecked {
+                finding.doubt(
                     "Events are lost or damaged, and the trace has no CPU samples that show which \
                      runs contain a gap: sums of CPU time may be too large or too small",
-                ),
-                false => finding,
+                )
+            } else {
+                finding
             };
         }
         let selection =

@@ -241,10 +241,7 @@ impl Survey {
             survey.ready_waits.add(&view);
             threads.add(&view, &is_doubtful, &inside_ns);
         }
-        survey.span = match first <= last {
-            true => first..last,
-            false => 0..0,
-        };
+        survey.span = if first <= last { first..last } else { 0..0 };
         (survey.cpus, survey.processes) = uses.finish();
         survey.load = load;
         (survey.ranks, survey.runs_with_rank) = ranks.finish();

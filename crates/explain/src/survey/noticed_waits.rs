@@ -41,8 +41,9 @@ impl NoticedWaits {
     }
 }
 
+/// Noticeable waits of a process.
 #[derive(Default)]
-struct Kept {
+struct ProcessWaits {
     noticed: NoticedWaits,
     /// Longest waits so far. The shortest of them is on top of the heap.
     longest: BinaryHeap<Reverse<Wait>>,
@@ -50,7 +51,7 @@ struct Kept {
 
 /// Noticeable waits by process row and process id.
 #[derive(Default)]
-pub(super) struct ByProcess(FxHashMap<(Option<u32>, Option<u32>), Kept>);
+pub(super) struct ByProcess(FxHashMap<(Option<u32>, Option<u32>), ProcessWaits>);
 
 impl ByProcess {
     pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, wanted: &Wanted<'_>) {

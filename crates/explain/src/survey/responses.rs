@@ -188,9 +188,10 @@ impl Responses {
         };
         let ns = end_ns.saturating_sub(start_ns);
         // Before its first wait for messages, a thread may have had other work, such as the start of the program.
-        let at_least_ns = match self.began_before {
-            true => DISRUPTIVE_NS,
-            false => NOTICED_NS,
+        let at_least_ns = if self.began_before {
+            DISRUPTIVE_NS
+        } else {
+            NOTICED_NS
         };
         if ns < at_least_ns {
             return;

@@ -116,7 +116,7 @@ impl ThreadWaits {
 }
 
 /// Waits that are kept for a thread while runs are read.
-struct Kept {
+struct ThreadState {
     waits: ThreadWaits,
     /// Longest blocks so far, each with its length. The shortest of them is on top of the heap.
     blocks: BinaryHeap<Reverse<(i64, Wait)>>,
@@ -125,7 +125,7 @@ struct Kept {
     now: LostSecond,
 }
 
-impl Kept {
+impl ThreadState {
     fn lose(&mut self, range: Range<i64>, ns: i64, is_inside: bool) {
         let length = range.end.saturating_sub(range.start);
         let mut second = range.start.div_euclid(SECOND_NS);
@@ -138,9 +138,10 @@ impl Kept {
                 }
                 let part_ns = i128::from(part.end - part.start) * i128::from(ns);
                 let part_ns = (part_ns / i128::from(length)) as i64;
-                match is_inside {
-                    true => self.now.inside_ns += part_ns,
-                    false => self.now.ready_ns += part_ns,
+                if is_inside {
+                    self.now.inside_ns += part_ns
+                } else {
+                    self.now.ready_ns += part_ns
                 }
             }
             second += 1;
@@ -186,7 +187,7 @@ impl Kept {
 
 /// Waits by id and row of the thread.
 pub(super) struct ByThread {
-    threads: FxHashMap<(u32, Option<u32>), Kept>,
+    threads: FxHashMap<(u32, Option<u32>), ThreadState>,
     real_time_priority: i8,
     shortest_ns: i64,
     during: Option<Range<i64>>,
@@ -200,9 +201,10 @@ impl ByThread {
         ByThread {
             real_time_priority: reader.real_time_priority(),
             threads: FxHashMap::default(),
-            shortest_ns: match scope.has_all_threads() {
-                true => NOTICED_NS,
-                false => SHORTEST_ASKED_NS,
+            shortest_ns: if scope.has_all_threads() {
+                NOTICED_NS
+            } else {
+                SHORTEST_ASKED_NS
             },
             during: scope.during.clone(),
             wakes: 0,
@@ -227,7 +229,7 @@ impl ByThread {
         let since_begin_ns = start.saturating_sub(self.begin_ns.unwrap_or(start));
         let is_late = since_begin_ns >= NOTICED_NS && runs.previous_out_ns.get(row).is_none();
         let ticks = runs.wait_ticks.get(row).filter(|_| is_late);
-        let kept = self.threads.entry(key).or_insert_with(|| Kept {
+        let kept = self.threads.entry(key).or_insert_with(|| ThreadState {
             waits: ThreadWaits {
                 thread_id: key.0,
                 thread_row: key.1,

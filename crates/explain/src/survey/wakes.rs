@@ -37,7 +37,7 @@ const KEPT: usize = 1 << 18;
 /// If there are too many moments, the threads that wake most often are dropped. In the result, the threads that wake
 /// rarely come first, because their runs are the easiest to assign to events.
 pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes>, StoreError> {
-    let mut kept = Kept::new(KEPT);
+    let mut kept = LimitedWakes::new(KEPT);
     let readied = reader.table(Table::ReadyThreads)?;
     for batch in reader.batches(
         &readied,
@@ -48,7 +48,9 @@ pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes
         let view = ReadyThreadsView::new(&batch)?;
         for row in 0..view.len() {
             let (ns, cpu) = (view.time_ns[row], view.cpu[row]);
-            if let Some(wakes) = (kept.of(view.thread_id[row])).filter(|_| complete.holds(ns, ns)) {
+            if let Some(wakes) =
+                (kept.thread(view.thread_id[row])).filter(|_| complete.holds(ns, ns))
+            {
                 wakes.readied.push(Moment { ns, cpu });
             }
         }
@@ -69,7 +71,7 @@ pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes
             {
                 continue;
             }
-            if let Some(wakes) = kept.of(view.thread_id[row]) {
+            if let Some(wakes) = kept.thread(view.thread_id[row]) {
                 wakes.ran.push(Moment { ns: start_ns, cpu });
                 wakes.ended.push(Moment { ns: end_ns, cpu });
             }
@@ -79,7 +81,7 @@ pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes
 }
 
 /// Wakes of those threads that fit in memory.
-struct Kept {
+struct LimitedWakes {
     room: usize,
     moments: usize,
     threads: FxHashMap<u32, Wakes>,
@@ -87,9 +89,9 @@ struct Kept {
     left_out: FxHashSet<u32>,
 }
 
-impl Kept {
-    fn new(room: usize) -> Kept {
-        Kept {
+impl LimitedWakes {
+    fn new(room: usize) -> LimitedWakes {
+        LimitedWakes {
             room,
             moments: 0,
             threads: FxHashMap::default(),
@@ -99,7 +101,7 @@ impl Kept {
 
     /// Returns the entry of a thread to which one more moment can be added; `None` if the thread
     /// was dropped.
-    fn of(&mut self, thread_id: u32) -> Option<&mut Wakes> {
+    fn thread(&mut self, thread_id: u32) -> Option<&mut Wakes> {
         if self.moments >= self.room {
             self.make_room();
         }
@@ -149,16 +151,16 @@ mod tests {
 
     #[test]
     fn threads_that_wake_most_often_are_left_out() {
-        let mut kept = Kept::new(100);
+        let mut kept = LimitedWakes::new(100);
         for ns in 0..1_000 {
             for (thread_id, every) in [(8, 2), (12, 50), (16, 100)] {
                 if ns % every == 0
-                    && let Some(wakes) = kept.of(thread_id)
+                    && let Some(wakes) = kept.thread(thread_id)
                 {
                     wakes.readied.push(Moment { ns, cpu: 0 });
                 }
                 if ns % every == 1
-                    && let Some(wakes) = kept.of(thread_id)
+                    && let Some(wakes) = kept.thread(thread_id)
                 {
                     wakes.ran.push(Moment { ns, cpu: 1 });
                 }

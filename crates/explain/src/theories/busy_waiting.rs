@@ -40,7 +40,7 @@ static ABOUT: About = About {
 const STACKS: usize = 500;
 
 /// Maximum number of drivers reported.
-const TOLD: usize = 8;
+const FINDINGS: usize = 8;
 
 impl Theory for BusyWaiting {
     fn about(&self) -> &'static About {
@@ -62,17 +62,16 @@ impl Theory for BusyWaiting {
         spins.retain(|spin| spin.longest_ns() >= STALL_NS);
         spins.sort_by_key(|spin| (Reverse(spin.ns), spin.driver));
         if spins.is_empty() {
-            let because = match has_symbols {
-                true => "no driver stalled a CPU for 10 ms or longer",
-                false => {
-                    "no system thread stayed in one short loop of the kernel for 10 ms or longer; \
+            let because = if has_symbols {
+                "no driver stalled a CPU for 10 ms or longer"
+            } else {
+                "no system thread stayed in one short loop of the kernel for 10 ms or longer; \
                      the names of wait functions were not checked, because kernel symbols are \
                      missing"
-                }
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
-        let found = spins.iter().take(TOLD);
+        let found = spins.iter().take(FINDINGS);
         let found = found.map(|spin| found_spin(case, spin, kernel.interval_ns));
         Ok(Outcome::For(found.collect()))
     }
@@ -454,19 +453,21 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
     let driver = driver(case, spin);
     let longest = spin.bursts[0].clone();
     let (cpu, thread_id, longest_ns) = (longest.cpu, longest.thread_id, longest.ns);
-    let severity = match spin.is_named && longest_ns >= NOTICED_NS {
-        true => Severity::Problem,
-        false => Severity::Warning,
+    let severity = if spin.is_named && longest_ns >= NOTICED_NS {
+        Severity::Problem
+    } else {
+        Severity::Warning
     };
-    let what = match spin.is_named {
-        true => format!(
+    let what = if spin.is_named {
+        format!(
             "{driver} kept CPUs in a wait loop for {}",
             duration(spin.ns)
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "{driver} probably kept CPUs in a wait loop of the kernel for {}",
             duration(spin.ns)
-        ),
+        )
     };
     let sentence = format!(
         "{what} ({}). The longest wait was on CPU {cpu} in thread {thread_id}: {} from \
@@ -474,10 +475,10 @@ fn found_spin(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Finding {
         counted(spin.samples.unsigned_abs(), "sample", "samples"),
         duration(longest_ns),
         duration(longest.at.start),
-        match spin.is_named {
-            true =>
-                " Microsoft's guidance for KeStallExecutionProcessor is less than 50 µs at a time.",
-            false => "",
+        if spin.is_named {
+            " Microsoft's guidance for KeStallExecutionProcessor is less than 50 µs at a time."
+        } else {
+            ""
         }
     );
     // A sample represents the time before it. The time range of a wait therefore ends at the last sample.

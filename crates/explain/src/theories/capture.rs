@@ -15,7 +15,7 @@ use crate::{
 /// Theory about lost events, damage, missing CPUs and contradicting context switches.
 pub(crate) struct Capture;
 
-pub(crate) static ABOUT: About = About {
+static ABOUT: About = About {
     id: "capture",
     name: "lost events",
     question: "Are events lost or damaged, so that conclusions are unsafe?",
@@ -37,119 +37,59 @@ impl Theory for Capture {
         true
     }
 
+    fn is_about_recording(&self) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        // For each kind of damage: the number of its rows, and the sum of their counts if the counts are
-        // known.
-        let mut kinds: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
-        let mut then: Vec<Gap> = Vec::new();
-        let table = case.table(Table::Damages)?;
-        let columns = ["start_ns", "end_ns", "kind", "count", "cpu"];
-        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
-            let batch = batch?;
-            let view = DamagesView::new(&batch)?;
-            for row in 0..view.len() {
-                let kind = view.kind.get(row).unwrap_or_default();
-                let (rows, count) = kinds.entry(kind.to_owned()).or_default();
-                *rows += 1;
-                then.extend(Gap::of(case, &view, row));
-                if let Some(more) = view.count.get(row) {
-                    *count = Some(count.unwrap_or(0).saturating_add(more));
-                }
-            }
-        }
+        let Losses { kinds, gaps } = Losses::read(case)?;
         let contradictions = case.survey.contradictions;
         let missing = case.survey.complete.missing();
         if kinds.is_empty() && contradictions == 0 && missing.is_none() {
             let because = "no loss or damage is known";
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
-        let mut told: Vec<String> = Vec::new();
-        if let Some(missing) = &missing {
-            told.push(format!("no record of {missing}"));
+        let mut losses: Vec<String> = Vec::new();
+        losses.extend(missing.map(|missing| format!("no record of {missing}")));
+        losses.extend(phrases(&kinds));
+        let mut evidence = Vec::new();
+        if !kinds.is_empty() {
+            evidence.push(by_kind(&kinds));
         }
-        let selection = Selection::of(Table::Damages)
-            .group_by(&["kind"])
-            .order(&[Order::ascending("kind")]);
-        let mut evidence = Evidence::of("Losses and damage", selection)
-            .column("kind", "kind", Unit::None, Expression::TextOrEmpty("kind"))
-            .column("places", "places", Unit::Count, Expression::Count)
-            .column("lost", "number", Unit::Count, Expression::Sum("count"));
-        // Kinds with the same words are one item of the sentence.
-        let mut numbers: Vec<(&str, u64)> = Vec::new();
-        for (kind, (rows, count)) in &kinds {
-            let cells = [
-                Some(kind.as_str().into()),
-                Some((*rows).into()),
-                count.map(Into::into),
-            ];
-            evidence = evidence.row(cells);
-            let number = count.unwrap_or(*rows);
-            let mut known = numbers.iter_mut();
-            match known.find(|(known, _)| words(known, 2) == words(kind, 2)) {
-                Some((_, all)) => *all += number,
-                None => numbers.push((kind, number)),
-            }
-        }
-        numbers.sort_by_key(|(kind, _)| *kind != Damages::KILLED);
-        told.extend(
-            (numbers.iter())
-                .map(|(kind, number)| format!("{} {}", grouped(*number), words(kind, *number))),
-        );
-        let mut finding_evidence = match kinds.is_empty() {
-            true => Vec::new(),
-            false => vec![evidence],
-        };
         if contradictions > 0 {
-            told.push(counted(
+            losses.push(counted(
                 contradictions,
                 "context switch away from a thread that the CPU's previous switch did not start",
                 "context switches away from threads that the CPU's previous switch did not start",
             ));
-            let selection =
-                Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
-            let title = "Runs of threads that the CPU's previous context switch did not start";
-            finding_evidence.push(
-                Evidence::of(title, selection)
-                    .column("runs", "runs", Unit::Count, Expression::Count)
-                    .column(
-                        "cpu_ns",
-                        "CPU time",
-                        Unit::Duration,
-                        Expression::Sum("cpu_ns"),
-                    )
-                    .row([
-                        Some(contradictions.into()),
-                        Some(case.survey.contradicted_ns.into()),
-                    ]),
-            );
+            evidence.push(contradicted_runs(case));
         }
         let kinds: Vec<&str> = kinds.keys().map(String::as_str).collect();
-        let forgot = kinds == ["missing_sequence_numbers"] && contradictions == 0;
-        let (severity, sentence) = match forgot && case.survey.complete.is_of_ring() {
-            true => (
+        let losses = losses.join(", ");
+        let has_only_gaps = kinds == ["missing_sequence_numbers"] && contradictions == 0;
+        let (severity, sentence) = if has_only_gaps && case.survey.complete.is_of_ring() {
+            (
                 Severity::Information,
-                format!(
-                    "The session kept only its latest buffers, as configured ({}).",
-                    told.join(", ")
-                ),
-            ),
-            false => (
+                format!("The session kept only its latest buffers, as configured ({losses})."),
+            )
+        } else {
+            (
                 Severity::Warning,
                 format!(
-                    "The capture is incomplete: {}. Waits near the gaps may be wrong. Sums of CPU \
-                     time exclude lost events and runs that are known to contain a gap.",
-                    told.join(", ")
+                    "The capture is incomplete: {losses}. Waits near the gaps may be wrong. Sums of CPU \
+                     time exclude lost events and runs that are known to contain a gap."
                 ),
-            ),
+            )
         };
         let mut finding = Finding::new(&ABOUT, severity, sentence);
-        finding.evidence = finding_evidence;
-        if let Some(asked) = case.scope.during.as_ref().filter(|_| !then.is_empty()) {
-            finding = then_missing(finding, asked, then);
+        finding.evidence = evidence;
+        if let Some(asked) = case.scope.during.as_ref().filter(|_| !gaps.is_empty()) {
+            finding = then_missing(finding, asked, gaps);
         }
-        let remedies = match case.is_linux() {
-            true => linux_remedies(&kinds),
-            false => remedies(&kinds, is_relogged(case)?),
+        let remedies = if case.is_linux() {
+            linux_remedies(&kinds)
+        } else {
+            remedies(&kinds, is_relogged(case)?)
         };
         for remedy in remedies {
             finding = finding.remedy(remedy);
@@ -163,6 +103,89 @@ impl Theory for Capture {
         let finding = case.survey.complete.doubted(finding);
         Ok(Outcome::For(vec![case.survey.doubtful.doubted(finding)]))
     }
+}
+
+/// Kinds of damage. Each kind has the number of its rows, and the sum of their counts if the counts are known.
+type Kinds = BTreeMap<String, (u64, Option<u64>)>;
+
+/// Losses and damage of a trace.
+struct Losses {
+    kinds: Kinds,
+    /// Gaps within the time range in scope.
+    gaps: Vec<Gap>,
+}
+
+impl Losses {
+    fn read(case: &Case<'_>) -> Result<Losses, StoreError> {
+        let (mut kinds, mut gaps) = (Kinds::new(), Vec::new());
+        let table = case.table(Table::Damages)?;
+        let columns = ["start_ns", "end_ns", "kind", "count", "cpu"];
+        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+            let batch = batch?;
+            let view = DamagesView::new(&batch)?;
+            for row in 0..view.len() {
+                let kind = view.kind.get(row).unwrap_or_default();
+                let (rows, count) = kinds.entry(kind.to_owned()).or_default();
+                *rows += 1;
+                gaps.extend(Gap::of(case, &view, row));
+                if let Some(more) = view.count.get(row) {
+                    *count = Some(count.unwrap_or(0).saturating_add(more));
+                }
+            }
+        }
+        Ok(Losses { kinds, gaps })
+    }
+}
+
+/// Returns a phrase for each kind of damage. Kinds with the same words have one phrase.
+fn phrases(kinds: &Kinds) -> Vec<String> {
+    let mut numbers: Vec<(&str, u64)> = Vec::new();
+    for (kind, (rows, count)) in kinds {
+        let number = count.unwrap_or(*rows);
+        let mut known = numbers.iter_mut();
+        match known.find(|(known, _)| words(known, 2) == words(kind, 2)) {
+            Some((_, sum)) => *sum += number,
+            None => numbers.push((kind, number)),
+        }
+    }
+    numbers.sort_by_key(|(kind, _)| *kind != Damages::KILLED);
+    let phrases = numbers
+        .iter()
+        .map(|(kind, number)| format!("{} {}", grouped(*number), words(kind, *number)));
+    phrases.collect()
+}
+
+fn by_kind(kinds: &Kinds) -> Evidence {
+    let selection = Selection::of(Table::Damages)
+        .group_by(&["kind"])
+        .order(&[Order::ascending("kind")]);
+    let evidence = Evidence::of("Losses and damage", selection)
+        .column("kind", "kind", Unit::None, Expression::TextOrEmpty("kind"))
+        .column("places", "places", Unit::Count, Expression::Count)
+        .column("lost", "number", Unit::Count, Expression::Sum("count"));
+    kinds
+        .iter()
+        .fold(evidence, |evidence, (kind, (rows, count))| {
+            evidence.row([
+                Some(kind.as_str().into()),
+                Some((*rows).into()),
+                count.map(Into::into),
+            ])
+        })
+}
+
+/// Returns evidence with the runs of threads that no context switch started.
+fn contradicted_runs(case: &Case<'_>) -> Evidence {
+    let selection = Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
+    let title = "Runs of threads that the CPU's previous context switch did not start";
+    let cpu_ns = Expression::Sum("cpu_ns");
+    Evidence::of(title, selection)
+        .column("runs", "runs", Unit::Count, Expression::Count)
+        .column("cpu_ns", "CPU time", Unit::Duration, cpu_ns)
+        .row([
+            Some(case.survey.contradictions.into()),
+            Some(case.survey.contradicted_ns.into()),
+        ])
 }
 
 /// Time range in which events may be missing. It overlaps the time range in scope.
@@ -324,13 +347,12 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
         remedies.extend(record::needs::for_theory(ABOUT.id).map(|needs| format!("Record {needs}")));
     }
     if kinds.is_empty() {
-        remedies.push(match is_relogged {
-            true => "Use the original trace: a relogger wrote this file, apparently without some \
+        remedies.push(if is_relogged {
+            "Use the original trace: a relogger wrote this file, apparently without some \
                      context switches"
-                .to_owned(),
-            false => {
-                "Record the context switches of all processes and CPUs, without a filter".to_owned()
-            }
+                .to_owned()
+        } else {
+            "Record the context switches of all processes and CPUs, without a filter".to_owned()
         });
     }
     remedies
@@ -392,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_in_words_with_one_or_many() {
+    fn damage_has_words_for_one_and_for_many() {
         assert_eq!(words("missing_sequence_numbers", 1), "missing buffer");
         assert_eq!(words("missing_sequence_numbers", 2), "missing buffers");
         assert_eq!(words("events_lost", 1), "event lost");

@@ -21,7 +21,7 @@ static ABOUT: About = About {
 };
 
 /// Maximum number of clocks reported.
-const TOLD: usize = 4;
+const FINDINGS: usize = 4;
 
 impl Theory for Clocks {
     fn about(&self) -> &'static About {
@@ -32,6 +32,10 @@ impl Theory for Clocks {
         true
     }
 
+    fn needs_exact_times(&self) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() || !case.survey.has_ready_events {
             let what = "context switches or ready-thread events are missing";
@@ -39,16 +43,15 @@ impl Theory for Clocks {
         }
         let skews = &case.survey.clock_skews;
         if skews.is_empty() {
-            let because = match case.survey.damage.is_any {
-                true => {
-                    "most runs and ready-thread events show no difference; events are lost or damaged, so short \
+            let because = if case.survey.damage.is_any {
+                "most runs and ready-thread events show no difference; events are lost or damaged, so short \
                      errors cannot be seen"
-                }
-                false => "they agree, according to runs and ready-thread events",
+            } else {
+                "they agree, according to runs and ready-thread events"
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
-        let told = skews.iter().take(TOLD).map(|skew| {
+        let told = skews.iter().take(FINDINGS).map(|skew| {
             format!(
                 "CPU {}'s clock is {} by {} or more",
                 skew.cpu,
@@ -56,7 +59,7 @@ impl Theory for Clocks {
                 duration(skew.by_ns)
             )
         });
-        let more = match skews.len().saturating_sub(TOLD) {
+        let more = match skews.len().saturating_sub(FINDINGS) {
             0 => String::new(),
             more => format!(", and the clocks of {more} more CPUs disagree"),
         };
@@ -79,7 +82,7 @@ impl Theory for Clocks {
         if let Some((first, last)) = first.zip(last) {
             finding = finding.during(first..last);
         }
-        finding.evidence = skews.iter().take(TOLD).map(evidence).collect();
+        finding.evidence = skews.iter().take(FINDINGS).map(evidence).collect();
         Ok(Outcome::For(vec![finding]))
     }
 }

@@ -40,8 +40,8 @@ impl Theory for CpuUse {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let mut findings: Vec<Finding> = Vec::new();
         let survey = &case.survey;
-        if let Some(range) = asked(case) {
-            let (used, idle_ns) = within(case, &range)?;
+        if let Some(range) = asked_range(case) {
+            let (used, idle_ns) = use_within(case, &range)?;
             findings.extend(by_process(case, &used, idle_ns, Some(&range)));
         }
         let idle_ns = survey.idle_interrupts_ns();
@@ -55,17 +55,16 @@ impl Theory for CpuUse {
             })
             .collect();
         findings.extend(by_module(case)?);
-        Ok(match findings.is_empty() {
-            true => {
-                Outcome::NotRecorded("the trace has neither context switches nor samples".into())
-            }
-            false => Outcome::For(findings),
+        Ok(if findings.is_empty() {
+            Outcome::NotRecorded("the trace has neither context switches nor samples".into())
+        } else {
+            Outcome::For(findings)
         })
     }
 }
 
 /// Returns the intersection of the time range in scope with the time of the trace.
-fn asked(case: &Case<'_>) -> Option<Range<i64>> {
+fn asked_range(case: &Case<'_>) -> Option<Range<i64>> {
     let asked = case.scope.during.as_ref()?;
     // A moment (a range of 1 ns) has no CPU time.
     overlap(asked, &case.survey.span).filter(|range| range.end - range.start > 1)
@@ -74,7 +73,7 @@ fn asked(case: &Case<'_>) -> Option<Range<i64>> {
 /// Returns the CPU use of each process within a range, by row in `processes`. The last entry is for
 /// unknown processes. Also returns the time for which DPCs and service routines interrupted idle
 /// threads, in nanoseconds.
-fn within(case: &Case<'_>, range: &Range<i64>) -> Result<(Vec<ProcessUse>, i64), StoreError> {
+fn use_within(case: &Case<'_>, range: &Range<i64>) -> Result<(Vec<ProcessUse>, i64), StoreError> {
     let mut used = vec![ProcessUse::default(); case.survey.processes.len()];
     let unknown = used.len().saturating_sub(1);
     const COLUMNS: [&str; 8] = [
@@ -116,26 +115,97 @@ fn by_process(
     let busy_ns: i64 = used.iter().map(|used| used.cpu_ns).sum::<i64>() + idle_ns;
     let inside_ns: i64 = used.iter().map(|used| used.interrupts_ns).sum::<i64>() + idle_ns;
     let row_of = |place: usize| (place != unknown).then_some(place as u32);
-    let told = |place: usize| {
+    let time = |place: usize| {
         let whose = case.processes(row_of(place), None);
         format!("{whose} ({})", duration(used[place].own_ns()))
+    };
+    if processes.is_empty() && survey.doubtful.runs == 0 && range.is_none() {
+        return None;
+    }
+    let most = match processes.as_slice() {
+        [] => String::new(),
+        [first, next, ..] if *first == unknown => {
+            format!(
+                " The threads that used most CPU time: {}, then {}.",
+                time(*first),
+                time(*next)
+            )
+        }
+        [first, ..] => format!(" The process that used most CPU time: {}.", time(*first)),
+    };
+    let all = totals(case, "Total CPU time", range, [busy_ns, inside_ns]);
+    let sentence = busy_cpus(case, range, busy_ns, inside_ns) + &most;
+    let named = processes
+        .iter()
+        .take(if processes.first() == Some(&unknown) {
+            2
+        } else {
+            1
+        });
+    let named = named.filter_map(|place| case.process_subject(Some(row_of(*place)?), None));
+    let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
+        .subjects(named)
+        .with(processes_evidence(case, used, &processes, range))
+        .with(all);
+    if let Some(range) = range {
+        finding = finding.during(range.clone());
+    }
+    if let Some(skew) = survey.clock_skews.first() {
+        finding = finding.doubt(format!(
+            "The CPUs' clocks disagree by {} or more: waits for a CPU, and runs during which a \
+             clock jumped, have the same error",
+            duration(skew.by_ns)
+        ));
+    }
+    Some(if survey.interrupts.routines.is_empty() {
+        finding.doubt(format!(
+            "{} are not recorded: their time counts as time of the interrupted threads",
+            wording::capitalized(case.terms().routines)
+        ))
+    } else {
+        finding
+    })
+}
+
+/// Returns a sentence about the time for which the CPUs were busy.
+fn busy_cpus(case: &Case<'_>, range: Option<&Range<i64>>, busy_ns: i64, inside_ns: i64) -> String {
+    let when = range.map_or_else(String::new, |range| {
+        format!("From {} to {}, ", moment(range.start), moment(range.end))
+    });
+    let whole = range.unwrap_or(&case.survey.span);
+    let share = format!(
+        "{} {}",
+        percent(busy_ns, case.survey.awake_cpus_ns(whole)),
+        case.survey.of_their_time(whole)
+    );
+    let together = match case.survey.cpus.len() {
+        0 | 1 => "",
+        _ => " in total",
+    };
+    let the = if range.is_some() { "the" } else { "The" };
+    let least = match case.survey.doubtful.cpu_ns {
+        0 => "",
+        _ => "at least ",
     };
     let interrupted = match inside_ns {
         0 => String::new(),
         ns => format!(", {} of that with {}", duration(ns), case.terms().routines),
     };
-    let most = match processes.as_slice() {
-        [] if survey.doubtful.runs == 0 && range.is_none() => return None,
-        [] => String::new(),
-        [first, next, ..] if *first == unknown => {
-            format!(
-                " The threads that used most CPU time: {}, then {}.",
-                told(*first),
-                told(*next)
-            )
-        }
-        [first, ..] => format!(" The process that used most CPU time: {}.", told(*first)),
-    };
+    format!(
+        "{when}{the} CPUs were busy for {least}{}{together} ({share}){interrupted}.",
+        duration(busy_ns),
+    )
+}
+
+/// Returns evidence with the CPU time of processes. `processes` has places in `used`, the process with most time first.
+fn processes_evidence(
+    case: &Case<'_>,
+    used: &[ProcessUse],
+    processes: &[usize],
+    range: Option<&Range<i64>>,
+) -> Evidence {
+    // The last entry is for unknown processes.
+    let row_of = |place: usize| (place + 1 < used.len()).then_some(place as u32);
     let runs = interrupted_runs(case, range);
     let mut evidence = Evidence::new(
         "CPU time by process",
@@ -172,58 +242,7 @@ fn by_process(
             waited(used.longest_ready_ns),
         ]);
     }
-    let all = totals(case, "Total CPU time", range, [busy_ns, inside_ns]);
-    let when = range.map_or_else(String::new, |range| {
-        format!("From {} to {}, ", moment(range.start), moment(range.end))
-    });
-    let whole = range.unwrap_or(&survey.span);
-    let share = format!(
-        "{} {}",
-        percent(busy_ns, survey.awake_cpus_ns(whole)),
-        survey.of_their_time(whole)
-    );
-    let together = match survey.cpus.len() {
-        0 | 1 => "",
-        _ => " in total",
-    };
-    let the = if range.is_some() { "the" } else { "The" };
-    let least = match survey.doubtful.cpu_ns {
-        0 => "",
-        _ => "at least ",
-    };
-    let sentence = format!(
-        "{when}{the} CPUs were busy for {least}{}{together} ({share}){interrupted}.{most}",
-        duration(busy_ns),
-    );
-    let named = processes
-        .iter()
-        .take(if processes.first() == Some(&unknown) {
-            2
-        } else {
-            1
-        });
-    let named = named.filter_map(|place| case.process_subject(Some(row_of(*place)?), None));
-    let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)
-        .subjects(named)
-        .with(evidence)
-        .with(all);
-    if let Some(range) = range {
-        finding = finding.during(range.clone());
-    }
-    if let Some(skew) = survey.clock_skews.first() {
-        finding = finding.doubt(format!(
-            "The CPUs' clocks disagree by {} or more: waits for a CPU, and runs during which a \
-             clock jumped, have the same error",
-            duration(skew.by_ns)
-        ));
-    }
-    Some(match survey.interrupts.routines.is_empty() {
-        true => finding.doubt(format!(
-            "{} are not recorded: their time counts as time of the interrupted threads",
-            wording::capitalized(case.terms().routines)
-        )),
-        false => finding,
-    })
+    evidence
 }
 
 #[derive(Clone, Copy, Default)]
@@ -232,99 +251,134 @@ struct Sampled {
     weight_ns: Option<i64>,
 }
 
+/// Samples by module.
+struct Modules<'c> {
+    /// Modules with their samples on busy CPUs, the module with most samples first.
+    modules: Vec<(&'c str, Sampled)>,
+    /// Samples on busy CPUs outside known modules.
+    unknown: Sampled,
+    /// Number of samples on busy CPUs.
+    busy: u64,
+    /// Number of samples on idle CPUs.
+    idle: u64,
+}
+
+impl<'c> Modules<'c> {
+    fn read(case: &'c Case<'_>) -> Result<Modules<'c>, StoreError> {
+        let table = case.table(Table::Samples)?;
+        let columns = [
+            "time_ns",
+            "thread_id",
+            "image_row",
+            "weight_ns",
+            "count",
+            "in_dpc",
+            "in_isr",
+        ];
+        let mut images: FxHashMap<Option<u32>, Sampled> = FxHashMap::default();
+        let (mut busy, mut idle) = (0_u64, 0_u64);
+        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+            let batch = batch?;
+            let view = SamplesView::new(&batch)?;
+            for row in 0..view.len() {
+                let count = u64::from(view.count[row]);
+                let interrupts = is_inside_routine(&view, row);
+                if view.thread_id[row] == 0 && !interrupts {
+                    idle += count;
+                    continue;
+                }
+                busy += count;
+                let sampled = images.entry(view.image_row.get(row)).or_default();
+                sampled.samples += count;
+                if let Some(ns) = view.weight_ns.get(row) {
+                    sampled.weight_ns = Some(sampled.weight_ns.unwrap_or(0).saturating_add(ns));
+                }
+            }
+        }
+        let mut modules: FxHashMap<&str, Sampled> = FxHashMap::default();
+        let mut unknown = Sampled::default();
+        for (image, sampled) in images {
+            let sum = match case.module_label(image) {
+                Some(module) => modules.entry(module).or_default(),
+                None => &mut unknown,
+            };
+            sum.samples += sampled.samples;
+            if let Some(ns) = sampled.weight_ns {
+                sum.weight_ns = Some(sum.weight_ns.unwrap_or(0).saturating_add(ns));
+            }
+        }
+        let mut modules: Vec<(&str, Sampled)> = modules.into_iter().collect();
+        modules.sort_by_key(|(module, sampled)| (std::cmp::Reverse(sampled.samples), *module));
+        Ok(Modules {
+            modules,
+            unknown,
+            busy,
+            idle,
+        })
+    }
+
+    fn evidence(&self) -> [Evidence; 2] {
+        let busy = Condition::Any(vec![
+            Condition::is_not("thread_id", 0),
+            Condition::IsTrue("in_dpc"),
+            Condition::IsTrue("in_isr"),
+        ]);
+        let selection = Selection::of(Table::Samples)
+            .filter(busy.clone())
+            .filter(Condition::IsNamed(Expression::Module("image_row")))
+            .group_by(&["module"])
+            .order(&[Order::descending("samples"), Order::ascending("module")])
+            .limit(SHOWN);
+        let module = Expression::Module("image_row");
+        let mut evidence = Evidence::of("Samples of busy CPUs by module", selection)
+            .column("module", "module", Unit::None, module)
+            .column("samples", "samples", Unit::Count, Expression::Sum("count"))
+            .column(
+                "weight_ns",
+                "for",
+                Unit::Duration,
+                Expression::Sum("weight_ns"),
+            );
+        for (module, sampled) in self.modules.iter().take(SHOWN) {
+            evidence = evidence.row([
+                Some((*module).into()),
+                Some(sampled.samples.into()),
+                sampled.weight_ns.map(Into::into),
+            ]);
+        }
+        let module_unknown = Condition::IsNamed(Expression::Module("image_row")).negated();
+        let of_no_module = Condition::All(vec![busy.clone(), module_unknown]);
+        let sum_if = |condition: Condition| Expression::sum_if("count", condition);
+        let totals = Evidence::of(
+            "Samples of busy and idle CPUs",
+            Selection::of(Table::Samples),
+        )
+        .column("busy", "busy", Unit::Count, sum_if(busy.clone()))
+        .column("idle", "idle", Unit::Count, sum_if(busy.negated()))
+        .column(
+            "of_no_module",
+            "outside known modules",
+            Unit::Count,
+            sum_if(of_no_module),
+        )
+        .row([self.busy, self.idle, self.unknown.samples].map(|count| Some(count.into())));
+        [evidence, totals]
+    }
+}
+
 fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
-    let table = case.table(Table::Samples)?;
-    let columns = [
-        "time_ns",
-        "thread_id",
-        "image_row",
-        "weight_ns",
-        "count",
-        "in_dpc",
-        "in_isr",
-    ];
-    let mut images: FxHashMap<Option<u32>, Sampled> = FxHashMap::default();
-    let (mut all, mut idle) = (0_u64, 0_u64);
-    for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
-        let batch = batch?;
-        let view = SamplesView::new(&batch)?;
-        for row in 0..view.len() {
-            let count = u64::from(view.count[row]);
-            let interrupts = is_inside_routine(&view, row);
-            if view.thread_id[row] == 0 && !interrupts {
-                idle += count;
-                continue;
-            }
-            all += count;
-            let sampled = images.entry(view.image_row.get(row)).or_default();
-            sampled.samples += count;
-            if let Some(ns) = view.weight_ns.get(row) {
-                sampled.weight_ns = Some(sampled.weight_ns.unwrap_or(0).saturating_add(ns));
-            }
-        }
-    }
-    let mut modules: FxHashMap<&str, Sampled> = FxHashMap::default();
-    let mut unknown = Sampled::default();
-    for (image, sampled) in images {
-        let sum = match case.module_label(image) {
-            Some(module) => modules.entry(module).or_default(),
-            None => &mut unknown,
-        };
-        sum.samples += sampled.samples;
-        if let Some(ns) = sampled.weight_ns {
-            sum.weight_ns = Some(sum.weight_ns.unwrap_or(0).saturating_add(ns));
-        }
-    }
-    if all == 0 {
+    let samples = Modules::read(case)?;
+    let Modules {
+        modules,
+        unknown,
+        busy,
+        idle,
+    } = &samples;
+    let (busy, idle) = (*busy, *idle);
+    if busy == 0 {
         return Ok(None);
     }
-    let mut modules: Vec<(&str, Sampled)> = modules.into_iter().collect();
-    modules.sort_by_key(|(module, sampled)| (std::cmp::Reverse(sampled.samples), *module));
-    let busy = Condition::Any(vec![
-        Condition::is_not("thread_id", 0),
-        Condition::IsTrue("in_dpc"),
-        Condition::IsTrue("in_isr"),
-    ]);
-    let selection = Selection::of(Table::Samples)
-        .filter(busy.clone())
-        .filter(Condition::IsNamed(Expression::Module("image_row")))
-        .group_by(&["module"])
-        .order(&[Order::descending("samples"), Order::ascending("module")])
-        .limit(SHOWN);
-    let module = Expression::Module("image_row");
-    let mut evidence = Evidence::of("Samples of busy CPUs by module", selection)
-        .column("module", "module", Unit::None, module)
-        .column("samples", "samples", Unit::Count, Expression::Sum("count"))
-        .column(
-            "weight_ns",
-            "for",
-            Unit::Duration,
-            Expression::Sum("weight_ns"),
-        );
-    for (module, sampled) in modules.iter().take(SHOWN) {
-        evidence = evidence.row([
-            Some((*module).into()),
-            Some(sampled.samples.into()),
-            sampled.weight_ns.map(Into::into),
-        ]);
-    }
-    let module_unknown = Condition::IsNamed(Expression::Module("image_row")).negated();
-    let of_no_module = Condition::All(vec![busy.clone(), module_unknown]);
-    let sum_if = |condition: Condition| Expression::sum_if("count", condition);
-    let total = Evidence::of(
-        "Samples of busy and idle CPUs",
-        Selection::of(Table::Samples),
-    )
-    .column("busy", "busy", Unit::Count, sum_if(busy.clone()))
-    .column("idle", "idle", Unit::Count, sum_if(busy.negated()))
-    .column(
-        "of_no_module",
-        "outside known modules",
-        Unit::Count,
-        sum_if(of_no_module),
-    )
-    .row([all, idle, unknown.samples].map(|count| Some(count.into())));
-    let share = |samples: u64| percent(samples as i64, all as i64);
+    let share = |samples: u64| percent(samples as i64, busy as i64);
     let nowhere = format!(
         "{} of the busy samples were outside known modules",
         share(unknown.samples)
@@ -337,31 +391,33 @@ fn by_module(case: &Case<'_>) -> Result<Option<Finding>, StoreError> {
                 Name(module),
                 share(sampled.samples)
             );
-            match unknown.samples > sampled.samples {
-                true => format!("{nowhere}. {within}"),
-                false => within,
+            if unknown.samples > sampled.samples {
+                format!("{nowhere}. {within}")
+            } else {
+                within
             }
         }
     };
     let sentence = match idle {
         0 => format!(
             "CPUs were busy in all {}. {most}",
-            counted(all, "sample", "samples")
+            counted(busy, "sample", "samples")
         ),
         _ => format!(
             "CPUs were busy in {} of {} samples. {most}",
-            grouped(all),
-            grouped(all + idle)
+            grouped(busy),
+            grouped(busy + idle)
         ),
     };
     let named = modules.first().map(|(module, _)| Subject::Module {
         name: (*module).to_owned(),
     });
+    let [evidence, totals] = samples.evidence();
     let finding = Finding::new(&ABOUT, Severity::Information, sentence)
         .subjects(named)
         .with(evidence)
-        .with(total);
-    let finding = match lacks_idle(case, idle, all) {
+        .with(totals);
+    let finding = match lacks_idle(case, idle, busy) {
         Some(true) => finding.doubt(
             "No sample is of an idle CPU: such samples were left out of the trace, so samples do \
              not show how busy the CPUs were",

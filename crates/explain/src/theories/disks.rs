@@ -92,128 +92,148 @@ impl Theory for Disks {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let mut disks: FxHashMap<u32, Requests> = FxHashMap::default();
-        let table = case.table(Table::DiskIo)?;
-        let columns = ["time_ns", "disk", "duration_ns", "queue_ns", "size_bytes"];
-        for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
-            let batch = batch?;
-            let view = DiskIoView::new(&batch)?;
-            for row in 0..view.len() {
-                let disk = disks.entry(view.disk[row]).or_default();
-                disk.count += 1;
-                disk.bytes += u64::from(view.size_bytes.get(row).unwrap_or(0));
-                if let Some(ns) = view.duration_ns.get(row) {
-                    let queue_ns = view.queue_ns.get(row);
-                    let end = view.time_ns[row];
-                    let gaps = &case.survey.suspend_gaps;
-                    let awake_ns = ns - gaps.asleep_ns(&(end.saturating_sub(ns)..end));
-                    disk.known += 1;
-                    disk.stored.0 = disk.stored.0.saturating_add(ns);
-                    disk.stored.1 = disk.stored.1.max(ns);
-                    disk.total_ns = disk.total_ns.saturating_add(awake_ns);
-                    disk.longest_ns = disk.longest_ns.max(awake_ns);
-                    disk.stored_slow.add(ns, queue_ns);
-                    disk.slow
-                        .add(awake_ns, queue_ns.map(|queue_ns| queue_ns.min(awake_ns)));
-                }
-                if let Some(ns) = view.queue_ns.get(row) {
-                    disk.queue_ns = Some(disk.queue_ns.unwrap_or(0).saturating_add(ns));
-                }
-            }
-        }
-        if disks.is_empty() {
+        let disks = requests_by_disk(case)?;
+        let Some((_, most)) = disks.first() else {
             let what = "there are no disk requests: none were made, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
-        }
-        let mut disks: Vec<(u32, Requests)> = disks.into_iter().collect();
-        disks.sort_by_key(|(disk, requests)| (requests.known == 0, -requests.stored.0, *disk));
-        let selection = Selection::of(Table::DiskIo)
-            .group_by(&["disk"])
-            .order(&[Order::descending("total_ns"), Order::ascending("disk")])
-            .limit(SHOWN);
-        let (sum, longest) = (Expression::Sum, Expression::Max("duration_ns"));
-        let mut evidence = Evidence::of("Requests by disk", selection)
-            .stored("disk", "disk", Unit::None)
-            .column("requests", "requests", Unit::Count, Expression::Count)
-            .column("size_bytes", "size", Unit::Bytes, sum("size_bytes"))
-            .column("total_ns", "time", Unit::Duration, sum("duration_ns"))
-            .column("longest_ns", "longest", Unit::Duration, longest)
-            .column("queue_ns", "in the queue", Unit::Duration, sum("queue_ns"));
-        for (disk, requests) in disks.iter().take(SHOWN) {
-            let known = |ns: i64| (requests.known > 0).then(|| ns.into());
-            evidence = evidence.row([
-                Some((*disk).into()),
-                Some(requests.count.into()),
-                Some(requests.bytes.into()),
-                known(requests.stored.0),
-                known(requests.stored.1),
-                requests.queue_ns.map(Into::into),
-            ]);
-        }
+        };
+        let evidence = by_disk(&disks);
         // A few slow requests matter, even if many fast requests keep the mean low.
-        let mut with_slow: Vec<&(u32, Requests)> = (disks.iter())
+        let with_slow = (disks.iter())
             .filter(|(_, requests)| requests.slow.count > 0)
-            .collect();
-        with_slow.sort_by_key(|(disk, requests)| (-requests.slow.total_ns, *disk));
-        if let Some((disk, requests)) = with_slow.first() {
-            return Ok(Outcome::For(vec![slow_requests(
-                case, *disk, requests, evidence,
-            )?]));
+            .min_by_key(|(disk, requests)| (-requests.slow.total_ns, *disk));
+        if let Some((disk, requests)) = with_slow {
+            let finding = slow_requests(case, *disk, requests, evidence)?;
+            return Ok(Outcome::For(vec![finding]));
         }
-        let slow = |(_, requests): &&(u32, Requests)| {
+        let is_slow = |(_, requests): &&(u32, Requests)| {
             requests.known >= DISK_REQUESTS && requests.mean_ns() >= SLOW_DISK_NS
         };
-        let Some((disk, requests)) = disks.iter().find(slow) else {
-            let (_, most) = disks[0];
-            let because = format!(
-                "no disk with {DISK_REQUESTS} or more requests took {} or longer on average; the disk with the most \
-                 request time took {} on average for {}, {} at most",
-                duration(SLOW_DISK_NS),
-                duration(most.mean_ns()),
-                counted(most.known, "request", "requests"),
-                duration(most.longest_ns)
-            );
-            return Ok(Outcome::Against(because, vec![evidence]));
-        };
-        let sentence = format!(
-            "Requests to {} took long: {} requests took {} on average, {} at most{}.",
-            case.disk(*disk),
-            grouped(requests.known),
-            duration(requests.mean_ns()),
-            duration(requests.longest_ns),
-            requests.queue_ns.map_or_else(String::new, |ns| format!(
-                ", {} of this time in the queue",
-                crate::percent(ns, requests.total_ns)
-            ))
-        );
-        let finding = Finding::new(&ABOUT, Severity::Warning, sentence)
-            .subjects([Subject::Disk { number: *disk }])
-            .subjects(waiting(case, *disk, 0)?)
-            .with(evidence)
-            .remedy(
-                "Find the programs that make these requests (`laglab diskio`), and check whether \
-                 the disk is fast enough: above 25 ms per request, programs that wait for it feel \
-                 slow",
-            );
-        let most_in_queue = requests
-            .queue_ns
-            .is_some_and(|ns| ns > requests.total_ns / 2);
-        let finding = match case.is_linux() && most_in_queue {
-            true => finding.remedy(LIMITS),
-            false => finding,
-        };
-        Ok(Outcome::For(vec![with_doubt(finding, case, requests)]))
+        Ok(match disks.iter().find(is_slow) {
+            Some((disk, requests)) => {
+                Outcome::For(vec![slow_disk(case, *disk, requests, evidence)?])
+            }
+            None => {
+                let because = format!(
+                    "no disk with {DISK_REQUESTS} or more requests took {} or longer on average; the disk with the most \
+                     request time took {} on average for {}, {} at most",
+                    duration(SLOW_DISK_NS),
+                    duration(most.mean_ns()),
+                    counted(most.known, "request", "requests"),
+                    duration(most.longest_ns)
+                );
+                Outcome::Against(because, vec![evidence])
+            }
+        })
     }
+}
+
+/// Sums the requests of each disk. The disk with most request time comes first.
+fn requests_by_disk(case: &Case<'_>) -> Result<Vec<(u32, Requests)>, StoreError> {
+    let mut disks: FxHashMap<u32, Requests> = FxHashMap::default();
+    let table = case.table(Table::DiskIo)?;
+    let columns = ["time_ns", "disk", "duration_ns", "queue_ns", "size_bytes"];
+    for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
+        let batch = batch?;
+        let view = DiskIoView::new(&batch)?;
+        for row in 0..view.len() {
+            let disk = disks.entry(view.disk[row]).or_default();
+            disk.count += 1;
+            disk.bytes += u64::from(view.size_bytes.get(row).unwrap_or(0));
+            if let Some(ns) = view.duration_ns.get(row) {
+                let queue_ns = view.queue_ns.get(row);
+                let end = view.time_ns[row];
+                let gaps = &case.survey.suspend_gaps;
+                let awake_ns = ns - gaps.asleep_ns(&(end.saturating_sub(ns)..end));
+                disk.known += 1;
+                disk.stored.0 = disk.stored.0.saturating_add(ns);
+                disk.stored.1 = disk.stored.1.max(ns);
+                disk.total_ns = disk.total_ns.saturating_add(awake_ns);
+                disk.longest_ns = disk.longest_ns.max(awake_ns);
+                disk.stored_slow.add(ns, queue_ns);
+                disk.slow
+                    .add(awake_ns, queue_ns.map(|queue_ns| queue_ns.min(awake_ns)));
+            }
+            if let Some(ns) = view.queue_ns.get(row) {
+                disk.queue_ns = Some(disk.queue_ns.unwrap_or(0).saturating_add(ns));
+            }
+        }
+    }
+    let mut disks: Vec<(u32, Requests)> = disks.into_iter().collect();
+    disks.sort_by_key(|(disk, requests)| (requests.known == 0, -requests.stored.0, *disk));
+    Ok(disks)
+}
+
+fn by_disk(disks: &[(u32, Requests)]) -> Evidence {
+    let selection = Selection::of(Table::DiskIo)
+        .group_by(&["disk"])
+        .order(&[Order::descending("total_ns"), Order::ascending("disk")])
+        .limit(SHOWN);
+    let (sum, longest) = (Expression::Sum, Expression::Max("duration_ns"));
+    let evidence = Evidence::of("Requests by disk", selection)
+        .stored("disk", "disk", Unit::None)
+        .column("requests", "requests", Unit::Count, Expression::Count)
+        .column("size_bytes", "size", Unit::Bytes, sum("size_bytes"))
+        .column("total_ns", "time", Unit::Duration, sum("duration_ns"))
+        .column("longest_ns", "longest", Unit::Duration, longest)
+        .column("queue_ns", "in the queue", Unit::Duration, sum("queue_ns"));
+    let shown = disks.iter().take(SHOWN);
+    shown.fold(evidence, |evidence, (disk, requests)| {
+        let known = |ns: i64| (requests.known > 0).then(|| ns.into());
+        evidence.row([
+            Some((*disk).into()),
+            Some(requests.count.into()),
+            Some(requests.bytes.into()),
+            known(requests.stored.0),
+            known(requests.stored.1),
+            requests.queue_ns.map(Into::into),
+        ])
+    })
+}
+
+/// Returns the finding about a disk whose requests are slow on average.
+fn slow_disk(
+    case: &Case<'_>,
+    disk: u32,
+    requests: &Requests,
+    evidence: Evidence,
+) -> Result<Finding, StoreError> {
+    let sentence = format!(
+        "Requests to {} took long: {} requests took {} on average, {} at most{}.",
+        case.disk(disk),
+        grouped(requests.known),
+        duration(requests.mean_ns()),
+        duration(requests.longest_ns),
+        requests.queue_ns.map_or_else(String::new, |ns| format!(
+            ", {} of this time in the queue",
+            crate::percent(ns, requests.total_ns)
+        ))
+    );
+    let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)
+        .subjects([Subject::Disk { number: disk }])
+        .subjects(waiting(case, disk, 0)?)
+        .with(evidence)
+        .remedy(
+            "Find the programs that make these requests (`laglab diskio`), and check whether \
+             the disk is fast enough: above 25 ms per request, programs that wait for it feel \
+             slow",
+        );
+    let is_mostly_queued = requests
+        .queue_ns
+        .is_some_and(|ns| ns > requests.total_ns / 2);
+    if case.is_linux() && is_mostly_queued {
+        finding = finding.remedy(LIMITS);
+    }
+    Ok(with_doubt(finding, case, requests))
 }
 
 /// Adds a doubt if the sum of the requests' times exceeds the elapsed time.
 fn with_doubt(finding: Finding, case: &Case<'_>, requests: &Requests) -> Finding {
     let span = &case.survey.span;
-    match requests.total_ns > span.end - span.start {
-        true => {
-            finding.doubt("Requests overlap, so the sum of their times exceeds the elapsed time")
-        }
-        false => finding,
+    if requests.total_ns > span.end - span.start {
+        finding.doubt("Requests overlap, so the sum of their times exceeds the elapsed time")
+    } else {
+        finding
     }
 }
 

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use selection::{Condition, Expression, Order, Selection};
-use tables::{CpuRunsView, ProcessFreezesView, StoreError, Table, linux_states};
+use selection::{Condition, Order, Selection};
+use tables::{CpuRunsView, StoreError, Table, linux_states};
 
+use crate::chain::freezes::{Freeze, read};
 use crate::thread_state::READY;
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{
@@ -36,14 +37,6 @@ const LONG_NS: i64 = 1_000_000;
 /// Codes of the wait reasons of suspended threads: `Suspended` and `WrSuspended`.
 const SUSPENDED: [u8; 2] = [5, 12];
 
-/// Time during which no thread of a process could run.
-pub(super) struct Freeze {
-    pub(super) range: Range<i64>,
-    pub(super) is_thawed: bool,
-    pub(super) process_id: u32,
-    pub(super) process_row: Option<u32>,
-}
-
 impl Theory for Freezes {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -68,7 +61,7 @@ impl Theory for Freezes {
                 .filter(|focus| focus.process_id == freeze.process_id)
                 .map(|focus| focus.during.start.max(freeze.range.start)..focus.during.end)
                 .find(|focus| focus.start < focus.end.min(freeze.range.end));
-            findings.push(found(case, freeze, had_focus.map(|focus| focus.start))?);
+            findings.push(finding(case, freeze, had_focus.map(|focus| focus.start))?);
         }
         Ok(Outcome::For(findings))
     }
@@ -76,21 +69,23 @@ impl Theory for Freezes {
 
 /// Describes a freeze of a process. `focus_ns` is the first time during the freeze at which the process had
 /// the focus. It is `None` if the process did not have the focus.
-fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Finding, StoreError> {
+fn finding(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Finding, StoreError> {
     let Range { start, end } = freeze.range;
     let process = case.process(freeze.process_row, Some(freeze.process_id));
-    let who = match case.is_linux() {
-        true => "A cgroup's freezer",
-        false => "Windows",
+    let who = if case.is_linux() {
+        "A cgroup's freezer"
+    } else {
+        "Windows"
     };
-    let woken = woken(case, freeze)?;
+    let woken = woken_threads(case, freeze)?;
     // On Windows, an expired timer wakes threads of suspended apps, even if no user waits for them. So only a wake by
     // another thread shows that the process should have run. On Linux, an expired timer also shows this: the thread
     // wanted to run at this time.
     let wanted = woken.iter().find(|woken| !woken.by_dpc || case.is_linux());
-    let running = match case.is_linux() {
-        true => running(case, freeze)?,
-        false => None,
+    let running = if case.is_linux() {
+        running_thread(case, freeze)?
+    } else {
+        None
     };
     let wanted_ns = [
         focus_ns,
@@ -105,9 +100,10 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         NOTICED_NS.. if case.is_linux() => Severity::Warning,
         _ => Severity::Information,
     };
-    let until = match freeze.is_thawed {
-        true => format!("thawed it at {}", duration(end)),
-        false => "did not thaw it before the trace ended".to_owned(),
+    let until = if freeze.is_thawed {
+        format!("thawed it at {}", duration(end))
+    } else {
+        "did not thaw it before the trace ended".to_owned()
     };
     let wanted = match (running, focus_ns, wanted) {
         (Some(thread), ..) => format!(" Its thread {thread} ran when it was frozen."),
@@ -133,100 +129,92 @@ fn found(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Find
         duration(start),
         duration(end - start),
     );
-    let id = freeze.process_id;
-    let reasons = suspended(case);
-    let selection = Selection::of(Table::CpuRuns)
-        .within("end_ns", start.saturating_add(1)..end.saturating_add(1))
-        .filter(Condition::is("process_id", id))
-        .filter(Condition::is_one_of("wait_reason_out", reasons))
-        .order(&[Order::ascending("end_ns"), Order::ascending("thread_id")])
-        .limit(SHOWN);
-    let title = "Threads that were woken during the freeze and suspended again";
-    let mut suspended = Evidence::of(title, selection)
-        .stored("thread_id", "thread", Unit::None)
-        .stored("readied_ns", "woken at", Unit::Moment)
-        .stored("start_ns", "ran from", Unit::Moment)
-        .stored("end_ns", "to", Unit::Moment);
-    for woken in woken.iter().take(SHOWN) {
-        suspended = suspended.row([
-            Some(woken.thread_id.into()),
-            woken.readied_ns.map(Into::into),
-            Some(woken.start_ns.into()),
-            Some(woken.end_ns.into()),
-        ]);
-    }
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(start..end)
-        .subjects(case.process_subject(freeze.process_row, Some(id)))
+        .subjects(case.process_subject(freeze.process_row, Some(freeze.process_id)))
         .subjects(woken.iter().take(SHOWN).map(|woken| Subject::Thread {
             id: woken.thread_id,
             row: None,
             process_row: freeze.process_row,
         }))
         .with(freeze.evidence(case))
-        .with(suspended);
+        .with(woken_evidence(case, freeze, &woken));
     if !slept.is_empty() {
         finding = finding.with(silences.evidence(&(start..end)));
     }
-    Ok(match delay_ns {
-        0 if case.is_linux() => finding.doubt(
+    Ok(with_delay(
+        finding,
+        case,
+        &process,
+        delay_ns,
+        !slept.is_empty(),
+    ))
+}
+
+/// Adds the delay and its remedy, or a doubt if nothing shows a delay.
+fn with_delay(
+    finding: Finding,
+    case: &Case<'_>,
+    process: &str,
+    delay_ns: i64,
+    was_suspended: bool,
+) -> Finding {
+    let is_linux = case.is_linux();
+    if delay_ns == 0 {
+        return finding.doubt(if is_linux {
             "None of its threads wanted to run, as far as the recording shows. A freeze is a problem only if someone \
-             waited for the process",
-        ),
-        0 => finding.doubt(
+             waited for the process"
+        } else {
             "Windows freezes packaged apps that are not visible. That is a problem only if a user \
-             waited for one",
-        ),
-        _ => finding
-            .delay(
-                delay_ns,
-                match slept.is_empty() {
-                    true if case.is_linux() => format!(
-                        "of {process}, counted from when one of its threads ran or was woken"
-                    ),
-                    true => format!(
-                        "of waiting for {process}, from the time when it had the focus or one of its threads was woken"
-                    ),
-                    false => format!(
-                        "of waiting for {process}, from the time when it had the focus or one of its threads was \
-                         woken (suspension excluded)"
-                    ),
-                },
-            )
-            .remedy(match case.is_linux() {
-                true => {
-                    "Find the program that writes to cgroup.freeze of its cgroup (/proc/PID/cgroup): a container \
-                     engine (docker pause), systemd (systemctl freeze), or a manager of apps"
-                }
-                false => {
-                    "Find out why Windows froze the program while it was needed: the Background Tasks \
-                     Infrastructure service decides this from the state of windows that the shell reports"
-                }
-            }),
+             waited for one"
+        });
+    }
+    let how = if was_suspended {
+        format!(
+            "of waiting for {process}, from the time when it had the focus or one of its threads was \
+             woken (suspension excluded)"
+        )
+    } else if is_linux {
+        format!("of {process}, counted from when one of its threads ran or was woken")
+    } else {
+        format!(
+            "of waiting for {process}, from the time when it had the focus or one of its threads was woken"
+        )
+    };
+    finding.delay(delay_ns, how).remedy(if is_linux {
+        "Find the program that writes to cgroup.freeze of its cgroup (/proc/PID/cgroup): a container \
+         engine (docker pause), systemd (systemctl freeze), or a manager of apps"
+    } else {
+        "Find out why Windows froze the program while it was needed: the Background Tasks \
+         Infrastructure service decides this from the state of windows that the shell reports"
     })
 }
 
-impl Freeze {
-    /// Returns evidence with the row of the freeze.
-    pub(super) fn evidence(&self, case: &Case<'_>) -> Evidence {
-        let Range { start, end } = self.range;
-        let selection = Selection::of(Table::ProcessFreezes)
-            .filter(Condition::is("process_id", self.process_id))
-            .filter(Condition::is("start_ns", start));
-        let process = Expression::Process("process_row");
-        let frozen = Expression::Formula("end_ns - start_ns".to_owned());
-        let evidence = Evidence::of("The freeze", selection)
-            .column("process", "process", Unit::None, process)
-            .stored("start_ns", "frozen at", Unit::Moment)
-            .stored("end_ns", "thawed at", Unit::Moment)
-            .column("frozen_ns", "frozen", Unit::Duration, frozen);
-        evidence.row([
-            case.process_label(self.process_row).map(Into::into),
-            Some(start.into()),
-            Some(end.into()),
-            Some((end - start).into()),
-        ])
+/// Returns evidence with the threads that were woken during the freeze.
+fn woken_evidence(case: &Case<'_>, freeze: &Freeze, woken: &[Woken]) -> Evidence {
+    let Range { start, end } = freeze.range;
+    let reasons = suspended_reasons(case);
+    let selection = Selection::of(Table::CpuRuns)
+        .within("end_ns", start.saturating_add(1)..end.saturating_add(1))
+        .filter(Condition::is("process_id", freeze.process_id))
+        .filter(Condition::is_one_of("wait_reason_out", reasons))
+        .order(&[Order::ascending("end_ns"), Order::ascending("thread_id")])
+        .limit(SHOWN);
+    let title = "Threads that were woken during the freeze and suspended again";
+    let mut evidence = Evidence::of(title, selection)
+        .stored("thread_id", "thread", Unit::None)
+        .stored("readied_ns", "woken at", Unit::Moment)
+        .stored("start_ns", "ran from", Unit::Moment)
+        .stored("end_ns", "to", Unit::Moment);
+    for woken in woken.iter().take(SHOWN) {
+        evidence = evidence.row([
+            Some(woken.thread_id.into()),
+            woken.readied_ns.map(Into::into),
+            Some(woken.start_ns.into()),
+            Some(woken.end_ns.into()),
+        ]);
     }
+    evidence
 }
 
 /// Run of a thread during the freeze of its process. The run ended because the thread was suspended again.
@@ -240,19 +228,19 @@ struct Woken {
     by_dpc: bool,
 }
 
-/// Returns the wait reasons of threads that are suspended.
-fn suspended(case: &Case<'_>) -> &'static [u8] {
-    match case.is_linux() {
+fn suspended_reasons(case: &Case<'_>) -> &'static [u8] {
+    if case.is_linux() {
         // On Linux, frozen threads and threads in an interruptible wait have the same recorded state.
-        true => &[linux_states::INTERRUPTIBLE],
-        false => &SUSPENDED,
+        &[linux_states::INTERRUPTIBLE]
+    } else {
+        &SUSPENDED
     }
 }
 
 /// Returns a thread of Linux that would have continued to run without the freeze. When Linux freezes a process, it
 /// wakes the waiting threads of the process, and they wait again at once. The returned thread had a longer run before
 /// the freeze, or was ready.
-fn running(case: &Case<'_>, freeze: &Freeze) -> Result<Option<u32>, StoreError> {
+fn running_thread(case: &Case<'_>, freeze: &Freeze) -> Result<Option<u32>, StoreError> {
     const COLUMNS: [&str; 7] = [
         "start_ns",
         "end_ns",
@@ -289,7 +277,7 @@ fn running(case: &Case<'_>, freeze: &Freeze) -> Result<Option<u32>, StoreError> 
     Ok(ran_on.map(|(thread, _)| thread).min())
 }
 
-fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
+fn woken_threads(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
     const COLUMNS: [&str; 7] = [
         "readied_by_dpc",
         "start_ns",
@@ -300,7 +288,7 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
         "wait_reason_out",
     ];
     let Range { start, end } = freeze.range;
-    let reasons = suspended(case);
+    let reasons = suspended_reasons(case);
     let runs = case.table(Table::CpuRuns)?;
     let mut found = Vec::new();
     for batch in case.batches(&runs, start..end.saturating_add(1), &COLUMNS) {
@@ -329,23 +317,4 @@ fn woken(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
     }
     found.sort_by_key(|woken| (woken.end_ns, woken.thread_id));
     Ok(found)
-}
-
-/// Reads all freezes, in order of time.
-pub(super) fn read(case: &Case<'_>) -> Result<Vec<Freeze>, StoreError> {
-    let table = case.table(Table::ProcessFreezes)?;
-    let mut freezes = Vec::new();
-    for chunk in 0..table.chunks().len() {
-        let batch = table.read_all(chunk)?;
-        let view = ProcessFreezesView::new(&batch)?;
-        for row in 0..view.len() {
-            freezes.push(Freeze {
-                range: view.start_ns[row]..view.end_ns[row],
-                is_thawed: view.ends_at_event.get(row).unwrap_or(false),
-                process_id: view.process_id[row],
-                process_row: view.process_row.get(row),
-            });
-        }
-    }
-    Ok(freezes)
 }

@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Order, Selection};
 use tables::{PrioritiesView, StoreError, Table};
 
-use super::futexes::{CALL_NS, Futexes};
-use super::long_waits::path::{Runs, Thread};
-use super::long_waits::starved::Starved;
+use crate::chain::futexes::{CALL_NS, Futexes};
+use crate::chain::noticed::is_asked;
+use crate::chain::path::{Runs, Thread};
+use crate::chain::starved::Starved;
 use crate::thresholds::{
     CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, STARVED_HOLDER_PERCENT, is_share,
 };
@@ -62,21 +63,20 @@ impl Theory for Inversion {
         let mut runs = Runs::new(case)?;
         let mut found: Vec<Waited<'_>> = Vec::new();
         for thread in &case.survey.threads {
-            if super::hangs::is_asked(&case.scope, &asked, thread) {
+            if is_asked(&case.scope, &asked, thread) {
                 let mut waits = Vec::new();
                 for wait in thread.blocks.iter().take(EXAMINED) {
-                    waits.extend(Held::of(case, &mut runs, &futexes, &raises, wait)?);
+                    waits.extend(LockWait::of(case, &mut runs, &futexes, &raises, wait)?);
                 }
                 found.extend(Waited::of(case, thread, waits)?);
             }
         }
         if found.is_empty() {
-            let which = match futexes.is_recorded() {
-                true => "",
-                false => {
-                    "; the recording has no calls that wait for locks, so it shows only locks whose holder got no \
+            let which = if futexes.is_recorded() {
+                ""
+            } else {
+                "; the recording has no calls that wait for locks, so it shows only locks whose holder got no \
                      CPU or inherited a priority"
-                }
             };
             let because = format!(
                 "no real-time thread waited {} or longer for a lock that a thread of lower priority held{which}",
@@ -95,7 +95,6 @@ impl Theory for Inversion {
 /// Time at which the kernel raised the priority of a thread that holds a lock, with the priority before and after it.
 type Raise = (i64, i8, i8);
 
-/// Returns the raises of priorities by thread.
 fn raises(case: &Case<'_>) -> Result<FxHashMap<u32, Vec<Raise>>, StoreError> {
     let mut raises: FxHashMap<u32, Vec<Raise>> = FxHashMap::default();
     let table = case.table(Table::Priorities)?;
@@ -121,7 +120,7 @@ fn raises(case: &Case<'_>) -> Result<FxHashMap<u32, Vec<Raise>>, StoreError> {
 }
 
 /// Wait of a real-time thread for a lock.
-struct Held {
+struct LockWait {
     range: Range<i64>,
     priority: i8,
     /// Id of the thread that ended the wait, and its own priority. It was the last thread that held the lock.
@@ -130,7 +129,7 @@ struct Held {
     raised_to: Option<i8>,
 }
 
-impl Held {
+impl LockWait {
     /// Returns a wait if it was for a lock that a thread of lower priority held. Returns `None` for other waits.
     fn of(
         case: &Case<'_>,
@@ -138,7 +137,7 @@ impl Held {
         futexes: &Futexes,
         raises: &FxHashMap<u32, Vec<Raise>>,
         wait: &Wait,
-    ) -> Result<Option<Held>, StoreError> {
+    ) -> Result<Option<LockWait>, StoreError> {
         let is_by_fellow = wait.readied_by_dpc == Some(false)
             && wait.process_row.is_some()
             && wait.readying_process_row == wait.process_row;
@@ -183,7 +182,7 @@ impl Held {
                 is_share(starved.ns, readied_ns - out_ns, CAUSE_PERCENT)
             }
         };
-        Ok(is_lock.then_some(Held {
+        Ok(is_lock.then_some(LockWait {
             range,
             priority,
             holder: (by, own),
@@ -203,7 +202,7 @@ fn of_wait(wait: &Wait) -> Thread {
 struct Waited<'c> {
     thread: &'c ThreadWaits,
     /// The longest wait comes first.
-    waits: Vec<Held>,
+    waits: Vec<LockWait>,
     starved: Starved,
 }
 
@@ -211,7 +210,7 @@ impl<'c> Waited<'c> {
     fn of(
         case: &Case<'_>,
         thread: &'c ThreadWaits,
-        waits: Vec<Held>,
+        waits: Vec<LockWait>,
     ) -> Result<Option<Waited<'c>>, StoreError> {
         if waits.is_empty() {
             return Ok(None);
@@ -282,15 +281,16 @@ impl<'c> Waited<'c> {
             .during(start.unwrap_or(0)..end.unwrap_or(0))
             .delay(delay_ns, format!("of thread {} of {process}", thread.thread_id))
             .with(evidence)
-            .remedy(match is_inverted {
-                true if longest.raised_to.is_none() => format!(
+            .remedy(if is_inverted && longest.raised_to.is_none() {
+                format!(
                     "Let {process} use locks with priority inheritance (PTHREAD_PRIO_INHERIT): then the holder gets the \
                      priority of the thread that waits"
-                ),
-                _ => format!(
+                )
+            } else {
+                format!(
                     "Let the threads of {process} hold the lock for less time, or let its real-time thread do without \
                      it (a queue without locks)"
-                ),
+                )
             })
             .doubt(
                 "The holder is the thread that ended the wait. If the lock passed through several threads, it is the \

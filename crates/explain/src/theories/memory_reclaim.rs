@@ -136,18 +136,19 @@ impl Reclaims {
         let process = case.process(row, id);
         let delay_ns = self.delay_ns();
         let is_of_cgroup = self.of_cgroups_ns > self.total_ns / 2;
-        let (short, remedy) = match is_of_cgroup {
-            true => (
+        let (short, remedy) = if is_of_cgroup {
+            (
                 "because its cgroup had used up its memory (memory.max or memory.high; memory.limit_in_bytes in \
                  version 1)",
                 "Raise the limit of the cgroup (or of its container), let its programs use less memory, or protect \
                  what it needs (memory.low). Files that it reads count too",
-            ),
-            false => (
+            )
+        } else {
+            (
                 "because the machine had little free memory",
                 "Use less memory, or add some. A higher vm.min_free_kbytes or vm.watermark_scale_factor lets the \
                  kernel free memory earlier, in the background (kswapd)",
-            ),
+            )
         };
         let mut threads: Vec<(u32, i64)> =
             (self.by_thread.iter()).map(|(id, ns)| (*id, *ns)).collect();

@@ -1,19 +1,18 @@
 //! The theories. Each theory has its own file or folder.
 
 mod busy_waiting;
-pub(crate) mod capture;
+mod capture;
 mod clocks;
 mod cpu_limit;
 mod cpu_use;
 mod disks;
 mod dotnet;
 mod freezes;
-mod futexes;
 mod hangs;
 mod interrupts;
 mod inversion;
 mod lock_convoys;
-pub(crate) mod long_waits;
+mod long_waits;
 mod memory_reclaim;
 mod network;
 mod outranked;
@@ -28,8 +27,9 @@ mod timers;
 
 use tables::{Identities, Table};
 
-use crate::{Survey, Theory};
-pub(crate) use hangs::{Noticed, ProcessKind};
+use crate::chain::cpu_wait::weigh;
+use crate::theory::{Overlap, Relation, Stopped};
+use crate::{About, Survey, Theory};
 pub use hangs::{PathPart, PathTime, divided};
 pub use long_waits::{late, story};
 pub use timers::TIMERS_PER_PROCESS_FROM;
@@ -71,6 +71,72 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &capture::Capture,
 ];
 
+/// Theories whose findings may be about the same delay. Of the causes of a symptom, the one that explains the others comes
+/// first.
+pub(crate) static OVERLAPS: &[Overlap] = &[
+    symptom(
+        &long_waits::LongWaits,
+        &cpu_limit::CpuLimit,
+        Stopped::Threads,
+    ),
+    symptom(&hangs::Hangs, &dotnet::Pauses, Stopped::Process),
+    symptom(&hangs::Hangs, &freezes::Freezes, Stopped::Process),
+    symptom(&hangs::Hangs, &lock_convoys::LockConvoys, Stopped::Threads),
+    symptom(&hangs::Hangs, &network::SmbSecurity, Stopped::Cpus),
+    symptom(&hangs::Hangs, &interrupts::LockedCpus, Stopped::Cpus),
+    symptom(
+        &short_waits::ShortWaits,
+        &network::SmbSecurity,
+        Stopped::Threads,
+    ),
+    symptom(
+        &short_waits::ShortWaits,
+        &interrupts::LockedCpus,
+        Stopped::Threads,
+    ),
+    symptom(
+        &interrupts::LongRoutines,
+        &network::SmbSecurity,
+        Stopped::Threads,
+    ),
+    symptom(
+        &interrupts::LongRoutines,
+        &interrupts::LockedCpus,
+        Stopped::Threads,
+    ),
+    symptom(
+        &interrupts::LockedCpus,
+        &network::SmbSecurity,
+        Stopped::Threads,
+    ),
+    part(&long_waits::LongWaits, &hangs::Hangs),
+    part(&disks::Disks, &hangs::Hangs),
+    part(&interrupts::LongRoutines, &short_waits::ShortWaits),
+];
+
+const fn symptom(
+    covered: &'static dyn Theory,
+    covering: &'static dyn Theory,
+    stopped: Stopped,
+) -> Overlap {
+    Overlap {
+        covered,
+        covering,
+        relation: Relation::Symptom(stopped),
+    }
+}
+
+const fn part(covered: &'static dyn Theory, covering: &'static dyn Theory) -> Overlap {
+    Overlap {
+        covered,
+        covering,
+        relation: Relation::Part,
+    }
+}
+
+/// Theories and causes of waits that need the ranks of threads.
+pub(crate) static NEED_RANKS: &[&About] = &[&outranked::ABOUT, &weigh::RANK, &weigh::DISPATCHER];
+
 /// Returns the tables that [`explain()`](crate::explain) reads. A caller that also needs other
 /// tables can make all tables in one pass.
 pub fn tables() -> Vec<Table> {
@@ -87,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_is_what_the_table_of_needs_has() {
+    fn every_theory_and_cause_has_needs_in_the_same_order() {
         let of_windows = THEORIES.iter().filter(|theory| theory.is_asked_of(false));
         let asked: Vec<&str> = of_windows.map(|theory| theory.about().id).collect();
         let known = record::needs::THEORIES.iter().map(|needs| needs.theory);

@@ -12,7 +12,7 @@ use crate::{
 /// Theory about threads with ranks other than 0.
 pub(crate) struct Outranked;
 
-static ABOUT: About = About {
+pub(super) static ABOUT: About = About {
     id: "outranked",
     name: "ranks",
     question: "Did threads have a rank above 0, so that every thread of rank 0 ran first?",
@@ -37,12 +37,11 @@ impl Theory for Outranked {
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.runs_with_rank == 0 {
-            let why = match survey.cpus.is_empty() {
-                true => "the trace has no context switches",
-                false => {
-                    "the context switches in this trace do not contain ranks: only Windows 10 1709 \
+            let why = if survey.cpus.is_empty() {
+                "the trace has no context switches"
+            } else {
+                "the context switches in this trace do not contain ranks: only Windows 10 1709 \
                      and later record them"
-                }
             };
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
@@ -53,22 +52,23 @@ impl Theory for Outranked {
         }
         let processes = survey.ranks.chunk_by(|a, b| a.process_row == b.process_row);
         Ok(Outcome::For(
-            processes.map(|ranks| found(case, ranks)).collect(),
+            processes.map(|ranks| finding(case, ranks)).collect(),
         ))
     }
 }
 
 /// Describes the ranks of one process.
-fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
+fn finding(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
     let first = ranks[0];
     let (lowest, highest) = (first.rank, ranks[ranks.len() - 1].rank);
     let process = case.processes(first.process_row, first.process_id);
     let runs: u64 = ranks.iter().map(|used| used.runs).sum();
     let from = ranks.iter().map(|used| used.first_ns).min().unwrap_or(0);
     let to = ranks.iter().map(|used| used.last_ns).max().unwrap_or(0);
-    let of_ranks = match lowest == highest {
-        true => format!("rank {lowest}"),
-        false => format!("ranks {lowest} to {highest}"),
+    let of_ranks = if lowest == highest {
+        format!("rank {lowest}")
+    } else {
+        format!("ranks {lowest} to {highest}")
     };
     let selection = Selection::of(Table::CpuRuns)
         .filter(Condition::is_or_unknown("process_row", first.process_row))
@@ -97,9 +97,10 @@ fn found(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
         "Threads of {process} had {of_ranks} at {} {}: every ready thread of rank 0 runs before \
          them, regardless of priority.",
         counted(runs, "switch", "switches"),
-        match from == to {
-            true => format!("at {}", duration(from)),
-            false => format!("between {} and {}", duration(from), duration(to)),
+        if from == to {
+            format!("at {}", duration(from))
+        } else {
+            format!("between {} and {}", duration(from), duration(to))
         }
     );
     Finding::new(&ABOUT, Severity::Information, sentence)

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use selection::{Condition, Expression, Order, Selection};
 use tables::{HardFaultsView, StoreError, Table};
 
-use super::hangs::Noticed;
+use crate::chain::noticed::Noticed;
 use crate::ranges::{overlap, union};
 use crate::survey::Response;
 use crate::thresholds::{CAUSE_PERCENT, DISRUPTIVE_NS, HARD_FAULTS_NS, is_share};
@@ -41,7 +41,7 @@ static ABOUT: About = About {
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 /// Maximum number of findings.
-const TOLD: usize = 3;
+const FINDINGS: usize = 3;
 /// Files to which Windows moves pages if memory is short, in lower case.
 const PAGE_FILES: [&str; 2] = ["pagefile.sys", "swapfile.sys"];
 
@@ -72,16 +72,16 @@ impl Faults {
 
 /// Hard faults of a process.
 #[derive(Default)]
-struct OfProcess {
+struct ProcessFaults {
     all: Faults,
     by_thread: FxHashMap<u32, Faults>,
     by_file: FxHashMap<Option<String>, Faults>,
     waits: Vec<Range<i64>>,
     /// Waits of threads that handle window messages.
-    of_windows: Vec<Range<i64>>,
+    window_waits: Vec<Range<i64>>,
 }
 
-impl OfProcess {
+impl ProcessFaults {
     /// Returns the time that threads waited for pages of the page file, in nanoseconds.
     fn page_file_ns(&self) -> i64 {
         let is_page_file = |path: &str| {
@@ -111,21 +111,23 @@ impl Theory for Paging {
             let what = "there are no hard faults: either none happened, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        processes.sort_by_key(|(row, of)| (Reverse(of.all.waited_ns), *row));
+        processes.sort_by_key(|(row, faults)| (Reverse(faults.all.waited_ns), *row));
         let evidence = by_process(case, &processes);
-        let is_long = |(_, of): &&(ProcessRow, OfProcess)| of.all.waited_ns >= Some(HARD_FAULTS_NS);
-        let long: Vec<_> = processes.iter().filter(is_long).take(TOLD).collect();
+        let is_long = |(_, faults): &&(ProcessRow, ProcessFaults)| {
+            faults.all.waited_ns >= Some(HARD_FAULTS_NS)
+        };
+        let long: Vec<_> = processes.iter().filter(is_long).take(FINDINGS).collect();
         if long.is_empty() {
             let (row, most) = &processes[0];
             let because = format!(
                 "no process waited long for pages; the longest waits: {}",
-                told(case, *row, most)
+                description(case, *row, most)
             );
             return Ok(Outcome::Against(because, vec![evidence]));
         }
-        let noticed = Noticed::read(case)?;
-        let found = long.into_iter().map(|(row, of)| {
-            let finding = found(case, &noticed, *row, of);
+        let noticed = case.noticed()?;
+        let found = long.into_iter().map(|(row, faults)| {
+            let finding = finding(case, noticed, *row, faults);
             finding.with(evidence.clone())
         });
         Ok(Outcome::For(found.collect()))
@@ -133,8 +135,8 @@ impl Theory for Paging {
 }
 
 /// Reads the hard faults of all processes.
-fn read(case: &Case<'_>) -> Result<Vec<(ProcessRow, OfProcess)>, StoreError> {
-    let mut processes: FxHashMap<ProcessRow, OfProcess> = FxHashMap::default();
+fn read(case: &Case<'_>) -> Result<Vec<(ProcessRow, ProcessFaults)>, StoreError> {
+    let mut processes: FxHashMap<ProcessRow, ProcessFaults> = FxHashMap::default();
     let threads = case.survey.threads.iter();
     let windows: FxHashSet<u32> = threads
         .filter(|thread| Noticed::has_window(thread))
@@ -154,62 +156,66 @@ fn read(case: &Case<'_>) -> Result<Vec<(ProcessRow, OfProcess)>, StoreError> {
         let batch = batch?;
         let view = HardFaultsView::new(&batch)?;
         for row in 0..view.len() {
-            let of = processes.entry(view.process_row.get(row)).or_default();
+            let faults = processes.entry(view.process_row.get(row)).or_default();
             let (bytes, ns) = (view.size_bytes.get(row), view.duration_ns.get(row));
-            of.all.add(bytes, ns);
-            let of_thread = of.by_thread.entry(view.thread_id[row]).or_default();
+            faults.all.add(bytes, ns);
+            let of_thread = faults.by_thread.entry(view.thread_id[row]).or_default();
             of_thread.add(bytes, ns);
             let path = view.path.get(row).map(str::to_owned);
-            of.by_file.entry(path).or_default().add(bytes, ns);
+            faults.by_file.entry(path).or_default().add(bytes, ns);
             let wait = view.start_ns.get(row).map(|start| start..view.time_ns[row]);
             if windows.contains(&view.thread_id[row]) {
-                of.of_windows.extend(wait.clone());
+                faults.window_waits.extend(wait.clone());
             }
-            of.waits.extend(wait);
+            faults.waits.extend(wait);
         }
     }
     Ok(processes.into_iter().collect())
 }
 
 /// Describes the hard faults of a process.
-fn told(case: &Case<'_>, row: ProcessRow, of: &OfProcess) -> String {
+fn description(case: &Case<'_>, row: ProcessRow, faults: &ProcessFaults) -> String {
     format!(
         "{} of {} waited {} for {}{}, {} at most",
-        counted(of.by_thread.len() as u64, "thread", "threads"),
+        counted(faults.by_thread.len() as u64, "thread", "threads"),
         case.process(row, None),
-        duration(of.all.waited_ns.unwrap_or(0)),
-        counted(of.all.count, "hard fault", "hard faults"),
-        (of.all.bytes).map_or_else(String::new, |bytes| format!(" ({} read)", size(bytes))),
-        duration(of.all.longest_ns.unwrap_or(0))
+        duration(faults.all.waited_ns.unwrap_or(0)),
+        counted(faults.all.count, "hard fault", "hard faults"),
+        (faults.all.bytes).map_or_else(String::new, |bytes| format!(" ({} read)", size(bytes))),
+        duration(faults.all.longest_ns.unwrap_or(0))
     )
 }
 
 /// Describes the hard faults of a process. A user waited if the process had the focus while its window waited
 /// for a disruptive time.
-fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) -> Finding {
-    let waited_ns = of.all.waited_ns.unwrap_or(0);
-    let waits = union(of.waits.clone());
+fn finding(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, faults: &ProcessFaults) -> Finding {
+    let waited_ns = faults.all.waited_ns.unwrap_or(0);
+    let waits = union(faults.waits.clone());
     let gaps = &case.survey.suspend_gaps;
     let lengths = waits
         .iter()
         .map(|wait| wait.end - wait.start - gaps.asleep_ns(wait));
     let delay_ns: i64 = lengths.sum();
-    let of_windows = union(of.of_windows.clone());
-    let noticed_ns: i64 = (of_windows.iter())
+    let window_waits = union(faults.window_waits.clone());
+    let noticed_ns: i64 = (window_waits.iter())
         .map(|wait| noticed.noticed_ns(row, wait))
         .sum();
-    let late = late_response(case, row, &of_windows);
+    let late = late_response(case, row, &window_waits);
     let is_late = late.is_some_and(|response| response.ns >= DISRUPTIVE_NS);
     let severity = match noticed_ns {
         DISRUPTIVE_NS.. if noticed.knows_focus() || is_late => Severity::Problem,
         _ => Severity::Warning,
     };
     let process = case.process(row, None);
-    let mut threads: Vec<(u32, Faults)> = of.by_thread.iter().map(|(id, of)| (*id, *of)).collect();
+    let mut threads: Vec<(u32, Faults)> = faults
+        .by_thread
+        .iter()
+        .map(|(id, sums)| (*id, *sums))
+        .collect();
     threads.sort_by_key(|(id, faults)| (Reverse(faults.waited_ns), *id));
     let mut sentence = format!(
         "Threads waited for pages from disk: {}.",
-        told(case, row, of)
+        description(case, row, faults)
     );
     if let Some(response) = late {
         sentence += &format!(
@@ -220,7 +226,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
         );
     }
     let mut finding = Finding::new(&ABOUT, severity, sentence);
-    let page_file_ns = of.page_file_ns();
+    let page_file_ns = faults.page_file_ns();
     let remedy = match is_share(page_file_ns, waited_ns.max(1), CAUSE_PERCENT) {
         true => {
             finding = finding.because(format!(
@@ -262,7 +268,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, of: &OfProcess) ->
     }
     finding
         .with(by_thread(row, &threads))
-        .with(by_file(row, of))
+        .with(by_file(row, faults))
 }
 
 /// Returns the longest response of a window of the process that consists mainly of these waits.
@@ -307,7 +313,7 @@ fn sums(faults: &Faults) -> [Option<crate::Value>; 4] {
     ]
 }
 
-fn by_process(case: &Case<'_>, processes: &[(ProcessRow, OfProcess)]) -> Evidence {
+fn by_process(case: &Case<'_>, processes: &[(ProcessRow, ProcessFaults)]) -> Evidence {
     let selection = Selection::of(Table::HardFaults)
         .group_by(&["process_row"])
         .order(&[
@@ -329,10 +335,10 @@ fn by_process(case: &Case<'_>, processes: &[(ProcessRow, OfProcess)]) -> Evidenc
             Expression::CountDistinct("thread_id"),
         );
     let processes = processes.iter().take(SHOWN);
-    processes.fold(with_sums(evidence), |evidence, (row, of)| {
+    processes.fold(with_sums(evidence), |evidence, (row, faults)| {
         let process = case.process_label(*row).map(Into::into);
-        let threads = Some((of.by_thread.len() as u64).into());
-        evidence.row([process, threads].into_iter().chain(sums(&of.all)))
+        let threads = Some((faults.by_thread.len() as u64).into());
+        evidence.row([process, threads].into_iter().chain(sums(&faults.all)))
     })
 }
 
@@ -356,8 +362,8 @@ fn by_thread(row: ProcessRow, threads: &[(u32, Faults)]) -> Evidence {
     })
 }
 
-fn by_file(row: ProcessRow, of: &OfProcess) -> Evidence {
-    let mut files: Vec<(&Option<String>, &Faults)> = of.by_file.iter().collect();
+fn by_file(row: ProcessRow, faults: &ProcessFaults) -> Evidence {
+    let mut files: Vec<(&Option<String>, &Faults)> = faults.by_file.iter().collect();
     files.sort_by_key(|(path, faults)| (Reverse(faults.waited_ns), *path));
     let selection = Selection::of(Table::HardFaults)
         .filter(Condition::is_or_unknown("process_row", row))

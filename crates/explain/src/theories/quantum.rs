@@ -1,6 +1,7 @@
 //! Theory: threads lost their CPUs because their quantum ended.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 
 use rules::quantum::{self, Win32PrioritySeparation};
@@ -107,133 +108,128 @@ impl Theory for Quantum {
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
         let build = machine.os_build;
-        Ok(Outcome::For(vec![found(case, mhz, build, &focus, turns)]))
+        Ok(Outcome::For(vec![finding(
+            case, mhz, build, &focus, &turns,
+        )]))
     }
 }
 
-fn found(
+/// Units of the quanta of the program with the focus and of others, if turns show them.
+#[derive(Clone, Copy)]
+struct Quanta {
+    foreground: Option<i64>,
+    background: Option<i64>,
+}
+
+impl Quanta {
+    /// Returns the quanta of turns. If the focus is not recorded and quanta have several lengths, the longest length is
+    /// assumed to belong to the program with the focus.
+    fn measured(turns: &[(Key, Turns)], knows_focus: bool) -> Quanta {
+        if knows_focus {
+            return Quanta {
+                foreground: usual(turns, Some(true)),
+                background: usual(turns, Some(false)),
+            };
+        }
+        let lengths = lengths(turns);
+        let longest = lengths.last().filter(|_| lengths.len() > 1);
+        Quanta {
+            foreground: longest.copied(),
+            background: lengths.first().copied(),
+        }
+    }
+
+    /// Returns a clause that says to which values of Win32PrioritySeparation the quanta correspond.
+    fn settings(self) -> String {
+        let is_like = |quantum: Option<i64>, units: u8| {
+            quantum.is_none_or(|quantum| quantum == i64::from(units))
+        };
+        let fits: Vec<String> = Win32PrioritySeparation::TABLE
+            .into_iter()
+            .filter(|setting| {
+                let classic = setting.decode(false);
+                is_like(self.foreground, classic.foreground_units)
+                    && is_like(self.background, classic.background_units)
+            })
+            .map(stands_for)
+            .collect();
+        match fits.as_slice() {
+            [] => "no value of Win32PrioritySeparation gives this quantum in the classic table"
+                .to_owned(),
+            [value] => format!("this corresponds to Win32PrioritySeparation = {value}"),
+            _ => format!(
+                "several values of Win32PrioritySeparation fit, because no turn shows {}: {}",
+                match self {
+                    Quanta {
+                        foreground: Some(_),
+                        background: None,
+                    } => "the quantum of programs without the focus",
+                    _ => "the quantum of a program with the focus",
+                },
+                fits.join("; or ")
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Quanta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = |units: i64| {
+            let ns = (units as f64 * UNIT_US * 1_000.0) as i64;
+            format!("{units} units ({})", duration(ns))
+        };
+        match (self.foreground, self.background) {
+            (Some(with), Some(without)) => write!(
+                f,
+                "{} for the program with the focus, {} for others",
+                units(with),
+                units(without)
+            ),
+            (Some(with), None) => write!(f, "{} for the program with the focus", units(with)),
+            (None, Some(without)) => f.write_str(&units(without)),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+fn finding(
     case: &Case<'_>,
     mhz: u32,
     build: Option<u32>,
     focus: &[(u32, Range<i64>)],
-    turns: Vec<(Key, Turns)>,
+    turns: &[(Key, Turns)],
 ) -> Finding {
-    let all: u64 = turns.iter().map(|(_, turns)| turns.count).sum();
-    let (with, without) = match focus.is_empty() {
-        false => (usual(&turns, Some(true)), usual(&turns, Some(false))),
-        // If the focus is not recorded and quanta have several lengths, the longest length is assumed to
-        // belong to the program with the focus.
-        true => {
-            let lengths = lengths(&turns);
-            let longest = lengths.last().filter(|_| lengths.len() > 1);
-            (longest.copied(), lengths.first().copied())
-        }
-    };
-    let units = |units: i64| {
-        let ns = (units as f64 * UNIT_US * 1_000.0) as i64;
-        format!("{units} units ({})", duration(ns))
-    };
-    let told = match (with, without) {
-        (Some(with), Some(without)) => format!(
-            "{} for the program with the focus, {} for others",
-            units(with),
-            units(without)
-        ),
-        (Some(with), None) => format!("{} for the program with the focus", units(with)),
-        (None, without) => without.map_or_else(String::new, units),
-    };
-    let fits: Vec<String> = Win32PrioritySeparation::TABLE
-        .into_iter()
-        .filter(|setting| {
-            let classic = setting.decode(false);
-            with.is_none_or(|with| with == i64::from(classic.foreground_units))
-                && without.is_none_or(|without| without == i64::from(classic.background_units))
-        })
-        .map(stands_for)
-        .collect();
-    let stands_for = match fits.is_empty() {
-        true => {
-            "no value of Win32PrioritySeparation gives this quantum in the classic table".to_owned()
-        }
-        false if fits.len() == 1 => {
-            format!("this corresponds to Win32PrioritySeparation = {}", fits[0])
-        }
-        false => format!(
-            "several values of Win32PrioritySeparation fit, because no turn shows {}: {}",
-            match (with, without) {
-                (Some(_), None) => "the quantum of programs without the focus",
-                _ => "the quantum of a program with the focus",
-            },
-            fits.join("; or ")
-        ),
-    };
-    let is_early = end_early(&turns);
-    let sentence = match is_early {
-        false => format!(
-            "{} ended by the quantum, most often after {told}: {stands_for}.",
-            counted(all, "turn was", "turns were")
-        ),
-        true => format!(
-            "{} ended in favour of a thread of the same priority, mostly before the quantum was \
-             used up. The quantum is at least {told}: {stands_for}.",
-            counted(all, "turn was", "turns were")
-        ),
-    };
-    let in_focus = match focus.is_empty() {
-        true => "CAST(NULL AS BOOLEAN)".to_owned(),
-        false => {
-            let had = focus.iter().map(|(row, range)| {
-                let Range { start, end } = range;
-                format!("process_row = {row} AND end_ns > {start} AND end_ns <= {end}")
-            });
-            format!("coalesce({}, false)", had.collect::<Vec<_>>().join(" OR "))
-        }
-    };
-    let title = "Turns ended by the quantum, by process and length of the quantum";
-    let mut evidence = turns_by(title, &in_focus, &["units"])
-        .column("units", "quantum", Unit::None, units_left(mhz))
-        .column("turns", "turns", Unit::Count, Expression::Count)
-        .column(
-            "cpu_ns",
-            "CPU time",
-            Unit::Duration,
-            Expression::Sum("cpu_ns"),
+    let count: u64 = turns.iter().map(|(_, turns)| turns.count).sum();
+    let quanta = Quanta::measured(turns, !focus.is_empty());
+    let settings = quanta.settings();
+    let count = counted(count, "turn was", "turns were");
+    let is_early = end_early(turns);
+    let sentence = if is_early {
+        format!(
+            "{count} ended in favour of a thread of the same priority, mostly before the quantum was \
+             used up. The quantum is at least {quanta}: {settings}."
         )
-        .column(
-            "longest_ns",
-            "longest turn",
-            Unit::Duration,
-            Expression::Max("cpu_ns"),
-        );
-    for ((row, _, has_focus, units), turns) in turns.iter().take(SHOWN) {
-        evidence = evidence.row([
-            case.process_label(*row).map(Into::into),
-            has_focus.map(Into::into),
-            Some((*units).into()),
-            Some(turns.count.into()),
-            Some(turns.ran_ns.into()),
-            Some(turns.longest_ns.into()),
-        ]);
-    }
+    } else {
+        format!("{count} ended by the quantum, most often after {quanta}: {settings}.")
+    };
+    let in_focus = had_focus(focus);
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence);
     if is_early {
-        finding = finding.with(left_at_most(case, mhz, &in_focus, &turns));
+        finding = finding.with(left_at_most(case, mhz, &in_focus, turns));
     }
-    let finding = finding.with(evidence).doubt(
+    finding = finding.with(by_process(case, mhz, &in_focus, turns)).doubt(
         "A quantum is counted in CPU cycles and ends at a clock interrupt, so turns last up to a \
          tick longer",
     );
-    let finding = match (focus.is_empty(), with) {
-        (true, Some(_)) => finding.doubt(
+    if focus.is_empty() {
+        finding = finding.doubt(if quanta.foreground.is_some() {
             "The trace does not record the focus: if there are two lengths, the longer one is \
-             assumed to be the quantum of the program with the focus",
-        ),
-        (true, None) => finding.doubt(
+             assumed to be the quantum of the program with the focus"
+        } else {
             "The trace does not record the focus: some of these turns may be of the program with the \
-             focus, whose quantum can be longer",
-        ),
-        (false, _) => finding,
-    };
+             focus, whose quantum can be longer"
+        });
+    }
     match build {
         Some(build) if build >= quantum::TABLE_DOUBTED_FROM => finding.doubt(format!(
             "On build {build}, quanta do not follow the classic table: trust the measured values, \
@@ -241,6 +237,41 @@ fn found(
         )),
         _ => finding,
     }
+}
+
+/// Returns the SQL expression that is true for the turns of the program with the focus, and NULL if the focus is not
+/// recorded.
+fn had_focus(focus: &[(u32, Range<i64>)]) -> String {
+    if focus.is_empty() {
+        return "CAST(NULL AS BOOLEAN)".to_owned();
+    }
+    let conditions = focus.iter().map(|(row, Range { start, end })| {
+        format!("process_row = {row} AND end_ns > {start} AND end_ns <= {end}")
+    });
+    let conditions: Vec<String> = conditions.collect();
+    format!("coalesce({}, false)", conditions.join(" OR "))
+}
+
+/// Returns evidence with the turns of each process, by length of the quantum.
+fn by_process(case: &Case<'_>, mhz: u32, in_focus: &str, turns: &[(Key, Turns)]) -> Evidence {
+    let title = "Turns ended by the quantum, by process and length of the quantum";
+    let (sum, longest) = (Expression::Sum("cpu_ns"), Expression::Max("cpu_ns"));
+    let evidence = turns_by(title, in_focus, &["units"])
+        .column("units", "quantum", Unit::None, units_left(mhz))
+        .column("turns", "turns", Unit::Count, Expression::Count)
+        .column("cpu_ns", "CPU time", Unit::Duration, sum)
+        .column("longest_ns", "longest turn", Unit::Duration, longest);
+    let shown = turns.iter().take(SHOWN);
+    shown.fold(evidence, |evidence, ((row, _, has_focus, units), turns)| {
+        evidence.row([
+            case.process_label(*row).map(Into::into),
+            has_focus.map(Into::into),
+            Some((*units).into()),
+            Some(turns.count.into()),
+            Some(turns.ran_ns.into()),
+            Some(turns.longest_ns.into()),
+        ])
+    })
 }
 
 /// Returns evidence for each process: the largest part of the quantum that was left at the end of a turn.
@@ -318,9 +349,10 @@ fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
     }
     let all: u64 = of.values().sum();
     let (most, count) = of.iter().max_by_key(|(units, count)| (**count, **units))?;
-    match count * 2 >= all {
-        true => Some(*most),
-        false => of.keys().max().copied(),
+    if count * 2 >= all {
+        Some(*most)
+    } else {
+        of.keys().max().copied()
     }
 }
 

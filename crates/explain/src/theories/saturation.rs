@@ -78,7 +78,7 @@ impl Theory for Saturation {
             return Ok(Outcome::Against(because, vec![by_cpu(case), whole]));
         };
         let used = Used::read(case, longest)?;
-        let finding = found(case, longest, &stretches, &used);
+        let finding = finding(case, longest, &stretches, &used);
         Ok(Outcome::For(vec![survey.doubtful.doubted(finding)]))
     }
 }
@@ -189,7 +189,7 @@ impl Used {
 
 /// Describes the ranges in which all CPUs were busy. If threads below normal priority used much of the time, the
 /// finding is only information, because programs of normal priority do not have to wait for these threads.
-fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
+fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
     let cpus = case.survey.cpus.len();
     let long_ns = longest.end - longest.start;
     let cpus_ns = long_ns.saturating_mul(cpus as i64);
@@ -223,19 +223,21 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
     let low_ns = used.low_ns(case);
     let others_ns = used.busy_ns.saturating_sub(low_ns);
     let is_urgent = is_share(others_ns, cpus_ns, SATURATED_PERCENT);
-    let severity = match is_urgent {
-        true => Severity::Warning,
-        false => Severity::Information,
+    let severity = if is_urgent {
+        Severity::Warning
+    } else {
+        Severity::Information
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(longest.clone())
         .subjects(subjects);
-    finding = match is_urgent {
-        true => finding.remedy(
+    finding = if is_urgent {
+        finding.remedy(
             "Find out which of these programs need to run at all, or at the same time. Give a lower \
              priority to those that may wait",
-        ),
-        false => finding.because(format!(
+        )
+    } else {
+        finding.because(format!(
             "Threads below normal priority used {} of this time. A ready thread of normal priority runs \
              before them{}.",
             percent(low_ns, cpus_ns),
@@ -243,7 +245,7 @@ fn found(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used)
                 0 => "",
                 _ => ", unless its rank is worse",
             }
-        )),
+        ))
     };
     finding.evidence.extend(used.evidence(case, longest));
     finding

@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::hangs::Noticed;
-use super::interrupts::routine_name;
-use super::long_waits::{Examined, SPREAD, examine, explained};
+use crate::chain::cpu_wait::{Examined, SPREAD, examine, explain_wait};
+use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::routine_name;
 use crate::ranges::union;
 use crate::survey::{blocking_kinds, blocks_thread, cpu_names};
 use crate::thresholds::{
@@ -62,6 +62,14 @@ impl Theory for ShortWaits {
         true
     }
 
+    fn main_delays(&self) -> Option<&'static str> {
+        Some("short waits and missed periods")
+    }
+
+    fn needs_exact_times(&self) -> bool {
+        true
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         if case.survey.cpus.is_empty() {
             let why = "the trace has no context switches";
@@ -71,15 +79,15 @@ impl Theory for ShortWaits {
             let why = "the CPUs' clocks disagree, so the lengths of short waits are unknown";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
-        let in_scope = |thread: &&ThreadWaits| super::hangs::is_asked(&case.scope, &asked, thread);
+        let in_scope = |thread: &&ThreadWaits| is_asked(&case.scope, &asked, thread);
         let threads: Vec<&ThreadWaits> = case.survey.threads.iter().filter(in_scope).collect();
-        let mut found = missed(case, &threads)?;
+        let mut found = missed_periods(case, &threads)?;
         found.extend(woken_late(case, &threads)?);
         // Recordings of Linux do not show which programs a user notices. So only real-time threads are reported.
         if !case.is_linux() {
-            found.extend(lost(case, &noticed, &threads)?);
+            found.extend(lost_time(case, noticed, &threads)?);
         }
         if found.is_empty() && !case.survey.has_ready_events {
             let why = "the trace does not record what readied threads, so the lengths of short waits are unknown";
@@ -172,7 +180,7 @@ impl<'c> Missed<'c> {
 }
 
 /// Returns findings about the real-time threads that missed most periods.
-fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
+fn missed_periods(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
     let all = threads.iter().filter_map(|thread| Missed::of(case, thread));
     let mut all: Vec<Missed<'_>> = all.collect();
     all.sort_by_key(|missed| Reverse((missed.lost_ns(), missed.thread.thread_id)));
@@ -197,7 +205,7 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
         let sentence = format!(
             "{}, a real-time thread{priority} that runs every {}, was late {}: it was ready for {} \
              or longer before it ran, {} at most.",
-            wording::capitalized(&named(case, thread)),
+            wording::capitalized(&thread_name(case, thread)),
             duration(missed.period_ns),
             counted(missed.late.len() as u64, "time", "times"),
             duration(missed.period_ns / 100 * MISSED_PERCENT),
@@ -209,7 +217,10 @@ fn missed(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, Sto
             .during(during)
             .delay(
                 delay_ns,
-                format!("of {}: the sum of its late starts", named(case, thread)),
+                format!(
+                    "of {}: the sum of its late starts",
+                    thread_name(case, thread)
+                ),
             )
             .doubt(
                 "The period was computed from the times when the thread was woken. The trace does \
@@ -262,7 +273,7 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
         let longest_ns = late.iter().map(|range| range.end - range.start).max();
         let sentence = format!(
             "{}, a real-time thread that runs every {}, was woken late {}: {} late at most.",
-            wording::capitalized(&named(case, thread)),
+            wording::capitalized(&thread_name(case, thread)),
             duration(period_ns),
             counted(late.len() as u64, "time", "times"),
             duration(longest_ns.unwrap_or(0))
@@ -273,7 +284,10 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
             .during(during)
             .delay(
                 ns,
-                format!("of {}: the sum of its late wakes", named(case, thread)),
+                format!(
+                    "of {}: the sum of its late wakes",
+                    thread_name(case, thread)
+                ),
             )
             .doubt(
                 "The period was computed from the times when the thread was woken. The trace does \
@@ -285,7 +299,7 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
 }
 
 /// Returns findings about the threads that lost most time.
-fn lost(
+fn lost_time(
     case: &Case<'_>,
     noticed: &Noticed,
     threads: &[&ThreadWaits],
@@ -329,16 +343,17 @@ fn lost(
         if !is_inside && own * 2 > examined.len() {
             continue;
         }
-        let severity = match noticed.knows_focus() || Noticed::has_window(thread) {
-            true => Severity::Problem,
-            false => Severity::Warning,
+        let severity = if noticed.knows_focus() || Noticed::has_window(thread) {
+            Severity::Problem
+        } else {
+            Severity::Warning
         };
         let (first, last) = (&seconds[0], &seconds[seconds.len() - 1]);
         let during = first.range().start..last.range().end;
         let (from, to) = (moment(during.start), moment(during.end));
         let spanned = last.second - first.second + 1;
         let (who, share) = (
-            named(case, thread),
+            thread_name(case, thread),
             percent(ns, seconds.len() as i64 * 1_000_000_000),
         );
         let lost = match seconds.len() {
@@ -362,13 +377,13 @@ fn lost(
             .subjects(subjects(case, thread))
             .attention(noticed.attention(thread.process_row, &during))
             .during(during)
-            .delay(ns, format!("of {}", named(case, thread)));
+            .delay(ns, format!("of {}", thread_name(case, thread)));
         findings.push(with_cause(case, finding, &thread.short, ranges, is_inside)?);
     }
     Ok(findings)
 }
 
-fn named(case: &Case<'_>, thread: &ThreadWaits) -> String {
+fn thread_name(case: &Case<'_>, thread: &ThreadWaits) -> String {
     case.thread(
         (thread.thread_row, thread.thread_id),
         (thread.process_row, thread.process_id),
@@ -416,20 +431,20 @@ fn with_cause(
     finding = finding.because(format!("In the longest of these waits, {because}."));
     finding.weighed = verdicts;
     finding.evidence.extend(evidence);
-    let reason = explained(case, &wait)?;
+    let advice = explain_wait(case, &wait)?.advice;
     if let Some((row, id)) = most {
         finding = finding.subjects(case.process_subject(row, id));
-        if reason.module.is_none() {
+        if advice.module.is_none() {
             let process = case.processes(row, id);
             finding = finding.remedy(format!(
                 "Reduce the work of {process}, or give it a lower priority"
             ));
         }
     }
-    if let Some(module) = reason.module {
+    if let Some(module) = advice.module {
         finding = finding.subjects([module]);
-        finding.why.extend(reason.of_driver);
-        finding.remedies.extend(reason.remedies);
+        finding.why.extend(advice.of_driver);
+        finding.remedies.extend(advice.remedies);
     }
     Ok(finding)
 }
@@ -586,9 +601,10 @@ impl Routines {
         let linux = case.is_linux();
         let what = |routine: &WorstRoutine| {
             let name = self.name(case, routine.image_row, routine.address);
-            let module = match linux {
-                true => String::new(),
-                false => format!(" ({})", module_name(case, routine.image_row)),
+            let module = if linux {
+                String::new()
+            } else {
+                format!(" ({})", module_name(case, routine.image_row))
             };
             format!(
                 "{}{module}, {} in {} on {}",
@@ -599,9 +615,10 @@ impl Routines {
             )
         };
         let most: Vec<String> = worst.iter().map(what).collect();
-        let (kept, remedy) = match linux {
-            true => ("Softirqs and interrupts", SPREAD.to_owned()),
-            false => ("DPCs and ISRs", self.update(case, &worst)),
+        let (kept, remedy) = if linux {
+            ("Softirqs and interrupts", SPREAD.to_owned())
+        } else {
+            ("DPCs and ISRs", self.update(case, &worst))
         };
         let because = format!(
             "{kept} kept the CPU: most CPU time went to {}.",
@@ -610,9 +627,10 @@ impl Routines {
         let mut finding = finding.because(because);
         for routine in &worst {
             let module = case.module_label(routine.image_row).filter(|_| !linux);
-            let name = match linux {
-                true => self.name(case, routine.image_row, routine.address),
-                false => routine_name(case, routine.image_row, routine.address),
+            let name = if linux {
+                self.name(case, routine.image_row, routine.address)
+            } else {
+                routine_name(case, routine.image_row, routine.address)
             };
             finding = finding
                 .subjects(module.map(|name| Subject::Module {
@@ -654,10 +672,7 @@ impl Routines {
     }
 
     fn evidence(&self, case: &Case<'_>) -> Evidence {
-        let last = match case.is_linux() {
-            true => "name",
-            false => "image_row",
-        };
+        let last = if case.is_linux() { "name" } else { "image_row" };
         let selection = Selection::of(Table::Interrupts)
             .filter(Condition::is_text("kind", &blocking_kinds()))
             .overlapping(&self.ranges)
@@ -668,15 +683,16 @@ impl Routines {
                 Order::ascending("routine"),
                 Order::ascending(last),
             ]);
-        let (selection, function) = match case.is_linux() {
-            true => (selection, Expression::TextOrEmpty("name")),
-            false => (
+        let (selection, function) = if case.is_linux() {
+            (selection, Expression::TextOrEmpty("name"))
+        } else {
+            (
                 selection,
                 Expression::Function {
                     image_row: "image_row",
                     address: "routine",
                 },
-            ),
+            )
         };
         let time = Expression::Sum("exclusive_ns");
         let title = format!("{} in this time, by CPU and routine", case.terms().routines);

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{ProcessesView, StoreError, Table, linux_states};
 
+use crate::chain::noticed::is_asked;
 use crate::ranges::union;
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{
@@ -59,10 +60,10 @@ impl Theory for Stopped {
         let parents = parents(case)?;
         let mut found: Vec<Stops<'_>> = Vec::new();
         for thread in &case.survey.threads {
-            if !super::hangs::is_asked(&case.scope, &asked, thread) {
+            if !is_asked(&case.scope, &asked, thread) {
                 continue;
             }
-            for stop in Stop::of(case, &parents, thread) {
+            for stop in Stop::find(case, &parents, thread) {
                 let same = |stops: &&mut Stops<'_>| {
                     let first = &stops.0[0];
                     (
@@ -128,8 +129,7 @@ fn is_held(parents: &[(u32, u32)], wait: &Wait) -> bool {
 }
 
 impl<'c> Stop<'c> {
-    /// Returns the noticeable stops of a thread.
-    fn of(case: &Case<'_>, parents: &[(u32, u32)], thread: &'c ThreadWaits) -> Vec<Stop<'c>> {
+    fn find(case: &Case<'_>, parents: &[(u32, u32)], thread: &'c ThreadWaits) -> Vec<Stop<'c>> {
         let ended = thread.blocks.iter().filter_map(|wait| {
             let state = wait.previous_wait_reason.filter(|state| {
                 STATES.contains(state)
@@ -236,13 +236,15 @@ impl Stops<'_> {
             }
         }
         continued.truncate(SHOWN);
-        let finding = match continued.is_empty() {
-            true => finding,
-            false => finding.because(format!("{} let it continue.", listed(continued))),
+        let finding = if continued.is_empty() {
+            finding
+        } else {
+            finding.because(format!("{} let it continue.", listed(continued)))
         };
-        match is_open {
-            true => finding.with(open(stops)),
-            false => finding.with(ended(case, stops, thread)),
+        if is_open {
+            finding.with(open(stops))
+        } else {
+            finding.with(ended(case, stops, thread))
         }
     }
 }

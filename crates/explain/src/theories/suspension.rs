@@ -158,9 +158,10 @@ fn stood_still(case: &Case<'_>, stops: &Stops) -> Finding {
             listed(times)
         ),
     };
-    let had_work = match *busy == stops.len() {
-        true => "although threads ran before and after".to_owned(),
-        false => format!("although threads ran before and after {busy} of these times"),
+    let had_work = if *busy == stops.len() {
+        "although threads ran before and after".to_owned()
+    } else {
+        format!("although threads ran before and after {busy} of these times")
     };
     let sentence =
         format!("The whole machine stood still {still}. No CPU logged an event, {had_work}.");

@@ -27,9 +27,10 @@ fn late_thread(cpu: u16, is_over: &AtomicBool) -> (u32, Duration) {
     while !is_over.load(Ordering::Relaxed) {
         due += Duration::from_millis(10);
         let now = Instant::now();
-        match due > now {
-            true => thread::sleep(due - now),
-            false => due = now,
+        if due > now {
+            thread::sleep(due - now)
+        } else {
+            due = now
         }
         worst = worst.max(Instant::now().saturating_duration_since(due));
     }

@@ -352,11 +352,12 @@ fn the_answer_of_an_expert_comes_first() {
             with(seed, &releases[build % releases.len()], size)
         };
         // A machine without a problem has more seeds, and one release for each of them.
-        match known.answer.theory.is_empty() {
-            true => (1..=2 * seeds).map(|seed| run(seed, seed)).collect(),
-            false => (1..=seeds)
+        if known.answer.theory.is_empty() {
+            (1..=2 * seeds).map(|seed| run(seed, seed)).collect()
+        } else {
+            (1..=seeds)
                 .flat_map(|seed| (0..releases.len()).map(move |build| run(seed, build)))
-                .collect(),
+                .collect()
         }
     };
     check(&known, settings, |known, settings, simulated| {

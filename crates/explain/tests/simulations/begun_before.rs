@@ -73,7 +73,7 @@ fn ran_ns(stall: &Simulated) -> i64 {
 }
 
 #[test]
-fn a_wait_for_a_cpu_that_began_before_the_recording_is_told() {
+fn a_wait_for_a_cpu_that_began_before_the_recording_is_reported() {
     for seed in ["seed=1", "seed=7"] {
         let stall = Simulated::new("rank-stall", &[seed]);
         let part = Part::of(&stall, Some(45_000), None);
@@ -119,7 +119,7 @@ fn a_part_of_a_healthy_desktop_has_no_wait_from_before() {
 /// later. The trace is cut 2 s after the start of the wait. The wait must be reported as a hang of at least 2
 /// s.
 #[test]
-fn a_hang_at_the_end_of_the_trace_is_told() {
+fn a_hang_at_the_end_of_the_trace_is_reported() {
     let simulated = simulated("open", &call("4s"));
     let whole = Explained::new(&simulated.trace);
     let hang = whole.of("hangs")[0];

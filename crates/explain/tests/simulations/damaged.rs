@@ -125,9 +125,10 @@ fn damage(whole: &[u8], copy: u64) -> (Vec<u8>, &'static str) {
             let value = values[numbers.below(values.len())];
             let kept = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
             // These two numbers have 32 bits; the other numbers have 64 bits.
-            let value = match at == CLOCK_KIND || at == PROCESSORS {
-                true => kept & !u64::from(u32::MAX) | value,
-                false => value,
+            let value = if at == CLOCK_KIND || at == PROCESSORS {
+                kept & !u64::from(u32::MAX) | value
+            } else {
+                value
             };
             bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
             "a changed header"

@@ -91,7 +91,7 @@ const BETWEEN_NS: i64 = 10_000;
 
 /// Asserts that a wait matches the truth file: the causes that kept the thread from running, the start and
 /// the end.
-fn assert_held_as_told(simulated: &Simulated, finding: &Value, told: &Value) {
+fn assert_users_match_the_truth(simulated: &Simulated, finding: &Value, told: &Value) {
     let wait = &rows(finding, "Waits of")[0];
     assert_eq!(wait["ready_from_ns"], told["readied_ns"]);
     assert_eq!(wait["start_ns"], told["ran_ns"]);
@@ -139,7 +139,7 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     assert!(sentence.contains("its rank was 2, and threads of rank 0 with priorities 4 to "));
     let told = &watched(&stall, "LockApp.exe")["longest_ready_waits"][0];
     assert_eq!(number(&wait["delay"], "ns"), number(told, "ready_ns"));
-    assert_held_as_told(&stall, wait, told);
+    assert_users_match_the_truth(&stall, wait, told);
     assert_eq!(explaining(wait), ["better-rank"]);
     let judgements = judgements(wait);
     for rejected in [
@@ -173,7 +173,7 @@ fn a_thread_of_rank_2_waits_for_all_of_rank_0() {
     };
     assert!(scope.during.is_some());
     let explanation = explained_in(&stall, scope);
-    assert_held_as_told(&stall, wait_of(&explanation, "LockApp.exe"), told);
+    assert_users_match_the_truth(&stall, wait_of(&explanation, "LockApp.exe"), told);
     let moments = list(&stall.truth, "moments").iter();
     let focus: Vec<(i64, String)> = moments
         .filter(|moment| moment["what"] == "focus")
@@ -204,7 +204,7 @@ fn threads_of_higher_priority_starve_one_until_it_is_boosted() {
         let middle = (number(told, "readied_ns") + number(told, "ran_ns")) / 2;
         let explanation = explained_in(&starved, of_thread(id, middle..middle + 1));
         let wait = wait_of(&explanation, "archiver.exe");
-        assert_held_as_told(&starved, wait, told);
+        assert_users_match_the_truth(&starved, wait, told);
         assert_eq!(explaining(wait), ["higher-priority"]);
     }
     let explanation = explained(&starved);
@@ -230,7 +230,7 @@ fn a_thread_that_is_ready_when_the_trace_ends_waits_still() {
 /// Changes one switch, so that it starts the thread that is ready until the trace ends. The next switch of this CPU
 /// stops another thread, so that the switches contradict each other: the thread probably ran.
 #[test]
-fn a_thread_that_a_later_switch_started_is_not_told_to_wait_to_the_end() {
+fn a_thread_that_a_later_switch_started_does_not_wait_to_the_end() {
     const SWITCH: u16 = 0x0524;
     let starved = Simulated::new("priority-starved", &["duration=4s"]);
     let thread = watched(&starved, "archiver.exe");
@@ -269,7 +269,7 @@ fn a_pinned_thread_waits_for_its_cpu_despite_idle_ones() {
     let pinned = Simulated::new("affinity-pinned", &[]);
     let explanation = explained(&pinned);
     let wait = wait_of(&explanation, "game.exe");
-    assert_held_as_told(
+    assert_users_match_the_truth(
         &pinned,
         wait,
         &watched(&pinned, "game.exe")["longest_ready_waits"][0],

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DotnetPausesView, StoreError, Table};
 
+use crate::chain::noticed::Noticed;
 use crate::ranges::union;
-use crate::theories::hangs::Noticed;
 use crate::thresholds::{DISRUPTIVE_NS, GC_PERCENT, NOTICED_NS, is_share};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, duration,
@@ -42,11 +42,11 @@ static ABOUT: About = About {
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 /// Maximum number of findings.
-const TOLD: usize = 3;
+const FINDINGS: usize = 3;
 
 /// Pauses of a process.
 #[derive(Default)]
-struct OfProcess {
+struct ProcessPauses {
     process_id: u32,
     process_row: Option<u32>,
     count: u64,
@@ -81,17 +81,15 @@ impl Theory for Pauses {
                 "there are no pauses of .NET: either none happened, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let evidence = by_process(&processes, case);
-        let mut found: Vec<Finding> = Vec::new();
-        for of in &processes {
-            if found.len() < TOLD
-                && let Some(finding) = self::found(case, &noticed, of)
-            {
-                found.push(finding.with(evidence.clone()));
-            }
-        }
-        if found.is_empty() {
+        let findings = processes
+            .iter()
+            .filter_map(|pauses| finding(case, noticed, pauses));
+        let findings: Vec<Finding> = (findings.take(FINDINGS))
+            .map(|finding| finding.with(evidence.clone()))
+            .collect();
+        if findings.is_empty() {
             let most = &processes[0];
             let because = format!(
                 "no pause was noticeable; {} paused longest, {} in {}",
@@ -101,13 +99,13 @@ impl Theory for Pauses {
             );
             return Ok(Outcome::Against(because, vec![evidence]));
         }
-        Ok(Outcome::For(found))
+        Ok(Outcome::For(findings))
     }
 }
 
 /// Reads the pauses for collections, by process. The process with the longest total comes first.
-fn read(case: &Case<'_>) -> Result<Vec<OfProcess>, StoreError> {
-    let mut processes: FxHashMap<(Option<u32>, u32), OfProcess> = FxHashMap::default();
+fn read(case: &Case<'_>) -> Result<Vec<ProcessPauses>, StoreError> {
+    let mut processes: FxHashMap<(Option<u32>, u32), ProcessPauses> = FxHashMap::default();
     let table = case.table(Table::DotnetPauses)?;
     for chunk in 0..table.chunks().len() {
         let batch = table.read_all(chunk)?;
@@ -132,24 +130,30 @@ fn read(case: &Case<'_>) -> Result<Vec<OfProcess>, StoreError> {
             }
         }
     }
-    let mut processes: Vec<OfProcess> = processes.into_values().collect();
-    processes.sort_by_key(|of| (Reverse(of.total_ns), of.process_row, of.process_id));
+    let mut processes: Vec<ProcessPauses> = processes.into_values().collect();
+    processes.sort_by_key(|pauses| {
+        (
+            Reverse(pauses.total_ns),
+            pauses.process_row,
+            pauses.process_id,
+        )
+    });
     Ok(processes)
 }
 
 /// Describes the pauses of a process. Returns `None` if users do not notice the pauses: each pause is short, and all
 /// pauses together take only a small part of the time.
-fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> {
-    let longest = of.longest.as_ref()?;
+fn finding(case: &Case<'_>, noticed: &Noticed, pauses: &ProcessPauses) -> Option<Finding> {
+    let longest = pauses.longest.as_ref()?;
     let gaps = &case.survey.suspend_gaps;
     let mut noticed_ns = 0;
-    for range in union(of.ranges.clone()) {
-        let ns = noticed.noticed_ns(of.process_row, &range) - gaps.asleep_ns(&range);
+    for range in union(pauses.ranges.clone()) {
+        let ns = noticed.noticed_ns(pauses.process_row, &range) - gaps.asleep_ns(&range);
         noticed_ns += ns.max(0);
     }
     // Without context switches, the recorded time is unknown.
     let whole_ns = Some(case.survey.span_ns()).filter(|ns| *ns > 0);
-    let is_much = whole_ns.is_some_and(|whole_ns| is_share(of.total_ns, whole_ns, GC_PERCENT));
+    let is_much = whole_ns.is_some_and(|whole_ns| is_share(pauses.total_ns, whole_ns, GC_PERCENT));
     let longest_ns = longest.ns() - gaps.asleep_ns(&longest.range);
     if longest_ns < NOTICED_NS && !is_much {
         return None;
@@ -159,7 +163,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
         NOTICED_NS.. => Severity::Warning,
         _ => Severity::Information,
     };
-    let process = case.process(of.process_row, Some(of.process_id));
+    let process = case.process(pauses.process_row, Some(pauses.process_id));
     let generation = longest
         .generation
         .map_or(String::new(), |generation| match generation {
@@ -172,7 +176,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
         moment(longest.range.start),
         moment(longest.range.end)
     );
-    let sentence = match of.count {
+    let sentence = match pauses.count {
         1 => format!(
             ".NET stopped the threads of {process} once for a garbage collection{generation}: {took}."
         ),
@@ -180,26 +184,26 @@ fn found(case: &Case<'_>, noticed: &Noticed, of: &OfProcess) -> Option<Finding> 
             ".NET stopped the threads of {process} {} times for garbage collections, {} in total; the \
              longest pause{generation} took {took}.",
             crate::grouped(times),
-            duration(of.total_ns)
+            duration(pauses.total_ns)
         ),
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
-        .subjects(case.process_subject(of.process_row, Some(of.process_id)))
-        .attention(noticed.attention(of.process_row, &longest.range))
+        .subjects(case.process_subject(pauses.process_row, Some(pauses.process_id)))
+        .attention(noticed.attention(pauses.process_row, &longest.range))
         .during(longest.range.clone())
-        .moments(of.ranges.clone())
-        .with(longest_pauses(of))
+        .moments(pauses.ranges.clone())
+        .with(longest_pauses(pauses))
         .remedy(format!(
             "Let {process} allocate less, above all large and long-lived objects. Concurrent collection \
              (System.GC.Concurrent) keeps the pauses of full collections short"
         ));
     if let Some(whole_ns) = whole_ns {
-        let share = percent(of.total_ns, whole_ns);
-        finding = finding.because(match of.count {
+        let share = percent(pauses.total_ns, whole_ns);
+        finding = finding.because(match pauses.count {
             1 => format!("The pause took {share} of the recorded time."),
             _ => format!(
                 "The pauses took {share} of the recorded time; {} for a full collection.",
-                match of.full {
+                match pauses.full {
                     0 => "none was".to_owned(),
                     1 => "one was".to_owned(),
                     full => format!("{full} were"),
@@ -222,7 +226,7 @@ fn for_collections() -> Condition {
     ])
 }
 
-fn by_process(processes: &[OfProcess], case: &Case<'_>) -> Evidence {
+fn by_process(processes: &[ProcessPauses], case: &Case<'_>) -> Evidence {
     let selection = Selection::of(Table::DotnetPauses)
         .filter(for_collections())
         .group_by(&["process_row", "process_id"])
@@ -260,24 +264,27 @@ fn by_process(processes: &[OfProcess], case: &Case<'_>) -> Evidence {
             Unit::Count,
             Expression::count_if(Condition::is("generation", 2)),
         );
-    processes.iter().take(SHOWN).fold(evidence, |evidence, of| {
-        evidence.row([
-            case.process_label(of.process_row).map(Into::into),
-            Some(of.process_id.into()),
-            Some(of.count.into()),
-            Some(of.total_ns.into()),
-            of.longest.as_ref().map(|pause| pause.ns().into()),
-            Some(of.full.into()),
-        ])
-    })
+    processes
+        .iter()
+        .take(SHOWN)
+        .fold(evidence, |evidence, pauses| {
+            evidence.row([
+                case.process_label(pauses.process_row).map(Into::into),
+                Some(pauses.process_id.into()),
+                Some(pauses.count.into()),
+                Some(pauses.total_ns.into()),
+                pauses.longest.as_ref().map(|pause| pause.ns().into()),
+                Some(pauses.full.into()),
+            ])
+        })
 }
 
 /// Returns evidence with the longest pause of a process.
-fn longest_pauses(of: &OfProcess) -> Evidence {
+fn longest_pauses(pauses: &ProcessPauses) -> Evidence {
     let selection = Selection::of(Table::DotnetPauses)
         .filter(for_collections())
-        .filter(Condition::is("process_id", of.process_id))
-        .filter(Condition::is_or_unknown("process_row", of.process_row))
+        .filter(Condition::is("process_id", pauses.process_id))
+        .filter(Condition::is_or_unknown("process_row", pauses.process_row))
         .order(&[Order::descending("paused_ns"), Order::ascending("start_ns")])
         .limit(1);
     let evidence = Evidence::of("The longest pause", selection)
@@ -290,7 +297,7 @@ fn longest_pauses(of: &OfProcess) -> Evidence {
             Expression::Formula("end_ns - start_ns".to_owned()),
         )
         .stored("generation", "generation", Unit::None);
-    let Some(pause) = &of.longest else {
+    let Some(pause) = &pauses.longest else {
         return evidence;
     };
     evidence.row([

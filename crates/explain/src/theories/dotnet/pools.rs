@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DotnetPoolsView, StoreError, Table};
 
+use crate::chain::noticed::Noticed;
 use crate::finding::Attention;
-use crate::theories::hangs::Noticed;
 use crate::thresholds::{DISRUPTIVE_NS, POOL_GAP_NS, POOL_REPORTS};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, duration,
@@ -42,7 +42,7 @@ static ABOUT: About = About {
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 20;
 /// Maximum number of findings.
-const TOLD: usize = 3;
+const FINDINGS: usize = 3;
 
 /// Thread pool of a process.
 #[derive(Default)]
@@ -77,9 +77,9 @@ impl Theory for Pools {
                 threads, or the events were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
-        let found = pools.iter().filter_map(|pool| found(case, &noticed, pool));
-        let found: Vec<Finding> = found.take(TOLD).collect();
+        let noticed = case.noticed()?;
+        let found = pools.iter().filter_map(|pool| finding(case, noticed, pool));
+        let found: Vec<Finding> = found.take(FINDINGS).collect();
         if !found.is_empty() {
             return Ok(Outcome::For(found));
         }
@@ -119,7 +119,7 @@ fn read(case: &Case<'_>) -> Result<(Vec<Pool>, u64), StoreError> {
 }
 
 /// Describes a pool, if it starved for a disruptive time.
-fn found(case: &Case<'_>, noticed: &Noticed, pool: &Pool) -> Option<Finding> {
+fn finding(case: &Case<'_>, noticed: &Noticed, pool: &Pool) -> Option<Finding> {
     let ranges = pool.ranges();
     let gaps = &case.survey.suspend_gaps;
     let lengths = ranges

@@ -1,72 +1,24 @@
 //! Chain of runs and waits that led to the end of a wait, divided into parts.
 
-use std::cmp::Reverse;
-use std::ops::Range;
-
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use tables::StoreError;
 
-use super::details::{Details, FromDisk};
-use super::inside::Inside;
-use super::pick::{Candidate, Kind, Noticed};
+use super::pick::Candidate;
 use super::sent_messages::SentMessages;
-use super::wakers::{Waker, Wakers};
+use crate::chain::noticed::Noticed;
+use crate::chain::parts::{Kind, Part, Process, Sources, What, Who, parts};
+use crate::chain::path::{self, Leg, Runs, Thread};
 use crate::drivers::is_of_disks;
 use crate::ranges::overlap;
 use crate::survey::MESSAGES;
-use crate::theories::long_waits::path::{self, Leg, Run, Runs, Thread};
 use crate::thresholds::{BLAME_PERCENT, HARD_FAULTS_NS, is_share};
-use crate::{Case, SuspendGaps, Wait};
+use crate::{Case, Wait};
 
 /// Maximum number of steps that are followed back from a wait.
 const LEGS: usize = 200;
 /// Maximum number of steps that are followed back from the end of a response. A response may consist of many short
 /// waits.
 const RESPONSE_LEGS: usize = 1_000;
-
-/// State of a thread of the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum What {
-    Ran,
-    /// DPCs and service routines on this CPU interrupted the thread.
-    Interrupted(u16),
-    Ready,
-    Disk(u32),
-    Page,
-    /// Waited for data from the network. The number is an index of [`Wakers::remotes`].
-    Network(u32),
-    /// Waited until a DPC of a driver readied the thread. The number is the row of the driver's module in
-    /// `images`.
-    Driver(u32),
-    /// Waited for this reason; 255 if the reason is unknown.
-    Waited(u8),
-    MachineSuspended,
-    /// Unknown, because the chain is not followed further back.
-    Unknown,
-}
-
-/// Process by its row in `processes` and its id.
-type Process = (Option<u32>, Option<u32>);
-
-/// Sources of the details of steps.
-pub(super) type Sources<'s> = (&'s Details, &'s Wakers, &'s Inside);
-
-/// Thread of the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Who {
-    pub(super) process_row: Option<u32>,
-    pub(super) process_id: Option<u32>,
-    pub(super) thread_id: u32,
-    pub(super) thread_row: Option<u32>,
-}
-
-/// Part of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) who: Who,
-    pub(super) what: What,
-    pub(super) ns: i64,
-}
 
 /// Chain that led to the end of a wait.
 pub(super) struct Chain<'c> {
@@ -87,56 +39,6 @@ pub(super) enum Disks {
     EndedWait,
     /// Requests to disks are not recorded.
     Unknown,
-}
-
-pub(super) fn who(run: &Run) -> Who {
-    Who {
-        process_row: run.process_row,
-        process_id: run.process_id,
-        thread_id: run.thread_id,
-        thread_row: run.thread_row,
-    }
-}
-
-/// Divides the time range of a path into parts, the longest first. The sum of their lengths is the length of
-/// the range. The path may not reach the start of the range; the time before the path counts as unknown time
-/// of the thread `own`.
-pub(super) fn parts(
-    legs: &[Leg],
-    (details, wakers, inside): Sources<'_>,
-    own: Who,
-    range: &Range<i64>,
-    gaps: &SuspendGaps,
-) -> Vec<Part> {
-    let mut sums: FxHashMap<(Who, What), i64> = FxHashMap::default();
-    let mut add = |who: Who, what: What, ns: i64| {
-        if ns > 0 {
-            *sums.entry((who, what)).or_default() += ns;
-        }
-    };
-    for leg in legs {
-        let [waited, was_ready, ran] = leg.parts();
-        let who = who(&leg.run);
-        add(who, waited_for(leg, details, wakers), waited);
-        add(who, What::Ready, was_ready);
-        let inside_ns = inside.of(leg).min(ran);
-        add(who, What::Interrupted(leg.run.cpu), inside_ns);
-        add(who, What::Ran, ran - inside_ns);
-        add(who, What::MachineSuspended, leg.slept_ns());
-    }
-    let covered: i64 = legs.iter().map(|leg| leg.range.end - leg.range.start).sum();
-    let unknown_ns = range.end - range.start - covered;
-    let first = legs.last().map_or(range.end, |leg| leg.range.start);
-    let before = range.start..first.max(range.start);
-    let asleep_ns = gaps.asleep_ns(&before).min(unknown_ns);
-    add(own, What::MachineSuspended, asleep_ns);
-    add(own, What::Unknown, unknown_ns - asleep_ns);
-    let parts = sums.into_iter();
-    let mut parts: Vec<Part> = parts
-        .map(|((who, what), ns)| Part { who, what, ns })
-        .collect();
-    parts.sort_by_key(|part| Reverse((part.ns, part.who, part.what)));
-    parts
 }
 
 impl<'c> Chain<'c> {
@@ -188,9 +90,10 @@ impl<'c> Chain<'c> {
                 What::Driver(row) => case.module_label(Some(row)).is_some_and(is_of_disks),
                 _ => false,
             };
-            chain.disks = match chain.blamed().is_some_and(is_of_disk) {
-                true => Disks::EndedWait,
-                false => Disks::Unknown,
+            chain.disks = if chain.blamed().is_some_and(is_of_disk) {
+                Disks::EndedWait
+            } else {
+                Disks::Unknown
             };
         }
         chain
@@ -384,30 +287,4 @@ fn end_at_messages(case: &Case<'_>, of: &Candidate<'_>, sent: &SentMessages, leg
         legs.truncate(at + 1);
         legs[at].begin_at(case, of.range().start);
     }
-}
-
-/// Returns the cause for which the thread of a step waited: a disk, a page, the network, a driver or a wait reason.
-fn waited_for(leg: &Leg, details: &Details, wakers: &Wakers) -> What {
-    let until = leg.run.since_ns().min(leg.range.end);
-    let range: Range<i64> = leg.range.start..until;
-    if range.is_empty() {
-        return What::Unknown;
-    }
-    match details.of_wait(leg.run.thread_id, &range) {
-        Some(FromDisk::Request(disk)) => What::Disk(disk),
-        Some(FromDisk::Page) => What::Page,
-        None => match wakers.of(leg) {
-            Some(Waker::Network(remote)) => What::Network(remote),
-            Some(Waker::Driver(image_row)) => What::Driver(image_row),
-            None => What::Waited(leg.run.previous_wait_reason.unwrap_or(u8::MAX)),
-        },
-    }
-}
-
-/// Returns the names of a thread and its process.
-pub(super) fn named(case: &Case<'_>, who: &Who) -> String {
-    case.thread(
-        (who.thread_row, who.thread_id),
-        (who.process_row, who.process_id),
-    )
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InputView, SamplesView, StoreError, Table};
 
-use super::chain::{Who, named};
+use crate::chain::parts::{Who, thread_name};
 use crate::survey::is_inside_routine;
 use crate::{Case, Evidence, Name, Unit, counted, percent};
 
@@ -101,7 +101,7 @@ impl Computed {
     /// before this one is about another thread.
     pub(super) fn sentence(&self, case: &Case<'_>, whose: Option<&Who>) -> String {
         if self.is_interrupted() {
-            let who = whose.map_or("the thread".to_owned(), |who| named(case, who));
+            let who = whose.map_or("the thread".to_owned(), |who| thread_name(case, who));
             let share = percent(self.inside as i64, (self.inside + self.all) as i64);
             return format!(
                 "{share} of the samples while {who} ran are in DPCs and ISRs that interrupted it."
@@ -115,7 +115,7 @@ impl Computed {
         let share = |count: u64| percent(count as i64, self.all as i64);
         let samples = counted(self.all, "sample", "samples");
         let samples = match whose {
-            Some(who) => format!("the {samples} of {}", named(case, who)),
+            Some(who) => format!("the {samples} of {}", thread_name(case, who)),
             None => format!("its {samples}"),
         };
         let mut sentence = format!("{} of {samples} in this time are {place}", share(most));
@@ -179,11 +179,10 @@ pub(super) fn input(
     let both: Vec<String> = keys.into_iter().chain(buttons).collect();
     Ok((!both.is_empty()).then(|| {
         let both = both.join(" and ");
-        match has_focus {
-            true => format!("In this time, {both} waited for this window."),
-            false => {
-                format!("In this time, the trace has {both}; it does not record for which window.")
-            }
+        if has_focus {
+            format!("In this time, {both} waited for this window.")
+        } else {
+            format!("In this time, the trace has {both}; it does not record for which window.")
         }
     }))
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tables::{Identities, Options, Store, StoreError};
 
-use super::chain::{self, What, Who};
-use super::details::Details;
-use super::inside::Inside;
-use super::wakers::Wakers;
-use crate::theories::long_waits::path::{self, Leg, Runs, Thread};
+use crate::chain::disk_waits::DiskWaits;
+use crate::chain::interruptions::Interruptions;
+use crate::chain::parts::{self, What, Who};
+use crate::chain::path::{self, Leg, Runs, Thread};
+use crate::chain::wakers::Wakers;
 use crate::{Case, Reader, Scope};
 
 /// Maximum number of steps of a path.
@@ -69,7 +69,7 @@ pub fn divided(
         id,
         row: Some(thread_row),
     };
-    let details = Details::read(&case, ranges.to_vec())?;
+    let details = DiskWaits::read(&case, ranges.to_vec())?;
     let mut runs = Runs::new(&case)?;
     let mut sums: BTreeMap<PathPart, i64> = BTreeMap::new();
     let own = Who {
@@ -82,10 +82,10 @@ pub fn divided(
     let paths = paths.map(|range| path::path(&mut runs, thread, range, LEGS));
     let paths: Vec<Vec<Leg>> = paths.collect::<Result<_, StoreError>>()?;
     let wakers = Wakers::read(&case, paths.iter().flatten())?;
-    let inside = Inside::read(&case, paths.iter().flatten())?;
+    let inside = Interruptions::read(&case, paths.iter().flatten())?;
     for (range, path) in ranges.iter().zip(&paths) {
         let sources = (&details, &wakers, &inside);
-        for part in chain::parts(path, sources, own, range, &case.survey.suspend_gaps) {
+        for part in parts::parts(path, sources, own, range, &case.survey.suspend_gaps) {
             let time = match part.what {
                 What::Ran => PathTime::Ran,
                 What::Interrupted(_) => PathTime::Interrupted,

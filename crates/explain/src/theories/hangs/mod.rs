@@ -3,14 +3,12 @@
 
 mod chain;
 mod computed;
-mod details;
-mod inside;
+mod finding;
 mod latency;
 mod pick;
 mod rate_control;
 mod sent_messages;
 mod stacks;
-mod wakers;
 mod words;
 
 use std::cmp::Reverse;
@@ -20,32 +18,26 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{ImageTracker, StoreError, Table};
 
-use super::freezes::{self, Freeze};
-use super::long_waits;
-use super::long_waits::path::{self, Leg, Runs, Thread};
-use super::long_waits::starved::Starved;
-use crate::drivers::is_of_windows;
+use crate::chain::disk_waits::DiskWaits;
+use crate::chain::freezes::{self, Freeze};
+use crate::chain::interruptions::Interruptions;
+use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::parts::{Kind, What, Who};
+use crate::chain::path::{Leg, Runs};
+use crate::chain::wakers::Wakers;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
 use crate::survey::{RATE_CONTROL, Response};
-use crate::thresholds::{
-    BLAME_PERCENT, CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, SLOW_RESPONSE_NS, is_share,
-};
+use crate::thresholds::{CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, SLOW_RESPONSE_NS, is_share};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Source, Subject, Theory,
     ThreadWaits, Unit, Value, Wait, labels,
 };
-use chain::{Chain, Part, What, Who};
-use computed::Computed;
-use details::Details;
-use inside::Inside;
+use chain::Chain;
 pub use latency::{PathPart, PathTime, divided};
-pub(super) use pick::is_asked;
-use pick::{Candidate, Edge, Kind};
-pub(crate) use pick::{Noticed, ProcessKind};
+use pick::Candidate;
 use rate_control::{is_about, rate_controlled};
 use sent_messages::SentMessages;
-use wakers::Wakers;
 
 /// Theory about waits for something other than a CPU.
 pub(crate) struct Hangs;
@@ -83,8 +75,6 @@ static ABOUT: About = About {
 
 /// Maximum number of waits that are followed back.
 const FOLLOWED: usize = 256;
-/// Maximum number of steps that are followed back to find the longest part of a time range.
-const PART_LEGS: usize = 1_000;
 /// Maximum number of findings.
 const FINDINGS: usize = 6;
 /// Maximum number of waits in a table of evidence.
@@ -100,13 +90,17 @@ impl Theory for Hangs {
         true
     }
 
+    fn main_delays(&self) -> Option<&'static str> {
+        Some("hangs")
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.cpus.is_empty() || !survey.has_ready_events {
             let what = "the trace does not record what readied threads";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let noticed = Noticed::read(case)?;
+        let noticed = case.noticed()?;
         let images = ImageTracker::new(&case.names.images);
         let sent = SentMessages::read(case, &images)?;
         let mut candidates = noticed.candidates(case, &sent);
@@ -117,7 +111,7 @@ impl Theory for Hangs {
         candidates.sort_by_key(|of| (Reverse(of.wait.waits_ns), of.wait.start_ns, of.wait.cpu));
         candidates.truncate(FOLLOWED);
         let ranges = candidates.iter().map(Candidate::range).collect();
-        let details = Details::read(case, ranges)?;
+        let details = DiskWaits::read(case, ranges)?;
         let mut runs = Runs::new(case)?;
         let followed = candidates.into_iter().map(|candidate| {
             let legs = Chain::follow(case, &mut runs, &candidate, &sent)?;
@@ -126,7 +120,7 @@ impl Theory for Hangs {
         let followed: Vec<(Candidate<'_>, Vec<Leg>)> =
             followed.collect::<Result<_, StoreError>>()?;
         let wakers = Wakers::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
-        let inside = Inside::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
+        let inside = Interruptions::read(case, followed.iter().flat_map(|(_, legs)| legs))?;
         let chains = followed.into_iter().map(|(candidate, legs)| {
             Chain::new(case, candidate, legs, (&details, &wakers, &inside))
         });
@@ -135,8 +129,8 @@ impl Theory for Hangs {
         let may_be_of_disks = others.iter().any(Chain::may_be_of_disks);
         let is_of_all = case.scope.has_all_threads();
         let groups = without_parts(case, Group::of(hangs));
-        let mut groups = with_victims(case, groups, &noticed);
-        let rate_controlled = rate_controlled(case, &noticed);
+        let mut groups = with_victims(case, groups, noticed);
+        let rate_controlled = rate_controlled(case, noticed);
         groups.retain(|group| !group.is_rate_controlled_like(&rate_controlled));
         let limited = groups.iter().filter_map(|group| group.worst().blamed());
         let limited = limited.filter(|part| part.what == What::Waited(RATE_CONTROL));
@@ -180,9 +174,10 @@ impl Theory for Hangs {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         if found.is_empty() {
-            let whose = match facts.noticed.knows_focus() {
-                true => "of a program with the focus",
-                false => "of a user's program",
+            let whose = if facts.noticed.knows_focus() {
+                "of a program with the focus"
+            } else {
+                "of a user's program"
             };
             let because = format!(
                 "no thread {whose} waited long for a lock, an answer, a disk or another thread"
@@ -200,29 +195,6 @@ fn may_be_late_unseen(case: &Case<'_>) -> bool {
     threads.any(|thread| {
         is_asked(&case.scope, &asked, thread) && thread.unseen_response_ns >= DISRUPTIVE_NS
     })
-}
-
-/// Returns a clause about the longest part of the range: what a thread did on the chain of threads that led to the wake of
-/// `thread` at the end of the range. Returns `None` if the trace does not show it.
-pub(super) fn longest_part(
-    case: &Case<'_>,
-    thread: Thread,
-    range: &Range<i64>,
-) -> Result<Option<String>, StoreError> {
-    let legs = path::path(&mut Runs::new(case)?, thread, range, PART_LEGS)?;
-    let details = Details::read(case, vec![range.clone()])?;
-    let wakers = Wakers::read(case, legs.iter())?;
-    let own = Who {
-        process_row: None,
-        process_id: None,
-        thread_id: thread.id,
-        thread_row: thread.row,
-    };
-    let inside = Inside::read(case, legs.iter())?;
-    let sources = (&details, &wakers, &inside);
-    let parts = chain::parts(&legs, sources, own, range, &case.survey.suspend_gaps);
-    let known = parts.iter().find(|part| part.what != What::Unknown);
-    Ok(known.map(|part| words::did(case, &wakers, part)))
 }
 
 /// Removes the waits of helpers: another group waited mainly for this thread, at the same time. The finding about that group
@@ -271,11 +243,11 @@ fn with_victims<'c>(
 }
 
 /// Facts with which findings are described.
-struct Facts {
-    details: Details,
+struct Facts<'c> {
+    details: DiskWaits,
     wakers: Wakers,
     images: ImageTracker,
-    noticed: Noticed,
+    noticed: &'c Noticed,
     /// True if the trace has no events of freezes.
     lacks_freezes: bool,
 }
@@ -428,131 +400,6 @@ impl<'c> Group<'c> {
         case.survey.threads.iter().filter(is_fellow).count()
     }
 
-    fn finding(&self, case: &Case<'_>, facts: &Facts) -> Result<Option<Finding>, StoreError> {
-        let worst = self.worst();
-        let Some(blamed) = worst.blamed() else {
-            return Ok(None);
-        };
-        let delay_ns = self.delay_ns(case);
-        let (wait, range) = (worst.of.wait, worst.of.range());
-        let is_starved = is_share(worst.starved_ns(), worst.awake_ns().max(1), BLAME_PERCENT);
-        let starved = match is_starved {
-            true => {
-                let thread = Thread {
-                    id: wait.thread_id,
-                    row: wait.thread_row,
-                };
-                Some(Starved::read(case, thread, std::slice::from_ref(&range))?)
-            }
-            false => None,
-        };
-        let starved_wait = starved.as_ref().and_then(|_| worst.starved_wait(case));
-        let told = words::Told {
-            case,
-            group: self,
-            facts,
-            starved: starved.as_ref(),
-            starved_wait: match starved_wait {
-                Some(wait) => Some((wait, long_waits::explained(case, wait)?)),
-                None => None,
-            },
-        };
-        let mut finding = Finding::new(
-            &ABOUT,
-            self.severity(delay_ns, &facts.noticed),
-            told.sentence(),
-        )
-        .subjects(self.subjects(case))
-        .during(range.clone())
-        .moments(self.ranges())
-        .attention(facts.noticed.attention(wait.process_row, &range))
-        .delay(delay_ns, told.cost());
-        finding.evidence.extend(match worst.of.edge {
-            Edge::Start => vec![self.open_waits()],
-            _ => {
-                let both = [self.table(case), self.responses(case)];
-                both.into_iter().flatten().collect()
-            }
-        });
-        finding.why = told.why().into_iter().map(Into::into).collect();
-        if !worst.legs.is_empty() {
-            finding = finding
-                .with(path::totals(
-                    case,
-                    "Time of the wait by thread",
-                    &worst.legs,
-                ))
-                .with(path::evidence(
-                    case,
-                    "What led to the end of the wait, step by step, latest first",
-                    &worst.legs[..worst.legs.len().min(SHOWN)],
-                ));
-        }
-        if let What::Disk(disk) = blamed.what {
-            finding = finding
-                .subjects([Subject::Disk { number: disk }])
-                .with(details::evidence(case, disk, &range)?);
-        }
-        if let What::Network(remote) = blamed.what {
-            let remote = &facts.wakers.remotes[remote as usize];
-            let row = blamed.who.process_row;
-            finding = finding.with(wakers::evidence(case, row, remote, &range)?);
-        }
-        if let What::Driver(image_row) = blamed.what {
-            let name = case.module_label(Some(image_row)).map(str::to_owned);
-            finding = finding.subjects(name.map(|name| Subject::Module { name }));
-        }
-        let mut computed: Vec<(Part, Computed)> = Vec::new();
-        for part in worst
-            .main_parts()
-            .into_iter()
-            .filter(|part| part.what == What::Ran)
-        {
-            if let Some(samples) = Computed::read(case, &part.who, &range)? {
-                computed.push((*part, samples));
-            }
-        }
-        for (part, samples) in computed.iter().rev() {
-            let is_own = worst.is_own(part);
-            let place = usize::from(!is_own).min(finding.why.len());
-            let whose = (!is_own).then_some(&part.who);
-            finding
-                .why
-                .insert(place, samples.sentence(case, whose).into());
-            let module = samples.module(case).map(str::to_owned);
-            finding = finding
-                .subjects(module.map(|name| Subject::Module { name }))
-                .with(samples.evidence(case, &part.who, &range));
-        }
-        let has_focus = facts.noticed.attention(wait.process_row, &range) == Some(Attention::Focus);
-        if worst.of.is_window
-            && (has_focus || !facts.noticed.knows_focus())
-            && let Some(input) = computed::input(case, &range, has_focus)?
-        {
-            finding.why.push(input.into());
-        }
-        let remedies = told.remedies(&computed);
-        finding.remedies = remedies.into_iter().map(Into::into).collect();
-        finding.doubts = told.doubts().into_iter().map(Into::into).collect();
-        if let Some(shown) = stacks::shown(case, &facts.images, worst)? {
-            finding.why.push(shown.sentence.into());
-            if let Some(remedy) = shown.remedy {
-                // The stack says more than the DPC of a part of Windows.
-                if let What::Driver(row) = blamed.what
-                    && case.module_label(Some(row)).is_some_and(is_of_windows)
-                {
-                    finding.remedies.clear();
-                }
-                finding.remedies.insert(0, remedy.into());
-            }
-            finding.sources.push(shown.source);
-        }
-        if let Some(starved) = starved {
-            finding.evidence.extend(starved.evidence);
-        }
-        Ok(Some(finding))
-    }
-
     fn subjects(&self, case: &Case<'_>) -> Vec<Subject> {
         let thread = |who: &Who| Subject::Thread {
             id: who.thread_id,
@@ -597,7 +444,6 @@ impl<'c> Group<'c> {
         self.worst().of.kind == Kind::RateControl && findings.any(|finding| is_about(finding, row))
     }
 
-    /// Returns the number of threads that waited.
     fn threads(&self) -> usize {
         let threads = self.chains.iter().map(|chain| chain.of.thread);
         let threads: FxHashSet<(u32, Option<u32>)> = threads

@@ -3,61 +3,17 @@
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tables::{ProcessesView, ReadyThreadsView, StoreError, Table};
+use tables::{ReadyThreadsView, StoreError, Table};
 
 use super::sent_messages::SentMessages;
-use crate::finding::Attention;
-use crate::ranges::{overlap, union};
+use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::parts::Kind;
+use crate::ranges::overlap;
 use crate::survey::{MESSAGES, Response};
 use crate::thresholds::{
     CAUSE_PERCENT, DISRUPTIVE_NS, LOOP_WAITS, NOTICED_NS, SAME_DELAY_PERCENT, is_share,
 };
-use crate::{Case, Scope, ThreadWaits, Wait};
-
-/// Kind of a wait for something other than a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
-    /// A lock, or another object that one thread in user mode passes to the next.
-    Lock,
-    /// An object, such as an event, that another thread or a timer signals.
-    Object,
-    /// The answer to a local call (RPC, ALPC).
-    Call,
-    /// The end of a requested time.
-    Sleep,
-    /// An object of the kernel, mostly a device.
-    Device,
-    /// Memory, mostly a page from a disk.
-    Memory,
-    /// CPU rate control of a job.
-    RateControl,
-    /// The resumption of a thread that a program suspended.
-    Suspended,
-    /// A reason that is not recorded.
-    Unknown,
-    /// The answer to a message that the thread sent to a window of another thread (SendMessage).
-    SentMessage,
-    /// Several waits and runs between two waits for messages of windows.
-    Response,
-}
-
-impl Kind {
-    /// Returns the kind of a wait with this reason. Returns `None` if the thread has nothing to do while it
-    /// waits, or if this reason does not mean a wait.
-    pub(super) fn of(reason: u8) -> Option<Kind> {
-        Some(match reason {
-            0 | 7 => Kind::Device,
-            1..=3 | 8..=10 | 18 | 19 | 23 => Kind::Memory,
-            4 | 11 => Kind::Sleep,
-            5 | 12 => Kind::Suspended,
-            6 => Kind::Object,
-            17 => Kind::Call,
-            21 | 27..=29 | 34 | 35 | 37 => Kind::Lock,
-            24 => Kind::RateControl,
-            _ => return None,
-        })
-    }
-}
+use crate::{Case, ThreadWaits, Wait};
 
 /// Recorded ends of a wait: its start, its end, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,110 +67,7 @@ impl Candidate<'_> {
     }
 }
 
-/// Kind of a process by its closeness to the user, the closest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ProcessKind {
-    /// Process of no user: a service, or a part of the system.
-    Service,
-    OfUser,
-    /// Process with threads that handle messages of windows.
-    Window,
-}
-
-/// Facts that show whether users notice the waits of a thread.
-pub(crate) struct Noticed {
-    /// Time ranges in which processes had the focus, by row of the process.
-    focus: Vec<(u32, Range<i64>)>,
-    /// Rows of the processes of users. They are used if the focus is unknown.
-    of_users: FxHashSet<u32>,
-    /// Processes with threads that handle messages of windows, by row.
-    with_windows: FxHashSet<u32>,
-    is_asked: bool,
-}
-
 impl Noticed {
-    pub(crate) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
-        let focus = case.focus()?.into_iter();
-        let focus = focus.filter_map(|focus| Some((focus.process_row?, focus.during)));
-        let threads = case.survey.threads.iter();
-        let with_windows = threads.filter(|thread| Noticed::has_window(thread));
-        Ok(Noticed {
-            focus: focus.collect(),
-            of_users: of_users(case)?,
-            with_windows: with_windows
-                .filter_map(|thread| thread.process_row)
-                .collect(),
-            is_asked: !case.scope.has_all_threads(),
-        })
-    }
-
-    pub(in crate::theories) fn knows_focus(&self) -> bool {
-        !self.focus.is_empty()
-    }
-
-    /// Returns the attention that the user paid to a process in the time range; `None` if it is unknown, or
-    /// the user asked about threads or processes.
-    pub(in crate::theories) fn attention(
-        &self,
-        process_row: Option<u32>,
-        range: &Range<i64>,
-    ) -> Option<Attention> {
-        let row = process_row.filter(|_| self.knows_focus() && !self.is_asked)?;
-        let mut focus = self.focus.iter();
-        let had_focus = focus.any(|(of, focus)| *of == row && overlap(focus, range).is_some());
-        Some(match (had_focus, self.with_windows.contains(&row)) {
-            (true, _) => Attention::Focus,
-            (false, true) => Attention::Window,
-            (false, false) => Attention::Background,
-        })
-    }
-
-    /// Returns the kind of a process by its closeness to the user.
-    pub(crate) fn kind(&self, process_row: Option<u32>) -> ProcessKind {
-        match process_row {
-            Some(row) if self.with_windows.contains(&row) => ProcessKind::Window,
-            Some(row) if self.of_users.contains(&row) => ProcessKind::OfUser,
-            _ => ProcessKind::Service,
-        }
-    }
-
-    /// Returns true if the thread handles window messages.
-    pub(in crate::theories) fn has_window(thread: &ThreadWaits) -> bool {
-        thread.count(MESSAGES) > 0
-    }
-
-    /// Returns true if users may notice the thread. At least one of four conditions must hold: the user asked about
-    /// threads or processes; the thread handles window messages; the trace records the focus; or the thread's process
-    /// belongs to a user.
-    pub(in crate::theories) fn is_noticed(&self, thread: &ThreadWaits) -> bool {
-        let is_of_user = || {
-            thread
-                .process_row
-                .is_some_and(|row| self.of_users.contains(&row))
-        };
-        self.is_asked || Noticed::has_window(thread) || self.knows_focus() || is_of_user()
-    }
-
-    /// Returns the time within the range during which the process had the focus, in nanoseconds. Returns the length
-    /// of the range if the focus is not recorded, or if the user asked about threads or processes.
-    pub(in crate::theories) fn noticed_ns(
-        &self,
-        process_row: Option<u32>,
-        range: &Range<i64>,
-    ) -> i64 {
-        let length = range.end.saturating_sub(range.start);
-        if self.is_asked || !self.knows_focus() {
-            return length;
-        }
-        let of_process = self
-            .focus
-            .iter()
-            .filter(|(row, _)| Some(*row) == process_row);
-        let parts = of_process.filter_map(|(_, focus)| overlap(focus, range));
-        let parts = union(parts.collect());
-        parts.iter().map(|part| part.end - part.start).sum()
-    }
-
     /// Returns the waits that may be hangs.
     pub(super) fn candidates<'c>(
         &self,
@@ -342,9 +195,10 @@ impl Noticed {
                 continue;
             };
             let has_sent = sent.has(wait.stack_id);
-            let kind = match reason == MESSAGES && has_sent {
-                true => Some(Kind::SentMessage),
-                false => Kind::of(reason),
+            let kind = if reason == MESSAGES && has_sent {
+                Some(Kind::SentMessage)
+            } else {
+                Kind::of(reason)
             };
             let Some(kind) = kind else {
                 continue;
@@ -369,9 +223,10 @@ impl Noticed {
             }
             let asleep_ns = case.survey.suspend_gaps.asleep_ns(&range);
             // A window that does not respond is a hang even if another program has the focus.
-            let noticed_ns = match is_window {
-                true => range.end - range.start,
-                false => self.noticed_ns(thread.process_row, &range),
+            let noticed_ns = if is_window {
+                range.end - range.start
+            } else {
+                self.noticed_ns(thread.process_row, &range)
             };
             let ns = noticed_ns - asleep_ns;
             if ns >= NOTICED_NS {
@@ -428,26 +283,6 @@ fn until_end(case: &Case<'_>, thread: &ThreadWaits) -> Option<(Wait, Edge)> {
         .then_some((wait, Edge::Start))
 }
 
-/// Returns the rows of the processes in sessions of users. Services and the system are in session 0, which is no
-/// session of a user.
-fn of_users(case: &Case<'_>) -> Result<FxHashSet<u32>, StoreError> {
-    let mut rows = FxHashSet::default();
-    let table = case.table(Table::Processes)?;
-    let mut first = 0;
-    for chunk in 0..table.chunks().len() {
-        let batch = table.read(chunk, &["session_id"])?;
-        let view = ProcessesView::new(&batch)?;
-        let sessions = (0..view.len()).map(|row| view.session_id.get(row));
-        let all = (first..).zip(sessions);
-        rows.extend(
-            all.filter(|(_, session)| session.is_some_and(|id| id != 0))
-                .map(|(row, _)| row),
-        );
-        first += view.len() as u32;
-    }
-    Ok(rows)
-}
-
 impl<'c> Candidate<'c> {
     /// Returns a candidate for a response. Its wait has the range of the response.
     fn of_response(thread: &'c ThreadWaits, response: Response) -> Candidate<'c> {
@@ -500,17 +335,6 @@ impl Candidate<'_> {
             Kind::Suspended => self.is_window,
         }
     }
-}
-
-/// Returns true if the thread is in scope.
-pub(in crate::theories) fn is_asked(
-    scope: &Scope,
-    processes: &[u32],
-    thread: &ThreadWaits,
-) -> bool {
-    scope.has_all_threads()
-        || scope.threads.contains(&thread.thread_id)
-        || (thread.process_row).is_some_and(|row| processes.contains(&row))
 }
 
 /// Removes the waits that last until the trace ends if an event has already readied their threads.

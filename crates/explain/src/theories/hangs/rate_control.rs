@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use selection::{Condition, Expression, Order, Selection};
 use tables::Table;
 
-use super::{ABOUT, Noticed, SHOWN};
+use super::{ABOUT, SHOWN};
+use crate::chain::noticed::Noticed;
 use crate::survey::RATE_CONTROL;
 use crate::thresholds::DISRUPTIVE_NS;
 use crate::{Case, Evidence, Finding, Severity, Subject, ThreadWaits, Unit, duration, grouped};

@@ -64,9 +64,10 @@ impl SentMessages {
             of_thread.any(|(stack, _)| stacks.contains(stack))
         };
         let senders: Vec<&ThreadWaits> = threads.iter().filter(has_sent).collect();
-        let responses = match senders.is_empty() {
-            true => FxHashMap::default(),
-            false => without_sent(case, &senders, &stacks)?,
+        let responses = if senders.is_empty() {
+            FxHashMap::default()
+        } else {
+            without_sent(case, &senders, &stacks)?
         };
         let may_be_unseen = may_be_unseen(threads, &known);
         Ok(SentMessages {
@@ -103,12 +104,9 @@ fn may_be_unseen(threads: &[ThreadWaits], known: &FxHashSet<u32>) -> Option<&'st
             && !stacks.any(|(stack, _)| known.contains(stack))
             && (threads.iter()).any(|by| ends_waits(by, of, NOTICED_NS) && ends_waits(of, by, 0))
     });
-    unknown.next().map(|of| match of.message_stacks.is_empty() {
-        true => "windows of two programs answered each other, and no stacks of context switches show whether one \
-                 waited for the other",
-        false => "windows of two programs answered each other, and without symbols of win32kfull.sys, the stacks do \
-                  not show whether one waited for the other",
-    })
+    unknown.next().map(|of| if of.message_stacks.is_empty() { "windows of two programs answered each other, and no stacks of context switches show whether one \
+                 waited for the other" } else { "windows of two programs answered each other, and without symbols of win32kfull.sys, the stacks do \
+                  not show whether one waited for the other" })
 }
 
 /// Returns whether a thread with these functions of win32k on its stack, the innermost first, waits for the answer to a

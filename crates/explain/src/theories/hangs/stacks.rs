@@ -3,14 +3,14 @@
 use rustc_hash::FxHashSet;
 use tables::{ImageTracker, StoreError};
 
-use super::chain::{Chain, What, named};
-use super::pick::Kind;
+use super::chain::Chain;
 use super::sent_messages::{SEND_MESSAGE, WIN32K};
-use crate::theories::long_waits::path::Leg;
+use crate::chain::parts::{Kind, What, thread_name};
+use crate::chain::path::Leg;
 use crate::{Case, Name, Source};
 
 /// Cause of a wait that a stack shows.
-pub(super) struct Shown {
+pub(super) struct StackCause {
     /// Sentence about the cause.
     pub(super) sentence: String,
     /// Remedy. It is `None` if the chain of threads names a better one.
@@ -19,7 +19,7 @@ pub(super) struct Shown {
 }
 
 /// Known cause, with the frames of stacks that show it.
-struct Known {
+struct KnownCause {
     /// File names of the modules that may contain the frame, in lower case.
     modules: &'static [&'static str],
     /// Parts of the names of functions. If the list is empty, every function of the modules shows the cause.
@@ -41,8 +41,8 @@ const SENT_MESSAGES: Source = Source {
 };
 
 /// Known causes in the order in which they are searched. The first cause that a stack shows is reported.
-const KNOWN: [Known; 8] = [
-    Known {
+const KNOWN: [KnownCause; 8] = [
+    KnownCause {
         modules: &["ntdll.dll"],
         functions: &[
             "LdrpAcquireLoaderLock",
@@ -59,7 +59,7 @@ const KNOWN: [Known; 8] = [
             ),
         },
     },
-    Known {
+    KnownCause {
         modules: &["clr.dll", "coreclr.dll", "clrgc.dll"],
         functions: &[
             "gc_heap::",
@@ -78,7 +78,7 @@ const KNOWN: [Known; 8] = [
             ),
         },
     },
-    Known {
+    KnownCause {
         modules: &["mrxsmb.sys", "mrxsmb10.sys", "mrxsmb20.sys", "rdbss.sys"],
         functions: &[],
         waited: "for a file server: the stack contains the SMB redirector",
@@ -91,7 +91,7 @@ const KNOWN: [Known; 8] = [
             ),
         },
     },
-    Known {
+    KnownCause {
         modules: &["dnsapi.dll"],
         functions: &[],
         waited: "for the resolution of a name (DNS)",
@@ -101,7 +101,7 @@ const KNOWN: [Known; 8] = [
             url: Some("https://learn.microsoft.com/windows/win32/api/windns/nf-windns-dnsquery_w"),
         },
     },
-    Known {
+    KnownCause {
         modules: &["winhttp.dll", "wininet.dll"],
         functions: &[],
         waited: "for an answer from the web (WinHTTP or WinINet)",
@@ -111,7 +111,7 @@ const KNOWN: [Known; 8] = [
             url: Some("https://learn.microsoft.com/windows/win32/winhttp/about-winhttp"),
         },
     },
-    Known {
+    KnownCause {
         modules: &["winspool.drv"],
         functions: &[],
         waited: "for the print spooler",
@@ -123,7 +123,7 @@ const KNOWN: [Known; 8] = [
             ),
         },
     },
-    Known {
+    KnownCause {
         modules: &["dxgkrnl.sys", "dxgmms1.sys", "dxgmms2.sys"],
         functions: &[],
         waited: "for the graphics adapter (DirectX graphics kernel)",
@@ -136,7 +136,7 @@ const KNOWN: [Known; 8] = [
             ),
         },
     },
-    Known {
+    KnownCause {
         modules: &WIN32K,
         functions: &[SEND_MESSAGE, "xxxSendMessage"],
         waited: "for another window, to which it had sent a message (SendMessage)",
@@ -169,11 +169,11 @@ struct Frame {
 
 /// Returns the cause that the stacks of a chain show. The stack of the waiting thread comes first. If this
 /// stack shows no cause, the stack of the blamed thread is used.
-pub(super) fn shown(
+pub(super) fn cause(
     case: &Case<'_>,
     images: &ImageTracker,
     chain: &Chain<'_>,
-) -> Result<Option<Shown>, StoreError> {
+) -> Result<Option<StackCause>, StoreError> {
     let me = chain.of.wait.thread_id;
     // The chain follows the other thread while a thread waits for it, so that the steps of this thread are short.
     let range = chain.of.range();
@@ -184,9 +184,12 @@ pub(super) fn shown(
     let longest_of = |thread_id: u32| {
         let mut legs: Vec<&Leg> = chain.legs.iter().collect();
         legs.retain(|leg| leg.run.thread_id == thread_id);
-        let longest = legs.into_iter().max_by_key(|leg| match thread_id == me {
-            true => own_wait_ns(leg),
-            false => leg.parts()[0],
+        let longest = legs.into_iter().max_by_key(|leg| {
+            if thread_id == me {
+                own_wait_ns(leg)
+            } else {
+                leg.parts()[0]
+            }
         });
         longest.map(|leg| {
             let run = &leg.run;
@@ -231,14 +234,13 @@ pub(super) fn shown(
                 })
             })
             .collect();
-        let who = match is_own {
-            true => "The stack of the waiting thread".to_owned(),
-            false => {
-                let part = chain.blamed().map(|part| named(case, &part.who));
-                format!("The stack of {}", part.unwrap_or_default())
-            }
+        let who = if is_own {
+            "The stack of the waiting thread".to_owned()
+        } else {
+            let part = chain.blamed().map(|part| thread_name(case, &part.who));
+            format!("The stack of {}", part.unwrap_or_default())
         };
-        if let Some(mut shown) = of_frames(&who, &frames) {
+        if let Some(mut shown) = cause_of_frames(&who, &frames) {
             // The chain names the thread that got the message.
             let is_of_other = chain.blamed().is_some_and(|part| !chain.is_own(part));
             if is_of_other && shown.source.title == SENT_MESSAGES.title {
@@ -250,9 +252,9 @@ pub(super) fn shown(
     Ok(None)
 }
 
-fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
+fn cause_of_frames(who: &str, frames: &[Frame]) -> Option<StackCause> {
     if let Some(filter) = filter(frames) {
-        return Some(Shown {
+        return Some(StackCause {
             sentence: format!(
                 "{who} shows that it waited in {}, a driver that filters the file system: \
                  fltmgr.sys had called this driver for a request to a file.",
@@ -277,7 +279,7 @@ fn of_frames(who: &str, frames: &[Frame]) -> Option<Shown> {
                     || known.functions.iter().any(|part| function.contains(part)))
         };
         let frame = frames.iter().find(is_of_it)?;
-        Some(Shown {
+        Some(StackCause {
             sentence: format!(
                 "{who} shows that it waited {} ({}).",
                 known.waited,

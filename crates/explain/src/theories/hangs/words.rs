@@ -1,15 +1,16 @@
 //! Sentences, remedies and doubts about hangs.
 
-use super::chain::{self, Disks, Part, What, Who, named};
+use super::chain::Disks;
 use super::computed::Computed;
-use super::pick::{Edge, Kind};
-use super::wakers::Wakers;
+use super::pick::Edge;
 use super::{Facts, Group};
+use crate::chain::TICK_NS;
+use crate::chain::cpu_wait::Reason;
+use crate::chain::parts::{Kind, Part, What, Who, activity, driver, thread_name, who};
+use crate::chain::starved::Starved;
 use crate::drivers::{SYSTEM, is_of_disks, is_of_windows};
 use crate::ranges::period_ns;
 use crate::survey::{MESSAGES, Response};
-use crate::theories::long_waits::starved::Starved;
-use crate::theories::long_waits::{Reason, TICK_NS};
 use crate::thresholds::{BLAME_PERCENT, NOTICED_NS, SLOW_DISK_NS, is_share};
 use crate::{Case, Name, Wait, counted, duration, labels, listed, moment, percent};
 
@@ -22,10 +23,10 @@ const QUEUE_FILLED: u64 = 8;
 const NAMED: usize = 4;
 
 /// Waits of a group, with the data for their sentences.
-pub(super) struct Told<'t, 'c> {
+pub(super) struct HangText<'t, 'c> {
     pub(super) case: &'t Case<'t>,
     pub(super) group: &'t Group<'c>,
-    pub(super) facts: &'t Facts,
+    pub(super) facts: &'t Facts<'c>,
     /// Threads of the chain that were ready without a CPU. It is `None` if they were ready for only a small part of the
     /// wait.
     pub(super) starved: Option<&'t Starved>,
@@ -33,7 +34,7 @@ pub(super) struct Told<'t, 'c> {
     pub(super) starved_wait: Option<(&'t Wait, Reason)>,
 }
 
-impl Told<'_, '_> {
+impl HangText<'_, '_> {
     /// Returns the sentence that says who waited, for how long and when.
     pub(super) fn sentence(&self) -> String {
         let worst = self.group.worst();
@@ -42,9 +43,10 @@ impl Told<'_, '_> {
             (wait.thread_row, wait.thread_id),
             (wait.process_row, wait.process_id),
         );
-        let verb = match worst.of.is_window {
-            true => "did not respond",
-            false => "made no progress",
+        let verb = if worst.of.is_window {
+            "did not respond"
+        } else {
+            "made no progress"
         };
         let is_open = worst.of.response.is_some_and(|response| response.is_open);
         let when = match worst.of.edge {
@@ -189,7 +191,7 @@ impl Told<'_, '_> {
     fn did_in_response(&self, part: &Part) -> String {
         let worst = self.group.worst();
         if !worst.is_own(part) {
-            return format!("waited for {}", named(self.case, &part.who));
+            return format!("waited for {}", thread_name(self.case, &part.who));
         }
         match part.what {
             What::Ran => "computed".to_owned(),
@@ -215,7 +217,6 @@ impl Told<'_, '_> {
         }
     }
 
-    /// Returns the sentences about the cause.
     pub(super) fn why(&self) -> Vec<String> {
         let worst = self.group.worst();
         let all_ns = worst.awake_ns().max(1);
@@ -231,13 +232,14 @@ impl Told<'_, '_> {
         if let Some(starved) = self.starved {
             why.push(self.inversion(starved));
         }
-        let mut first = match is_share(blamed.ns, all_ns, 99) {
-            true => format!("Nearly all of this time, {}.", self.did(blamed)),
-            false => format!(
+        let mut first = if is_share(blamed.ns, all_ns, 99) {
+            format!("Nearly all of this time, {}.", self.activity(blamed))
+        } else {
+            format!(
                 "For {} of the time, {}.",
                 percent(blamed.ns, all_ns),
-                self.did(blamed)
-            ),
+                self.activity(blamed)
+            )
         };
         first += &self.between();
         if let What::Disk(disk) = blamed.what {
@@ -252,7 +254,7 @@ impl Told<'_, '_> {
         });
         let others: Vec<String> = parts
             .take(NAMED)
-            .map(|part| format!("{} for {}", self.did(part), percent(part.ns, all_ns)))
+            .map(|part| format!("{} for {}", self.activity(part), percent(part.ns, all_ns)))
             .collect();
         if !others.is_empty() {
             why.push(format!("Other parts of the wait: {}.", others.join("; ")));
@@ -285,10 +287,10 @@ impl Told<'_, '_> {
                     self.case.process(of.process_row, of.process_id),
                     own.of.thread,
                 );
-                let who = match (of.process_row, of.process_id) == (own.process_row, own.process_id)
-                {
-                    true => format!("thread {} of {process}", of.thread_id),
-                    false => process,
+                let who = if (of.process_row, of.process_id) == (own.process_row, own.process_id) {
+                    format!("thread {} of {process}", of.thread_id)
+                } else {
+                    process
                 };
                 format!("{who} for {}", duration(victim.delay_ns(self.case)))
             })
@@ -315,7 +317,7 @@ impl Told<'_, '_> {
         let mut between: Vec<Who> = Vec::new();
         let legs = worst.legs.iter();
         for leg in legs.take_while(|leg| leg.run.thread_id != blamed.who.thread_id) {
-            let who = chain::who(&leg.run);
+            let who = who(&leg.run);
             if !ends.contains(&who.thread_id) && !between.contains(&who) {
                 between.push(who);
             }
@@ -323,7 +325,7 @@ impl Told<'_, '_> {
         match between.len() {
             0 => String::new(),
             1..=NAMED => {
-                let between = between.iter().map(|who| named(self.case, who));
+                let between = between.iter().map(|who| thread_name(self.case, who));
                 let between: Vec<String> = between.collect();
                 format!(" Between them, {} waited.", listed(between))
             }
@@ -337,7 +339,7 @@ impl Told<'_, '_> {
         let worst = self.group.worst();
         let own = worst.of.wait.priority;
         let holder = worst.starved();
-        let who = holder.map_or(String::new(), |part| named(self.case, &part.who));
+        let who = holder.map_or(String::new(), |part| thread_name(self.case, &part.who));
         let run = holder.and_then(|part| {
             let mut legs = worst.legs.iter();
             legs.find(|leg| leg.run.thread_id == part.who.thread_id)
@@ -357,7 +359,7 @@ impl Told<'_, '_> {
         if let Some((wait, reason)) = &self.starved_wait {
             let ready = duration(wait.ready_ns);
             let because = &reason.because;
-            let of_driver: String = (reason.of_driver.iter())
+            let of_driver: String = (reason.advice.of_driver.iter())
                 .map(|sentence| format!(" {sentence:#}"))
                 .collect();
             return format!(
@@ -371,12 +373,12 @@ impl Told<'_, '_> {
     }
 
     /// Returns a clause that says what a thread of the chain did.
-    fn did(&self, part: &Part) -> String {
-        did(self.case, &self.facts.wakers, part)
+    fn activity(&self, part: &Part) -> String {
+        activity(self.case, &self.facts.wakers, part)
     }
 
     fn remote(&self, remote: u32) -> String {
-        self.facts.wakers.named(remote)
+        self.facts.wakers.remote_name(remote)
     }
 
     fn driver(&self, image_row: u32) -> String {
@@ -393,7 +395,7 @@ impl Told<'_, '_> {
         let range = worst.of.range();
         let end = end.map_or(range.end, |leg| leg.run.since_ns());
         let wakers = &self.facts.wakers;
-        let (asked, resent) = wakers.asked(part.who.process_row, remote, &(range.start..end));
+        let (asked, resent) = wakers.last_sent(part.who.process_row, remote, &(range.start..end));
         let asked = asked.map_or(String::new(), |asked| {
             format!(
                 " The answer came {} after the process had last sent data there.",
@@ -441,9 +443,10 @@ impl Told<'_, '_> {
                 duration(filler.served_ns)
             )
         });
-        let who = match fillers.is_empty() {
-            true => String::new(),
-            false => format!(" behind {}", listed(who.collect::<Vec<_>>())),
+        let who = if fillers.is_empty() {
+            String::new()
+        } else {
+            format!(" behind {}", listed(who.collect::<Vec<_>>()))
         };
         format!(
             " Its {requests} took {}, {} of it in the disk's queue{who}.",
@@ -533,7 +536,7 @@ impl Told<'_, '_> {
         if let Some((_, reason)) = self.starved_wait.as_ref()
             && blamed.what == What::Ready
         {
-            return (reason.remedies.iter())
+            return (reason.advice.remedies.iter())
                 .map(|remedy| format!("{remedy:#}"))
                 .collect();
         }
@@ -689,41 +692,5 @@ impl Told<'_, '_> {
             doubts.push("The CPUs' clocks disagree, so the chain may be wrong".to_owned());
         }
         doubts
-    }
-}
-
-/// Returns a clause that says what a thread of a chain did, such as `thread 8 of mail.exe (4) waited for disk 1`.
-pub(super) fn did(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String {
-    let who = named(case, &part.who);
-    match part.what {
-        What::Ran => format!("{who} ran"),
-        What::Interrupted(cpu) => format!("DPCs and ISRs on CPU {cpu} interrupted {who}"),
-        What::Ready => format!("{who} was ready without a CPU"),
-        What::Disk(disk) => format!("{who} waited for disk {disk}"),
-        What::Page => format!("{who} waited for pages from disk"),
-        What::Network(remote) => format!("{who} waited for data from {}", wakers.named(remote)),
-        What::Driver(row) => format!("{who} waited for {}", driver(case, row)),
-        What::MachineSuspended => case.survey.suspend_gaps.clause().to_owned(),
-        What::Unknown => format!("{who} waited for an unknown reason"),
-        What::Waited(reason) => {
-            let name = labels::wait_reason(reason);
-            match Kind::of(reason) {
-                Some(Kind::Sleep) => format!("{who} slept ({name})"),
-                Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
-                Some(Kind::Suspended) => format!("{who} was suspended ({name})"),
-                Some(Kind::Device) => format!("{who} waited for a device ({name})"),
-                _ if reason == MESSAGES => format!("{who} waited for messages ({name})"),
-                _ if reason == u8::MAX => format!("{who} waited"),
-                _ => format!("{who} waited ({name})"),
-            }
-        }
-    }
-}
-
-/// Returns words for a device, by the driver whose DPC ended the wait.
-fn driver(case: &Case<'_>, image_row: u32) -> String {
-    match case.module_label(Some(image_row)) {
-        Some(module) if is_of_disks(module) => format!("a disk of the driver {}", Name(module)),
-        module => format!("a device of the driver {}", Name(module.unwrap_or("?"))),
     }
 }

@@ -6,16 +6,15 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
-use super::super::network::smb_security;
 use super::victims::Victims;
 use super::{LIMITS, by_routine, mean_ns, name, sampled};
+use crate::chain::floods::{Flood, floods};
+use crate::chain::smb_cost;
 use crate::drivers::is_of_windows;
-use crate::ranges::{overlap, union};
 use crate::survey::{
     INTERRUPT_COLUMNS, RoutineUse, Routines, blocking_kinds, blocks_thread, cpu_names,
     is_inside_routine, kind_name,
 };
-use crate::thresholds::{LOCKED_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Name, Outcome, Severity, Source, Subject, Theory, Unit,
     duration, grouped, listed, percent,
@@ -50,51 +49,7 @@ pub(super) static ABOUT: About = About {
 };
 
 /// Maximum number of findings.
-const TOLD: usize = 5;
-
-/// Time range during which some CPUs were locked.
-pub(in crate::theories) struct Flood {
-    /// Examined time range. It is the time during which at least one of the CPUs was locked, or else the time
-    /// range in scope.
-    pub(in crate::theories) during: Range<i64>,
-    /// Time within the examined range during which at least one of the CPUs was locked, in
-    /// nanoseconds.
-    pub(in crate::theories) locked_ns: i64,
-    /// Numbers of the locked CPUs.
-    pub(in crate::theories) cpus: Vec<u16>,
-}
-
-/// Finds the times during which CPUs were locked. CPUs that were locked at the same time form one flood. If the time
-/// range in scope is shorter than a second, the whole flood is examined. If CPUs were locked for most of the time
-/// range in scope, the whole time range in scope is examined. Otherwise, the part of the flood within the time range
-/// in scope is examined.
-pub(in crate::theories) fn floods(case: &Case<'_>) -> Vec<Flood> {
-    let locked = &case.survey.interrupts.locked;
-    let asked = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
-    let asked_ns = asked.end.saturating_sub(asked.start);
-    let whole = union(locked.iter().map(|locked| locked.during.clone()).collect());
-    let floods = whole.into_iter().filter_map(|flood| {
-        let within = overlap(&flood, &asked)?;
-        let within_ns = within.end.saturating_sub(within.start);
-        let (during, locked_ns) = match within_ns {
-            _ if asked_ns < 1_000_000_000 => (flood.clone(), flood.end - flood.start),
-            _ if is_share(within_ns, asked_ns, LOCKED_PERCENT) => (asked.clone(), within_ns),
-            _ => (within, within_ns),
-        };
-        let of_it = locked
-            .iter()
-            .filter(|locked| overlap(&locked.during, &during).is_some());
-        let mut cpus: Vec<u16> = of_it.map(|locked| locked.cpu).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        Some(Flood {
-            during,
-            locked_ns,
-            cpus,
-        })
-    });
-    floods.collect()
-}
+const FINDINGS: usize = 5;
 
 impl Theory for LockedCpus {
     fn about(&self) -> &'static About {
@@ -118,21 +73,24 @@ impl Theory for LockedCpus {
             return Ok(Outcome::Against(because.to_owned(), vec![evidence]));
         }
         floods.sort_by_key(|flood| std::cmp::Reverse(flood.locked_ns));
-        let found = floods.iter().take(TOLD).map(|flood| found(case, flood));
+        let found = floods
+            .iter()
+            .take(FINDINGS)
+            .map(|flood| finding(case, flood));
         Ok(Outcome::For(found.collect::<Result<_, _>>()?))
     }
 }
 
 /// Sums over the rows of `interrupts` that ended within a range, without routines that run in threads.
-struct Within {
+struct RoutineSums {
     routines: Vec<RoutineUse>,
     /// For each CPU: its number, how often routines ran, and their total time in nanoseconds. The CPU with most
     /// time comes first.
     cpus: Vec<(u16, i64, i64)>,
 }
 
-impl Within {
-    fn read(case: &Case<'_>, during: &Range<i64>) -> Result<Within, StoreError> {
+impl RoutineSums {
+    fn read(case: &Case<'_>, during: &Range<i64>) -> Result<RoutineSums, StoreError> {
         let table = case.table(Table::Interrupts)?;
         let mut routines = Routines::default();
         let mut cpus: FxHashMap<u16, (i64, i64)> = FxHashMap::default();
@@ -154,18 +112,18 @@ impl Within {
             .map(|(cpu, (count, ns))| (cpu, count, ns))
             .collect();
         cpus.sort_unstable_by_key(|(cpu, _, ns)| (std::cmp::Reverse(*ns), *cpu));
-        Ok(Within {
+        Ok(RoutineSums {
             routines: routines.finish(),
             cpus,
         })
     }
 }
 
-fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
+fn finding(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let Range { start, end } = flood.during;
     let lasted_ns = end.saturating_sub(start);
-    let within = Within::read(case, &flood.during)?;
-    let inside = Inside::read(case, flood)?;
+    let within = RoutineSums::read(case, &flood.during)?;
+    let inside = ModuleSamples::read(case, flood)?;
     let victims = Victims::read(case, flood)?;
     let cpus = cpu_names(&flood.cpus);
     let of_locked = within
@@ -202,7 +160,7 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
         };
     }
     sentence += &inside.sentence();
-    let is_of_smb = inside.is_cryptography() && smb_security::floods_cpus(case, flood)?;
+    let is_of_smb = inside.is_cryptography() && smb_cost::floods_cpus(case, flood)?;
     if is_of_smb {
         sentence += " The cause is signing or encryption of file sharing (SMB), which has a \
             separate finding.";
@@ -212,9 +170,10 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     let title = "DPCs and ISRs that ended in this time";
     let routines = by_routine(case, title, Some(&flood.during), &within.routines);
     // If SMB is the cause, a separate finding reports it as a problem. This finding then only adds details.
-    let severity = match is_of_smb {
-        true => Severity::Warning,
-        false => Severity::Problem,
+    let severity = if is_of_smb {
+        Severity::Warning
+    } else {
+        Severity::Problem
     };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .delay(flood.locked_ns, how)
@@ -236,36 +195,11 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     }
     finding.evidence.extend(victims.evidence(case, flood));
     let nodes = Nodes::read(case, flood)?;
-    let idle = within
-        .cpus
-        .iter()
-        .filter(|(cpu, ..)| !flood.cpus.contains(cpu));
-    let busiest_ns = idle.map(|(_, _, ns)| *ns).max();
-    let first = within.routines.first();
-    let is_ndis = first
-        .and_then(|first| case.module_label(first.image_row))
-        .is_some_and(|module| module.eq_ignore_ascii_case("ndis.sys"));
     finding = finding.with(nodes.evidence(flood));
-    if nodes.cpus() > flood.cpus.len() as i64 && !is_of_smb {
-        let others = nodes.cpus() - flood.cpus.len() as i64;
-        let most = match busiest_ns {
-            None | Some(0) => "no time".to_owned(),
-            Some(ns) => format!("at most {}", duration(ns)),
-        };
-        let mut remedy = format!(
-            "Spread the interrupts over more CPUs: each of the {others} other CPUs{} spent {most} in \
-             DPCs and ISRs.",
-            match nodes.near() {
-                Some(near) => format!(" ({near} of them on the NUMA nodes of the locked CPUs)"),
-                None => String::new(),
-            }
-        );
-        if is_ndis {
-            remedy += " For a network adapter, configure receive side scaling (*RSS, *NumRssQueues, \
-                       *MaxRssProcessors, *RssBaseProcNumber); one connection always stays on one \
-                       CPU.";
-        }
-        finding = finding.remedy(remedy);
+    if !is_of_smb {
+        finding
+            .remedies
+            .extend(spread(case, flood, &within, &nodes).map(Into::into));
     }
     if let Some(remedy) = inside.remedy() {
         finding = finding.remedy(remedy);
@@ -276,7 +210,42 @@ fn found(case: &Case<'_>, flood: &Flood) -> Result<Finding, StoreError> {
     ))
 }
 
-fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
+/// Returns a remedy that spreads the interrupts, if there are CPUs that were not locked.
+fn spread(case: &Case<'_>, flood: &Flood, within: &RoutineSums, nodes: &Nodes) -> Option<String> {
+    let others = nodes.cpus() - flood.cpus.len() as i64;
+    if others <= 0 {
+        return None;
+    }
+    let idle = within
+        .cpus
+        .iter()
+        .filter(|(cpu, ..)| !flood.cpus.contains(cpu));
+    let busiest_ns = idle.map(|(_, _, ns)| *ns).max();
+    let first = within.routines.first();
+    let is_ndis = first
+        .and_then(|first| case.module_label(first.image_row))
+        .is_some_and(|module| module.eq_ignore_ascii_case("ndis.sys"));
+    let most = match busiest_ns {
+        None | Some(0) => "no time".to_owned(),
+        Some(ns) => format!("at most {}", duration(ns)),
+    };
+    let mut remedy = format!(
+        "Spread the interrupts over more CPUs: each of the {others} other CPUs{} spent {most} in \
+         DPCs and ISRs.",
+        match nodes.near() {
+            Some(near) => format!(" ({near} of them on the NUMA nodes of the locked CPUs)"),
+            None => String::new(),
+        }
+    );
+    if is_ndis {
+        remedy += " For a network adapter, configure receive side scaling (*RSS, *NumRssQueues, \
+                   *MaxRssProcessors, *RssBaseProcNumber); one connection always stays on one \
+                   CPU.";
+    }
+    Some(remedy)
+}
+
+fn by_cpu(within: &RoutineSums, during: &Range<i64>) -> Evidence {
     const SHOWN: usize = 20;
     let lasted_ns = during.end - during.start;
     let selection = Selection::of(Table::Interrupts)
@@ -304,15 +273,15 @@ fn by_cpu(within: &Within, during: &Range<i64>) -> Evidence {
 }
 
 /// Modules in which DPCs and service routines spent time on the locked CPUs, by samples.
-pub(super) struct Inside {
+pub(super) struct ModuleSamples {
     /// For each module: its row in `images`, its name and the number of samples. The module with
     /// most samples comes first.
     modules: Vec<(Option<u32>, String, i64)>,
     all: i64,
 }
 
-impl Inside {
-    pub(super) fn read(case: &Case<'_>, flood: &Flood) -> Result<Inside, StoreError> {
+impl ModuleSamples {
+    pub(super) fn read(case: &Case<'_>, flood: &Flood) -> Result<ModuleSamples, StoreError> {
         let table = case.table(Table::Samples)?;
         let columns = ["time_ns", "cpu", "image_row", "in_dpc", "in_isr"];
         let mut samples: FxHashMap<Option<u32>, i64> = FxHashMap::default();
@@ -340,14 +309,14 @@ impl Inside {
             (std::cmp::Reverse(*count), row.map_or(i64::MAX, i64::from))
         });
         let all = modules.iter().map(|(_, _, count)| count).sum();
-        Ok(Inside { modules, all })
+        Ok(ModuleSamples { modules, all })
     }
 
     /// Returns true if the module with most samples signs or encrypts.
     fn is_cryptography(&self) -> bool {
         let first = self.modules.first();
         first.is_some_and(|(_, module, _)| {
-            let mut known = smb_security::CRYPTOGRAPHY.iter();
+            let mut known = smb_cost::CRYPTOGRAPHY.iter();
             known.any(|known| known.eq_ignore_ascii_case(module))
         })
     }

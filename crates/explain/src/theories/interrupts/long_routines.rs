@@ -58,7 +58,7 @@ impl Theory for LongRoutines {
             return Ok(Outcome::Against(because, vec![all]));
         }
         let worst = used.iter().filter(|used| used.over_limit > 0);
-        let found = worst.take(5).map(|used| found(case, used));
+        let found = worst.take(5).map(|used| finding(case, used));
         Ok(Outcome::For(found.collect()))
     }
 }
@@ -89,15 +89,16 @@ fn longest(case: &Case<'_>, first: Option<&RoutineUse>) -> String {
     )
 }
 
-fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
+fn finding(case: &Case<'_>, used: &RoutineUse) -> Finding {
     let limit_ns = limit_ns(used.kind).unwrap_or(i64::MAX);
     let longest_ns = used.longest_ns.unwrap_or(0);
     let is_rule = used.over_limit >= USUALLY_LONG_RUNS && used.over_limit * 2 >= used.times;
     let is_felt = longest_ns >= limit_ns.saturating_mul(LONG_RUN_TIMES);
     let is_far_over = used.far_over >= FAR_OVER_RUNS;
-    let severity = match is_rule || is_felt || is_far_over {
-        true => Severity::Warning,
-        false => Severity::Information,
+    let severity = if is_rule || is_felt || is_far_over {
+        Severity::Warning
+    } else {
+        Severity::Information
     };
     let mut sentence = format!(
         "{} of {} {} of {} ({}) ran longer than the {} that Microsoft's guidance allows; the \
@@ -136,9 +137,10 @@ fn found(case: &Case<'_>, used: &RoutineUse) -> Finding {
         .with(longest_runs(case, used));
     if severity == Severity::Warning {
         let module = case.module_label(used.image_row);
-        let look = match module.is_some_and(crate::drivers::is_of_windows) {
-            true => "The driver is part of Windows: look",
-            false => "Update the driver. If it is part of Windows, look",
+        let look = if module.is_some_and(crate::drivers::is_of_windows) {
+            "The driver is part of Windows: look"
+        } else {
+            "Update the driver. If it is part of Windows, look"
         };
         finding = finding.remedy(format!(
             "{look} for the cause in what it calls (network filters, a device that responds slowly). \

@@ -7,14 +7,15 @@ mod victims;
 
 use std::ops::Range;
 
-pub(super) use locked_cpus::{Flood, LockedCpus, floods};
+pub(super) use locked_cpus::LockedCpus;
 pub(super) use long_routines::LongRoutines;
 
 use selection::{Condition, Expression, Order, Selection};
 use tables::Table;
 
+use crate::chain::routine_name;
 use crate::survey::{RoutineUse, blocking_kinds, limit_ns};
-use crate::{Case, Evidence, Name, Source, Unit};
+use crate::{Case, Evidence, Source, Unit};
 
 const LIMITS: Source = Source {
     title: "Microsoft: Example 15: Measuring DPC/ISR Time (100 µs a DPC, 25 µs an ISR)",
@@ -103,16 +104,4 @@ fn mean_ns(used: &RoutineUse) -> Option<f64> {
 /// Returns the name of a routine: its module and, if symbols are known, its function.
 fn name(case: &Case<'_>, used: &RoutineUse) -> String {
     routine_name(case, used.image_row, used.routine)
-}
-
-/// Returns the name of the routine at an address of an image: its module, and its function if symbols name it.
-pub(super) fn routine_name(case: &Case<'_>, image_row: Option<u32>, address: u64) -> String {
-    let Some(module) = case.module_label(image_row) else {
-        return "an unknown module".to_owned();
-    };
-    let function = case.symbol(image_row, address);
-    match function.split_once('!') {
-        Some((_, function)) => format!("{} ({})", Name(module), Name(function)),
-        None => Name(module).to_string(),
-    }
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::Flood;
-use super::locked_cpus::{ABOUT, Inside};
+use super::locked_cpus::{ABOUT, ModuleSamples};
 use super::victims::Victims;
+use crate::chain::floods::Flood;
 use crate::survey::{SampledLock, cpu_names};
 use crate::thresholds::{LOCKED_PERCENT, LOCKED_SAMPLES};
 use crate::{
@@ -36,7 +36,7 @@ pub(super) fn judge(case: &Case<'_>, missing: &str) -> Result<Outcome, StoreErro
         during: first..last,
         cpus,
     };
-    Ok(Outcome::For(vec![found(case, &flood, missing)?]))
+    Ok(Outcome::For(vec![finding(case, &flood, missing)?]))
 }
 
 /// Returns the time during which at least one CPU was locked, in nanoseconds.
@@ -46,12 +46,12 @@ fn locked_ns(locks: &[SampledLock]) -> i64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-fn found(case: &Case<'_>, flood: &Flood, missing: &str) -> Result<Finding, StoreError> {
+fn finding(case: &Case<'_>, flood: &Flood, missing: &str) -> Result<Finding, StoreError> {
     let locks = &case.survey.interrupts.sampled;
     let inside: i64 = locks.iter().map(|lock| lock.inside).sum();
     let samples: i64 = locks.iter().map(|lock| lock.samples).sum();
     let cpus = cpu_names(&flood.cpus);
-    let modules = Inside::read(case, flood)?;
+    let modules = ModuleSamples::read(case, flood)?;
     let victims = Victims::read(case, flood)?;
     let mut sentence = format!(
         "{cpus} probably ran almost only DPCs and ISRs between {} and {}: {} of {} samples ({}) are inside them.",

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{CpuRunsView, StoreError, Table};
 
-use super::Flood;
+use crate::chain::floods::Flood;
 use crate::thresholds::HELD_UP_NS;
 use crate::{Case, Evidence, Subject, Unit, duration, grouped};
 

@@ -7,16 +7,13 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, StoreError, Table, linux_states};
 
-use crate::theories::futexes::Futexes;
+use crate::chain::futexes::Futexes;
+use crate::thread_state::LOCKS;
 use crate::thresholds::{
     CONVOY_HANDOVERS, CONVOY_THREADS, HUB_PERCENT, LOCK_HELD_NS, LOCK_WAIT_NS, is_share,
 };
 use crate::{Case, Subject};
 
-/// Codes of the wait reasons of locks or possible locks: `WrKeyedEvent`, `WrResource`,
-/// `WrPushLock`, `WrMutex`, `WrFastMutex`, `WrGuardedMutex` and `WrAlertByThreadId` (locks and
-/// condition variables of user mode since Windows 8).
-pub(in crate::theories) const LOCKS: [u8; 7] = [21, 27, 28, 29, 34, 35, 37];
 /// Code of the wait reason `UserRequest`. Waits for mutexes and other objects that processes share have this reason.
 const USER_REQUEST: u8 = 6;
 /// Codes of the wait reasons of locks that processes may share.
@@ -67,9 +64,10 @@ impl Wait {
         let readied_ns = runs.readied_ns.get(row)?;
         let silences = &case.survey.suspend_gaps;
         let asleep_ns = silences.asleep_ns(&(readied_ns.saturating_sub(waits_ns)..readied_ns));
-        let lock = match case.is_linux() {
-            true => Some(futexes.lock(runs.thread_id[row], runs.previous_out_ns.get(row)?)?),
-            false => None,
+        let lock = if case.is_linux() {
+            Some(futexes.lock(runs.thread_id[row], runs.previous_out_ns.get(row)?)?)
+        } else {
+            None
         };
         let wait = Wait {
             waits_ns,
@@ -160,11 +158,12 @@ impl Convoy {
         let is_within = self.during.start < wait.readied_ns && wait.readied_ns <= self.during.end;
         is_within
             && wait.lock == self.lock
-            && match self.is_shared() {
-                true => [wait.thread_id, wait.by_thread_id]
+            && if self.is_shared() {
+                [wait.thread_id, wait.by_thread_id]
                     .iter()
-                    .all(|id| self.threads.contains_key(id)),
-                false => wait.is_of_one_process(case) && self.processes.contains(&wait.process_row),
+                    .all(|id| self.threads.contains_key(id))
+            } else {
+                wait.is_of_one_process(case) && self.processes.contains(&wait.process_row)
             }
     }
 

@@ -20,11 +20,10 @@ use crate::{
     duration, grouped, listed, moment, percent,
 };
 
-use super::futexes::Futexes;
-use super::hangs::Noticed;
-use super::long_waits::starved::Starved;
-use super::long_waits::story::Thread;
-pub(super) use convoy::LOCKS;
+use crate::chain::futexes::Futexes;
+use crate::chain::noticed::Noticed;
+use crate::chain::path::Thread;
+use crate::chain::starved::Starved;
 use convoy::{Convoy, Wait, convoys, each_wait, shared_convoys};
 use owner::Owner;
 use waiters::{Waiters, Waits};
@@ -53,7 +52,7 @@ static LINUX_SOURCE: Source = Source {
 /// Nanoseconds of a millisecond.
 const MS: i64 = 1_000_000;
 /// Maximum number of findings.
-const TOLD: usize = 5;
+const FINDINGS: usize = 5;
 
 impl Theory for LockConvoys {
     fn about(&self) -> &'static About {
@@ -97,11 +96,11 @@ impl Theory for LockConvoys {
             return Ok(Outcome::Against(because, Vec::new()));
         }
         convoys.sort_by_key(|convoy| Reverse(convoy.during.end - convoy.during.start));
-        convoys.truncate(TOLD);
-        let noticed = Noticed::read(case)?;
+        convoys.truncate(FINDINGS);
+        let noticed = case.noticed()?;
         let found = convoys.iter().map(|convoy| {
             let waiters = Waiters::read(case, &futexes, convoy)?;
-            found(case, &noticed, &waiters)
+            finding(case, noticed, &waiters)
         });
         let found: Result<_, StoreError> = found.collect();
         Ok(Outcome::For(found?))
@@ -121,7 +120,11 @@ fn processes(case: &Case<'_>, convoy: &Convoy) -> String {
     listed(names)
 }
 
-fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Finding, StoreError> {
+fn finding(
+    case: &Case<'_>,
+    noticed: &Noticed,
+    waiters: &Waiters<'_>,
+) -> Result<Finding, StoreError> {
     let convoy = waiters.convoy;
     let (thread_id, Waits { total_ns, .. }) = waiters.threads[0];
     let starved = starved(case, &waiters.waits, thread_id)?;
@@ -134,27 +137,8 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
     };
     let process = processes(case, convoy);
     let Range { start, end } = convoy.during;
-    let mut sentence = format!(
-        "{} threads of {process} waited for each other, probably for a lock{}: from {} to {} it was \
-         handed over {} times. Thread {thread_id} waited longest, {}.",
-        waiters.threads.len(),
-        convoy
-            .lock
-            .map_or(String::new(), |lock| format!(" (futex {lock:#x})")),
-        moment(start),
-        moment(end),
-        grouped(waiters.waits.len() as u64),
-        duration(total_ns)
-    );
-    let gaps = &case.survey.suspend_gaps;
-    let asleep_ns = gaps.asleep_ns(&convoy.during);
-    if asleep_ns > 0 {
-        sentence += &format!(
-            " This does not include {} during which {}.",
-            duration(asleep_ns),
-            gaps.clause()
-        );
-    }
+    let asleep_ns = case.survey.suspend_gaps.asleep_ns(&convoy.during);
+    let mut sentence = handovers(case, &process, waiters, asleep_ns);
     sentence += &starved
         .as_ref()
         .map_or_else(String::new, |starved| starved.sentence(case));
@@ -171,50 +155,25 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
     if starved.is_some() {
         how += " (without the time in which those threads were ready and got no CPU)";
     }
-    // The times are rounded outwards, so that the range contains the end of the last wait.
-    let (from_ms, to_ms) = (start.div_euclid(MS), end.div_euclid(MS) + 1);
     let rows = convoy.processes.iter();
     let attention = rows.map(|row| noticed.attention(Some(*row), &convoy.during));
     let attention = attention.max().flatten();
     let owner = Owner::of(&waiters.waits);
+    let remedy = if is_paging {
+        format!(
+            "Let {process} read its pages before it needs the lock, or from a faster disk: the finding \
+             about hard faults has the files"
+        )
+    } else {
+        shorter_hold(case, &process, owner.as_ref(), thread_id, &convoy.during)
+    };
     let mut finding = Finding::new(&ABOUT, severity, sentence)
         .during(convoy.during.clone())
         .attention(attention)
-        .subjects(
-            (convoy.processes.iter()).flat_map(|row| case.process_subject(Some(*row), None)),
-        )
+        .subjects((convoy.processes.iter()).flat_map(|row| case.process_subject(Some(*row), None)))
         .subjects(convoy.subjects(&waiters.waits))
         .delay(delay_ns, how)
-        .remedy(match is_paging {
-            true => format!(
-                "Let {process} read its pages before it needs the lock, or from a faster disk: the finding \
-                 about hard faults has the files"
-            ),
-            false => {
-                let whose = owner.as_ref().map_or_else(
-                    || format!("threads of {process}"),
-                    |owner| {
-                        let process = case.process(Some(owner.process_row), None);
-                        format!("thread {} of {process}", owner.thread.id)
-                    },
-                );
-                format!(
-                    "Change or update the program: {whose} should hold the lock for less time, and release it before \
-                     reads, writes and computations. `laglab explain TRACE --thread {thread_id} --from {from_ms}ms \
-                     --to {to_ms}ms` shows what thread {thread_id} waited for"
-                )
-            }
-        })
-        .doubt(match case.is_linux() {
-            true => {
-                "A futex counts as a lock if its value is 2 while threads wait for it, as in glibc, Rust and Go. \
-                 Other objects may have this value, too"
-            }
-            false => {
-                "A trace shows that threads waited and what readied them, but not the object that they \
-                 waited for: locks and condition variables look alike"
-            }
-        });
+        .remedy(remedy);
     if let Some(owner) = &owner {
         finding = finding
             .because(owner.why(case)?)
@@ -224,20 +183,7 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
                 process_row: Some(owner.process_row),
             }]);
     }
-    if case.table(Table::HardFaults)?.rows() == 0 {
-        finding = finding.doubt(
-            "The trace has no hard faults. If they were not recorded, the threads that held the lock may have waited for \
-             pages",
-        );
-    }
-    if convoy.is_shared() {
-        finding = finding.doubt(
-            "Threads of several processes may also hand work to each other in this order, without a lock",
-        );
-    }
-    if case.is_linux() {
-        finding.sources = vec![LINUX_SOURCE];
-    }
+    finding = with_doubts(finding, case, convoy)?;
     finding.evidence.extend(waiters.evidence(case));
     if asleep_ns > 0 {
         finding = finding.with(case.survey.suspend_gaps.evidence(&convoy.during));
@@ -251,6 +197,84 @@ fn found(case: &Case<'_>, noticed: &Noticed, waiters: &Waiters<'_>) -> Result<Fi
             "Let less work compete for the CPUs while {process} runs: a thread that holds the lock and \
              gets no CPU delays all others"
         ));
+    }
+    Ok(finding)
+}
+
+/// Returns sentences that say how threads waited for each other.
+fn handovers(case: &Case<'_>, process: &str, waiters: &Waiters<'_>, asleep_ns: i64) -> String {
+    let convoy = waiters.convoy;
+    let Range { start, end } = convoy.during;
+    let (thread_id, Waits { total_ns, .. }) = waiters.threads[0];
+    let mut sentence = format!(
+        "{} threads of {process} waited for each other, probably for a lock{}: from {} to {} it was \
+         handed over {} times. Thread {thread_id} waited longest, {}.",
+        waiters.threads.len(),
+        convoy
+            .lock
+            .map_or(String::new(), |lock| format!(" (futex {lock:#x})")),
+        moment(start),
+        moment(end),
+        grouped(waiters.waits.len() as u64),
+        duration(total_ns)
+    );
+    let gaps = &case.survey.suspend_gaps;
+    if asleep_ns > 0 {
+        sentence += &format!(
+            " This does not include {} during which {}.",
+            duration(asleep_ns),
+            gaps.clause()
+        );
+    }
+    sentence
+}
+
+/// Returns a remedy for a lock that its owner holds for too long.
+fn shorter_hold(
+    case: &Case<'_>,
+    process: &str,
+    owner: Option<&Owner>,
+    thread_id: u32,
+    during: &Range<i64>,
+) -> String {
+    let whose = owner.map_or_else(
+        || format!("threads of {process}"),
+        |owner| {
+            let process = case.process(Some(owner.process_row), None);
+            format!("thread {} of {process}", owner.thread.id)
+        },
+    );
+    // The times are rounded outwards, so that the range contains the end of the last wait.
+    let (from_ms, to_ms) = (during.start.div_euclid(MS), during.end.div_euclid(MS) + 1);
+    format!(
+        "Change or update the program: {whose} should hold the lock for less time, and release it before \
+         reads, writes and computations. `laglab explain TRACE --thread {thread_id} --from {from_ms}ms \
+         --to {to_ms}ms` shows what thread {thread_id} waited for"
+    )
+}
+
+/// Adds the doubts about a convoy, and the source of the facts about locks of Linux.
+fn with_doubts(finding: Finding, case: &Case<'_>, convoy: &Convoy) -> Result<Finding, StoreError> {
+    let mut finding = finding.doubt(if case.is_linux() {
+                "A futex counts as a lock if its value is 2 while threads wait for it, as in glibc, Rust and Go. \
+                 Other objects may have this value, too"
+            } else {
+                "A trace shows that threads waited and what readied them, but not the object that they \
+                 waited for: locks and condition variables look alike"
+            });
+    if case.table(Table::HardFaults)?.rows() == 0 {
+        finding = finding.doubt(
+            "The trace has no hard faults. If they were not recorded, the threads that held the lock may have waited for \
+             pages",
+        );
+    }
+    if convoy.is_shared() {
+        finding = finding.doubt(
+            "Threads of several processes may also hand work to each other in this order, without a lock",
+        );
+    }
+    if case.is_linux() {
+        finding.sources = vec![LINUX_SOURCE];
     }
     Ok(finding)
 }

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use tables::StoreError;
 
 use super::convoy::Wait;
-use crate::theories::hangs::longest_part;
-use crate::theories::long_waits::story::Thread;
+use crate::chain::parts::longest_part;
+use crate::chain::path::Thread;
 use crate::thresholds::{CAUSE_PERCENT, is_share};
 use crate::{Case, duration};
 

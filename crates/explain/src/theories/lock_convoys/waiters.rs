@@ -8,8 +8,8 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};
 
 use super::convoy::{Convoy, Wait, each_wait, reasons};
+use crate::chain::futexes::Futexes;
 use crate::suspend_gaps::asleep_sql;
-use crate::theories::futexes::Futexes;
 use crate::thresholds::LOCK_WAIT_NS;
 use crate::{Case, Evidence, Unit, labels};
 
@@ -71,21 +71,22 @@ impl<'c> Waiters<'c> {
         let gaps = case.survey.suspend_gaps.parts_in(&(start..end));
         let selection = Selection::of(Table::CpuRuns)
             .within("readied_ns", start.saturating_add(1)..end.saturating_add(1));
-        let (selection, awake_ns) = match gaps.is_empty() {
-            true => (selection, "waits_ns"),
-            false => {
-                let asleep = asleep_sql(&gaps, "readied_ns - waits_ns", "readied_ns");
-                let awake_ns = format!("waits_ns - ({asleep})");
-                (selection.computed("awake_ns", awake_ns), "awake_ns")
-            }
+        let (selection, awake_ns) = if gaps.is_empty() {
+            (selection, "waits_ns")
+        } else {
+            let asleep = asleep_sql(&gaps, "readied_ns - waits_ns", "readied_ns");
+            let awake_ns = format!("waits_ns - ({asleep})");
+            (selection.computed("awake_ns", awake_ns), "awake_ns")
         };
-        let [column, readying] = match is_shared {
-            true => ["thread_id", "readying_thread_id"],
-            false => ["process_row", "readying_process_row"],
+        let [column, readying] = if is_shared {
+            ["thread_id", "readying_thread_id"]
+        } else {
+            ["process_row", "readying_process_row"]
         };
-        let members: Vec<u32> = match is_shared {
-            true => self.convoy.thread_ids(),
-            false => self.convoy.processes.iter().copied().collect(),
+        let members: Vec<u32> = if is_shared {
+            self.convoy.thread_ids()
+        } else {
+            self.convoy.processes.iter().copied().collect()
         };
         let selection = selection.filters([
             Condition::is_one_of(column, &members),

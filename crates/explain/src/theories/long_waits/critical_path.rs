@@ -7,10 +7,10 @@ use rustc_hash::FxHashSet;
 use tables::StoreError;
 
 use super::ABOUT;
-use super::path::{self, Leg, Runs, Thread};
+use crate::chain::freezes::{self, Freeze};
+use crate::chain::path::{self, Leg, Runs, Thread};
 use crate::moment;
 use crate::ranges::overlap;
-use crate::theories::freezes::{self, Freeze};
 use crate::{Case, Finding, Severity, Subject, duration};
 
 /// Maximum number of runs on a path. The number is limited because the SQL queries list every run.
@@ -38,9 +38,10 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
         .map(|id| Thread { id: *id, row: None })
         .collect();
     if threads.is_empty() {
-        let processes: FxHashSet<u32> = match case.scope.processes.is_empty() {
-            true => focused_at(case, during.end)?.into_iter().collect(),
-            false => case.scope.process_rows(&case.names).collect(),
+        let processes: FxHashSet<u32> = if case.scope.processes.is_empty() {
+            focused_at(case, during.end)?.into_iter().collect()
+        } else {
+            case.scope.process_rows(&case.names).collect()
         };
         if !processes.is_empty() {
             let is_asked = |row: Option<u32>| row.is_some_and(|row| processes.contains(&row));
@@ -63,7 +64,7 @@ pub(super) fn findings(case: &Case<'_>) -> Result<Vec<Finding>, StoreError> {
             },
         };
         let process = own.map_or((None, None), |run| (run.process_row, run.process_id));
-        findings.push(found(case, thread, process, during, &legs)?);
+        findings.push(finding(case, thread, process, during, &legs)?);
     }
     Ok(findings)
 }
@@ -104,7 +105,7 @@ fn freezes_on(
     Ok(found)
 }
 
-fn found(
+fn finding(
     case: &Case<'_>,
     thread: Thread,
     own: (Option<u32>, Option<u32>),

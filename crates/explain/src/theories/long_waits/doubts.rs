@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::path::{Runs, Thread};
 use super::story::Doing;
-use super::weigh::{DamageRow, Facts};
+use crate::chain::cpu_wait::weigh::{DamageRow, Facts};
+use crate::chain::path::{Runs, Thread};
 use crate::survey::Wait;
 use crate::{Case, listed};
 

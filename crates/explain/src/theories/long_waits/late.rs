@@ -10,7 +10,8 @@ use serde::Serialize;
 use tables::{CpuRunsView, Identities, InterruptsView, Options, Store, StoreError, Table};
 use wording::Sentence;
 
-use super::path::{Runs, Thread};
+use crate::chain::cpu_wait;
+use crate::chain::path::{Runs, Thread};
 use crate::ranges::{overlap, union};
 use crate::survey::{self, Wait};
 use crate::{Case, Reader, Scope};
@@ -109,7 +110,7 @@ pub fn late_samples(
         .filter_map(|(_, wait)| *wait)
         .collect();
     let mut causes = FxHashMap::default();
-    for examined in super::examine(&case, &waits)? {
+    for examined in cpu_wait::examine(&case, &waits)? {
         let wait = examined.wait;
         let most = examined.most.map(|(row, id)| case.names.process(row, id));
         let by = most.and_then(|most| Some((most.name?.to_owned(), most.id)));

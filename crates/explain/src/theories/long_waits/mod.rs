@@ -1,50 +1,37 @@
 //! Theory: ready threads got no CPU for long. For each such wait, all possible causes are examined,
 //! and the chain of events that led to the wait is followed back in time.
 
-mod certain;
 mod critical_path;
 mod doubts;
-mod group;
-mod held;
-mod holders;
 pub mod late;
-mod linux;
-mod lost;
-pub(super) mod path;
 mod readier;
-pub(super) mod starved;
 mod still_waiting;
 pub mod story;
-mod threaded;
 mod unfinished;
-mod waiter;
-mod weigh;
 mod words;
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
-use wording::Sentence;
 
-use crate::drivers::{DriverInSystem, SYSTEM};
+use crate::chain::cpu_wait::group::{self, Group};
+#[cfg(test)]
+use crate::chain::cpu_wait::weigh;
+use crate::chain::cpu_wait::weigh::{Cause, Facts};
+use crate::chain::cpu_wait::{Advice, driver, examine_causes, linux, wait_table};
+use crate::chain::held;
+use crate::chain::holders::Holders;
+use crate::chain::path::{self, Leg, Runs, Thread};
+use crate::chain::waiter::Waiter;
 use crate::survey::Wait;
 use crate::thresholds::NOTICED_NS;
 use crate::{
-    About, Case, Column, Evidence, Finding, Judgement, Name, Outcome, Source, Subject, Theory,
-    Unit, Value, Verdict, duration, labels,
+    About, Case, Evidence, Finding, Judgement, Name, Outcome, Source, Theory, Verdict, duration,
+    labels,
 };
-use group::Group;
-use held::{Held, Most};
-use holders::Holders;
-pub(super) use linux::SPREAD;
-use path::{Leg, Runs, Thread};
 use still_waiting::StillWaiting;
-pub(super) use still_waiting::TICK_NS;
-use waiter::Waiter;
-use weigh::{Cause, Facts, Weighed};
 
 /// Theory about long waits of ready threads for a CPU.
 pub(crate) struct LongWaits;
@@ -91,7 +78,7 @@ static LATE_WAKER: About = About {
 
 /// Causes that are examined for a wait in a trace of Windows. Tests use this list.
 #[cfg(test)]
-pub(super) static CAUSES: [&About; 11] = [
+pub(super) static CAUSES: &[&About] = &[
     &weigh::PRIORITY,
     &weigh::QUANTUM,
     &weigh::RANK,
@@ -130,6 +117,10 @@ impl Theory for LongWaits {
         true
     }
 
+    fn main_delays(&self) -> Option<&'static str> {
+        Some("waits for a CPU")
+    }
+
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
         let survey = &case.survey;
         if survey.cpus.is_empty() {
@@ -153,7 +144,7 @@ impl Theory for LongWaits {
         }
         let mut findings = critical_path::findings(case)?;
         if !waiters.is_empty() {
-            findings.extend(found(case, waiters, in_part, is_asked)?);
+            findings.extend(findings_about(case, waiters, in_part, is_asked)?);
         }
         if findings.is_empty() {
             if let Some(missing) = survey.complete.missing() {
@@ -169,21 +160,20 @@ impl Theory for LongWaits {
             return Ok(none(case, is_asked));
         }
         Ok(
-            match findings.iter().any(|found| found.delay_ns() >= NOTICED_NS) {
-                true => Outcome::For(findings),
-                false => {
-                    let because = format!(
-                        "no {} is known to have waited for a CPU for {} or longer; the shorter waits are \
+            if findings.iter().any(|found| found.delay_ns() >= NOTICED_NS) {
+                Outcome::For(findings)
+            } else {
+                let because = format!(
+                    "no {} is known to have waited for a CPU for {} or longer; the shorter waits are \
                          listed",
-                        if is_asked {
-                            "requested thread"
-                        } else {
-                            "thread"
-                        },
-                        duration(NOTICED_NS)
-                    );
-                    Outcome::Noted(because, findings)
-                }
+                    if is_asked {
+                        "requested thread"
+                    } else {
+                        "thread"
+                    },
+                    duration(NOTICED_NS)
+                );
+                Outcome::Noted(because, findings)
             },
         )
     }
@@ -223,9 +213,10 @@ fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
 /// Returns the answer if no thread waited for long.
 fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
     let Some(longest) = case.survey.longest_waits.first() else {
-        let because = match is_asked {
-            true => "no wait for a CPU of the requested threads is known",
-            false => "no wait of a ready thread is known",
+        let because = if is_asked {
+            "no wait for a CPU of the requested threads is known"
+        } else {
+            "no wait of a ready thread is known"
         };
         return Outcome::Against(because.to_owned(), Vec::new());
     };
@@ -241,155 +232,31 @@ fn none(case: &Case<'_>, is_asked: bool) -> Outcome {
     );
     Outcome::Against(
         because,
-        vec![table_of(case, "The longest wait", &[*longest])],
+        vec![wait_table(case, "The longest wait", &[*longest])],
     )
 }
 
-/// Wait with its examined causes.
-struct Argued {
-    waiter: Waiter,
-    held: Held,
-    weighed: Weighed,
-    /// Evidence for a wait that is recorded only in part; `None` for other waits.
-    in_part: Option<Evidence>,
-}
-
-impl Argued {
-    fn delay_ns(&self) -> i64 {
-        self.waiter.ready_ns() - self.weighed.not_delay_ns.min(self.waiter.ready_ns())
-    }
-}
-
-/// Examines the causes of waits. In the result, the worst waits come first.
-fn argue(
-    case: &Case<'_>,
-    facts: &Facts,
-    mut waiters: Vec<Waiter>,
-    in_part: Vec<Option<Evidence>>,
-) -> Result<(Vec<Argued>, Holders), StoreError> {
-    certain::narrow(case, facts, &mut waiters)?;
-    waiter::look_up(case, &mut waiters)?;
-    let windows: Vec<Range<i64>> = waiters
-        .iter()
-        .flat_map(|waiter| waiter.priorities.iter().map(|(range, _)| range.clone()))
-        .collect();
-    let holders = Holders::read(case, &windows)?;
-    let mut argued: Vec<Argued> = Vec::new();
-    for (waiter, in_part) in waiters.into_iter().zip(in_part) {
-        let held = Held::of(case, &waiter, &holders);
-        let weighed = weigh::weigh(case, facts, &waiter, &held, &holders);
-        argued.push(Argued {
-            waiter,
-            held,
-            weighed,
-            in_part,
-        });
-    }
-    argued.sort_by_key(|a| Reverse((a.delay_ns(), a.waiter.ready_ns())));
-    Ok((argued, holders))
-}
-
-/// Wait for a CPU with its cause.
-pub(super) struct Examined {
-    pub(super) wait: Wait,
-    /// Name of the cause; `None` if no cause explains half of the wait.
-    pub(super) cause: Option<&'static str>,
-    /// Clause that names the cause.
-    pub(super) because: String,
-    pub(super) is_of_interrupts: bool,
-    /// True if threads of the waiting program itself used the CPUs, or if the wait may be wrong.
-    pub(super) is_among_its_own: bool,
-    pub(super) verdicts: Vec<Verdict>,
-    pub(super) evidence: [Evidence; 2],
-    /// Row and id of the process with most CPU time during the wait; `None` if threads of lower priority ran, which
-    /// cannot have caused the wait.
-    pub(super) most: Option<(Option<u32>, Option<u32>)>,
-}
-
-/// Examines the causes of waits that are too short for a separate finding. In the result, the
-/// worst wait comes first.
-pub(super) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, StoreError> {
-    if waits.is_empty() {
-        return Ok(Vec::new());
-    }
-    let facts = Facts::read(case)?;
-    let waiters: Vec<Waiter> = waits.iter().map(Waiter::of).collect();
-    let in_part = vec![None; waiters.len()];
-    let (argued, _) = argue(case, &facts, waiters, in_part)?;
-    let title = "The longest of these waits";
-    let examined = argued.iter().filter_map(|one| {
-        let wait = one.waiter.wait?;
-        Some(Examined {
-            wait,
-            cause: one.weighed.cause.map(|cause| cause.name(case)),
-            because: words::because(case, one),
-            is_of_interrupts: one.weighed.cause == Some(Cause::Interrupts),
-            is_among_its_own: one.weighed.is_among_its_own
-                || one.weighed.cause == Some(Cause::LostEvents),
-            verdicts: one.weighed.verdicts.clone(),
-            evidence: [
-                table_of(case, title, &[wait]),
-                one.held.evidence(&one.waiter, &case.survey.suspend_gaps),
-            ],
-            most: (one.weighed.most.as_ref())
-                .filter(|_| one.weighed.cause != Some(Cause::Dispatcher))
-                .map(|most| (most.process_row, most.process_id)),
-        })
-    });
-    Ok(examined.collect())
-}
-
-/// Cause of a wait for a CPU, in words.
-pub(super) struct Reason {
-    /// Clause that names the cause.
-    pub(super) because: String,
-    /// Remedies. If a driver used the CPUs, also sentences about it, and its module.
-    pub(super) remedies: Vec<Sentence>,
-    pub(super) of_driver: Vec<Sentence>,
-    pub(super) module: Option<Subject>,
-    /// True if threads of higher or equal priority used the CPUs.
-    pub(super) is_priority: bool,
-}
-
-/// Explains one wait for a CPU.
-pub(super) fn explained(case: &Case<'_>, wait: &Wait) -> Result<Reason, StoreError> {
-    let facts = Facts::read(case)?;
-    let (argued, holders) = argue(case, &facts, vec![Waiter::of(wait)], vec![None])?;
-    let group = Group::of_these(case, argued, &holders);
-    let finding = Finding::new(&ABOUT, group.severity, "");
-    let finding = with_remedies(case, &group, finding, driver(case, &group)?)?;
-    Ok(Reason {
-        because: words::because(case, group.worst()),
-        remedies: finding.remedies,
-        of_driver: finding.why,
-        module: finding.subjects.into_iter().next(),
-        is_priority: matches!(
-            group.cause(),
-            Some(Cause::HigherPriority | Cause::EqualPriority)
-        ),
-    })
-}
-
-fn found(
+fn findings_about(
     case: &Case<'_>,
     waiters: Vec<Waiter>,
     in_part: Vec<Option<Evidence>>,
     is_asked: bool,
 ) -> Result<Vec<Finding>, StoreError> {
     let facts = Facts::read(case)?;
-    let (argued, holders) = argue(case, &facts, waiters, in_part)?;
-    let groups = group::grouped(case, &facts, argued, &holders)?;
+    let (waits, holders) = examine_causes(case, &facts, waiters, in_part)?;
+    let groups = group::grouped(case, &facts, waits, &holders)?;
     let mut runs = Runs::new(case)?;
     let matters = |(place, group): &(usize, &Group<'_>)| {
         let worst = group.worst();
         // A wait may consist mainly of a suspend gap. The group of this wait is left out, because suspend gaps have a
         // separate finding.
         let slept = worst.weighed.cause == Some(Cause::Suspended) && group.delay_ns < NOTICED_NS;
-        match is_asked {
+        if is_asked {
             // If the user asked about waits, the first group is always reported. Other groups are reported if their
             // worst wait is long enough.
-            true => *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100,
-            false => !slept,
+            *place == 0 || worst.waiter.ready_ns() >= NOTICED_NS / 100
+        } else {
+            !slept
         }
     };
     let groups = groups.iter().enumerate().filter(matters);
@@ -399,7 +266,6 @@ fn found(
         .collect()
 }
 
-/// Returns the finding about the waits of a group.
 fn finding(
     case: &Case<'_>,
     group: &Group<'_>,
@@ -419,12 +285,12 @@ fn finding(
         finding = finding.delay(group.delay_ns, words::cost(case, group));
     }
     let process = case.process(waiter.process_row, waiter.process_id);
-    let whole = group.argued.iter().filter(|one| one.in_part.is_none());
+    let whole = group.waits.iter().filter(|one| one.in_part.is_none());
     let whole = whole.filter_map(|one| one.waiter.wait).take(WAITS_SHOWN);
     let whole: Vec<Wait> = whole.collect();
     if !whole.is_empty() {
         let title = format!("Waits of {process} for a CPU");
-        finding = finding.with(table_of(case, &title, &whole));
+        finding = finding.with(wait_table(case, &title, &whole));
     }
     for (title, is_at_end) in [
         (
@@ -434,7 +300,7 @@ fn finding(
         ("Threads that were still ready when the trace ended", true),
     ] {
         let groups = std::iter::once(group).chain(&group.others);
-        let waits = groups.flat_map(|group| &group.argued);
+        let waits = groups.flat_map(|group| &group.waits);
         let in_part = waits.filter(|one| one.waiter.wait.is_none() == is_at_end);
         let in_part = in_part.filter_map(|one| one.in_part.as_ref());
         finding
@@ -462,43 +328,14 @@ fn finding(
             finding.weighed.push(waker);
         }
     }
-    finding = with_remedies(case, group, finding, driver)?;
+    finding = Advice::read(case, group, driver)?.add_to(finding);
     if case.is_linux() {
-        finding = linux::completed(case, finding, group)?;
+        finding = linux::add_details(case, finding, group)?;
     }
     for doubt in words::doubts(case, worst) {
         finding = finding.doubt(doubt);
     }
     Ok(finding)
-}
-
-/// Adds the remedies for the waits of a group, and the driver that used the CPUs.
-fn with_remedies(
-    case: &Case<'_>,
-    group: &Group<'_>,
-    mut finding: Finding,
-    driver: Option<DriverInSystem>,
-) -> Result<Finding, StoreError> {
-    if let Some(threaded) = threaded::of(case, &group.worst().waiter)? {
-        return Ok(words::with_threaded(finding, threaded));
-    }
-    let remedies = words::remedies(case, group).into_iter();
-    finding.remedies = remedies.map(Into::into).collect();
-    Ok(match driver {
-        Some(driver) => words::with_driver(finding, driver),
-        None => finding,
-    })
-}
-
-/// Returns the driver whose threads used the CPUs during the worst wait of a group, if threads of System used them.
-fn driver(case: &Case<'_>, group: &Group<'_>) -> Result<Option<DriverInSystem>, StoreError> {
-    let is_of_system =
-        |most: &Most| case.names.process(most.process_row, most.process_id).id == Some(SYSTEM);
-    if case.is_linux() || !group.who_ran.most.as_ref().is_some_and(is_of_system) {
-        return Ok(None);
-    }
-    let waiter = &group.worst().waiter;
-    case.driver_in_system(&waiter.range, waiter.its_cpus())
 }
 
 /// Returns the verdict about the thread that readied the waiting thread. The verdict names this thread, and says if the
@@ -550,95 +387,4 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
         wait.thread_id
     );
     Ok(Verdict::new(&LATE_WAKER, judgement, because))
-}
-
-/// Maximum number of processes or threads in the filter of a view of waits. If there are more, the view has
-/// no such filter.
-const MAX_NAMED: usize = 8;
-
-/// Returns a selection of the runs of the threads that waited.
-fn runs_after(waits: &[Wait]) -> Selection {
-    let distinct = |numbers: Vec<u32>| {
-        let mut distinct: Vec<u32> = Vec::new();
-        for number in numbers {
-            if !distinct.contains(&number) {
-                distinct.push(number);
-            }
-        }
-        distinct
-    };
-    let processes: Option<Vec<u32>> = waits.iter().map(|wait| wait.process_row).collect();
-    let processes = processes
-        .map(distinct)
-        .filter(|rows| rows.len() <= MAX_NAMED);
-    let threads = distinct(waits.iter().map(|wait| wait.thread_id).collect());
-    let threads = Some(threads).filter(|ids| ids.len() <= MAX_NAMED);
-    Selection::of(Table::CpuRuns)
-        .column("process", Expression::Process("process_row"))
-        .column("thread_id", Expression::Column("thread_id"))
-        .column("ready_ns", Expression::Column("ready_ns"))
-        .column("since_last_ns", Expression::Column("since_last_ns"))
-        .column("waits_ns", Expression::Column("waits_ns"))
-        .filters(processes.map(|rows| Condition::is_one_of("process_row", &rows)))
-        .filters(threads.map(|ids| Condition::is_one_of("thread_id", &ids)))
-}
-
-/// Returns evidence with the rows of waits, the longest first.
-fn table_of(case: &Case<'_>, title: &str, waits: &[Wait]) -> Evidence {
-    let mut waits = waits.to_vec();
-    waits.sort_by_key(|wait| Reverse((wait.ready_ns, wait.start_ns, wait.end_ns, wait.cpu)));
-    let these: Vec<String> = waits
-        .iter()
-        .map(|wait| format!("({}, {}, {})", wait.thread_id, wait.cpu, wait.start_ns))
-        .collect();
-    let a_routine = case.terms().a_routine;
-    let query = format!(
-        "SELECT process(process_row) AS process, thread_id, start_ns - ready_ns AS ready_from_ns, \
-         start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, greatest(rank_out, \
-         previous_rank) AS rank, CASE WHEN readied_by_dpc THEN '{a_routine}' ELSE \
-         process(readying_process_row) END AS readied_by, readying_thread_id FROM cpu_runs JOIN \
-         (VALUES {}) AS these (thread, on_cpu, from_ns) ON thread_id = thread AND cpu = on_cpu AND \
-         start_ns = from_ns WHERE ready_ns > 0 ORDER BY ready_ns DESC, start_ns DESC, end_ns DESC, \
-         cpu DESC",
-        these.join(", ")
-    );
-    let columns = [
-        Column::new("process", "process", Unit::None),
-        Column::new("thread_id", "thread", Unit::None),
-        Column::new("ready_from_ns", "ready from", Unit::Moment),
-        Column::new("start_ns", "ran at", Unit::Moment),
-        Column::new("ready_ns", "was ready", Unit::Duration),
-        Column::new("since_last_ns", "since its last run", Unit::Duration),
-        Column::new("waits_ns", "waited before", Unit::Duration),
-        Column::new("readied_ns", "readied at", Unit::Moment),
-        Column::new("cpu", "CPU", Unit::None),
-        Column::new("priority", "priority", Unit::None),
-        Column::new("rank", "rank", Unit::None),
-        Column::new("readied_by", "readied by", Unit::None),
-        Column::new("readying_thread_id", "its thread", Unit::None),
-    ];
-    let mut evidence = Evidence::new(title, query, &columns).about(runs_after(&waits));
-    for wait in &waits {
-        let process = case.process_label(wait.process_row);
-        let readied_by = match wait.readied_by_dpc {
-            Some(true) => Some(a_routine.to_owned()),
-            _ => case.process_label(wait.readying_process_row),
-        };
-        evidence = evidence.row([
-            process.map(Value::from),
-            Some(wait.thread_id.into()),
-            Some(wait.range().start.into()),
-            Some(wait.start_ns.into()),
-            Some(wait.ready_ns.into()),
-            wait.since_last_ns.map(Value::from),
-            wait.waits_ns.map(Value::from),
-            wait.readied_ns.map(Value::from),
-            Some(wait.cpu.into()),
-            wait.priority.map(Value::from),
-            wait.rank.map(Value::from),
-            readied_by.map(Value::from),
-            wait.readying_thread_id.map(Value::from),
-        ]);
-    }
-    evidence
 }

@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Selection};
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
-use super::waiter::Waiter;
-use super::weigh::Facts;
+use crate::chain::TICK_NS;
+use crate::chain::cpu_wait::weigh::Facts;
+use crate::chain::waiter::Waiter;
 use crate::thresholds::NOTICED_NS;
 use crate::{Case, Evidence, ThreadWaits, Unit, Value, Wait, thread_state};
 
@@ -115,9 +116,6 @@ pub(super) fn read(
     }
     Ok(waiting)
 }
-
-/// Length of the kernel's clock tick, in nanoseconds.
-pub(in crate::theories) const TICK_NS: i64 = 15_625_000;
 
 /// Finds the threads that were already ready when the recording began and that ran later. Their readying events are
 /// missing, although the trace records this kind of event. The kernel counted clock ticks since the thread began to

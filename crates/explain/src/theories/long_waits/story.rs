@@ -10,16 +10,18 @@ use tables::{CpuRunsView, Functions, Identities, Options, Store, StoreError, Tab
 use ts_rs::TS;
 use wording::{Name, Sentence};
 
-use super::group::Group;
-pub use super::path::Thread;
-use super::path::{self, Leg, Runs};
 use super::unfinished::Unfinished;
-use super::waiter::Waiter;
-use super::weigh::Facts;
 use super::{STEPS, doubts, readier};
+use crate::chain::cpu_wait::examine_causes;
+use crate::chain::cpu_wait::group::Group;
+use crate::chain::cpu_wait::weigh::Facts;
+use crate::chain::freezes;
+pub use crate::chain::path::Thread;
+use crate::chain::path::{self, Leg, Runs};
+use crate::chain::waiter::Waiter;
 use crate::ranges::overlap;
 use crate::survey::{self, Wait};
-use crate::theories::{freezes, lock_convoys};
+use crate::thread_state::LOCKS;
 use crate::thread_state::{TERMINATED, WAITING};
 use crate::{Case, Evidence, Finding, Reader, Survey, Verdict, duration, labels, moment};
 
@@ -242,9 +244,10 @@ pub fn longest_wait(
             break;
         };
         let since = run.since_ns();
-        let wait = match needs_cpu {
-            true => since..run.start_ns,
-            false => run.previous_out_ns.unwrap_or(since)..since,
+        let wait = if needs_cpu {
+            since..run.start_ns
+        } else {
+            run.previous_out_ns.unwrap_or(since)..since
         };
         let part = overlap(&wait, during);
         longest = [longest, part].into_iter().flatten().max_by_key(length);
@@ -277,7 +280,7 @@ fn of_run(
     let mut findings = Vec::new();
     let mut behind = None;
     if since.is_some() && wait.ready_ns > 0 && wait.thread_id != 0 {
-        let (evidence, finding) = explained(case, runs, Waiter::of(&wait), None)?;
+        let (evidence, finding) = explain_waiter(case, runs, Waiter::of(&wait), None)?;
         behind = Some(evidence);
         findings.push(finding);
     }
@@ -323,15 +326,15 @@ fn of_run(
 
 /// Examines the wait of a ready thread. Returns evidence with the threads that ran during the wait, and the finding.
 /// `in_part` is evidence for a wait that is recorded only in part.
-pub(super) fn explained(
+pub(super) fn explain_waiter(
     case: &Case<'_>,
     runs: &mut Runs<'_>,
     waiter: Waiter,
     in_part: Option<Evidence>,
 ) -> Result<(Evidence, Finding), StoreError> {
     let facts = Facts::read(case)?;
-    let (argued, holders) = super::argue(case, &facts, vec![waiter], vec![in_part])?;
-    let group = Group::of_these(case, argued, &holders);
+    let (waits, holders) = examine_causes(case, &facts, vec![waiter], vec![in_part])?;
+    let group = Group::new(case, waits, &holders);
     let finding = super::finding(case, &group, &holders, runs)?;
     Ok((group.who_ran.evidence.clone(), finding))
 }
@@ -446,12 +449,13 @@ pub(super) fn before_run(
     if behind.is_some() || !is_over && wait.ready_ns > 0 {
         let Range { start, end } = wait.range();
         let lasted = duration(wait.ready_ns);
-        let sentence = match is_over {
-            true => format!("It was ready without a CPU for {lasted}."),
-            false => format!(
+        let sentence = if is_over {
+            format!("It was ready without a CPU for {lasted}.")
+        } else {
+            format!(
                 "It was ready without a CPU for at least {lasted}, and still {}.",
                 at_the_end(case, end)
-            ),
+            )
         };
         events.push(Event {
             until_ns: Some(end),
@@ -464,12 +468,13 @@ pub(super) fn before_run(
 
 /// Returns words for the last recorded moment of an unfinished wait.
 fn at_the_end(case: &Case<'_>, end_ns: i64) -> String {
-    match end_ns < case.survey.span.end {
-        true => format!(
+    if end_ns < case.survey.span.end {
+        format!(
             "at {}, when the complete record of all CPUs ends",
             moment(end_ns)
-        ),
-        false => "when the trace ended".to_owned(),
+        )
+    } else {
+        "when the trace ended".to_owned()
     }
 }
 
@@ -514,9 +519,10 @@ fn reasons(case: &Case<'_>, wait: &Wait, waits: bool) -> Result<String, StoreErr
             _ => Some(freeze.process_id) == wait.process_id,
         };
         if is_own && let Some(part) = overlap(&freeze.range, &waited) {
-            let until = match freeze.is_thawed {
-                true => format!("until {}", moment(part.end)),
-                false => "and did not thaw it before the trace ended".to_owned(),
+            let until = if freeze.is_thawed {
+                format!("until {}", moment(part.end))
+            } else {
+                "and did not thaw it before the trace ended".to_owned()
             };
             reasons += &format!(
                 " Windows had frozen its process for {} of this time, {until}: no thread of it could run.",
@@ -533,7 +539,7 @@ fn reasons(case: &Case<'_>, wait: &Wait, waits: bool) -> Result<String, StoreErr
             duration(asleep_ns)
         );
     }
-    let is_lock = |reason: &u8| lock_convoys::LOCKS.contains(reason);
+    let is_lock = |reason: &u8| LOCKS.contains(reason);
     if wait.previous_wait_reason.as_ref().is_some_and(is_lock) {
         reasons += " It probably waited for a lock, or for another thread.";
     }

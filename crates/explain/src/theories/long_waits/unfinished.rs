@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
-use super::path::{self, Runs, Thread};
 use super::still_waiting::{self, Last, StillWaiting};
-use super::story::{self, Doing, Event, EventKind, Link, Ran, Story, explained, named};
+use super::story::{self, Doing, Event, EventKind, Link, Ran, Story, explain_waiter, named};
 use super::{STEPS, doubts};
+use crate::chain::path::{self, Runs, Thread};
 use crate::survey::Wait;
 use crate::thread_state::{self, TERMINATED, WAITING};
 use crate::{Case, duration, labels, moment};
@@ -194,7 +194,8 @@ impl Unfinished {
         let mut behind = None;
         let mut findings = Vec::new();
         if !is_over && let Some(still) = self.still_waiting(case)? {
-            let (evidence, finding) = explained(case, runs, still.waiter, Some(still.evidence))?;
+            let (evidence, finding) =
+                explain_waiter(case, runs, still.waiter, Some(still.evidence))?;
             behind = Some(evidence);
             findings.push(finding);
         }
@@ -202,9 +203,10 @@ impl Unfinished {
             .iter_mut()
             .flat_map(|finding| std::mem::take(&mut finding.weighed))
             .collect();
-        let (chain, is_chain_cut) = match is_over {
-            true => (Vec::new(), false),
-            false => self.chain(case, runs)?,
+        let (chain, is_chain_cut) = if is_over {
+            (Vec::new(), false)
+        } else {
+            self.chain(case, runs)?
         };
         Ok(Story {
             thread: named(
@@ -223,9 +225,10 @@ impl Unfinished {
                 priority: self.priority,
                 rank: wait.rank,
             }),
-            story: match is_over {
-                true => vec![self.last_run(kind)],
-                false => story::before_run(case, wait, behind, false)?,
+            story: if is_over {
+                vec![self.last_run(kind)]
+            } else {
+                story::before_run(case, wait, behind, false)?
             },
             theories,
             findings,

@@ -81,10 +81,11 @@ impl Theory for Marking {
                 ),
             });
         }
-        let found = vec![found(case, &sent)];
-        Ok(match sent.iter().all(|sent| sent.dscp == 0) {
-            true => Outcome::Noted("no sent packet has a mark".to_owned(), found),
-            false => Outcome::For(found),
+        let found = vec![finding(case, &sent)];
+        Ok(if sent.iter().all(|sent| sent.dscp == 0) {
+            Outcome::Noted("no sent packet has a mark".to_owned(), found)
+        } else {
+            Outcome::For(found)
         })
     }
 }
@@ -167,7 +168,7 @@ fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
     Ok((sent, others))
 }
 
-fn found(case: &Case<'_>, sent: &[Sent]) -> Finding {
+fn finding(case: &Case<'_>, sent: &[Sent]) -> Finding {
     const SHOWN: usize = 20;
     let selection = Selection::of(Table::Packets)
         .filter(Condition::is_text("direction", &["send"]))

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::super::interrupts::floods;
+use crate::chain::floods::floods;
 use crate::survey::{cpu_names, kind_name};
 use crate::thresholds::{NETWORK_CPU_PERCENT, is_share};
 use crate::{
@@ -63,7 +63,7 @@ impl Theory for ReceiveSpread {
             let because = "no DPC belongs to ndis.sys".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        let found = found(case, &images, &cpus);
+        let found = finding(case, &images, &cpus);
         Ok(match found.severity {
             Severity::Information => {
                 let because = format!(
@@ -110,7 +110,7 @@ fn by_cpu(case: &Case<'_>, images: &[u32]) -> Result<Vec<(u16, i64, i64)>, Store
     Ok(cpus)
 }
 
-fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
+fn finding(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
     const SHOWN: usize = 20;
     let dpcs: i64 = cpus.iter().map(|(_, dpcs, _)| dpcs).sum();
     let all_ns: i64 = cpus.iter().map(|(.., ns)| ns).sum();
@@ -156,17 +156,19 @@ fn found(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding {
         cpu_names(&numbers),
         duration(all_ns),
     );
-    sentence += &match is_alone {
-        true => ". None ran on other CPUs.".to_owned(),
-        false => format!(
+    sentence += &if is_alone {
+        ". None ran on other CPUs.".to_owned()
+    } else {
+        format!(
             "; CPU {first} used {} of this time.",
             percent(first_ns, all_ns)
-        ),
+        )
     };
     let is_busy = span_ns > 0 && is_share(first_ns, span_ns, NETWORK_CPU_PERCENT);
-    let severity = match is_alone && is_busy && case.survey.cpus.len() > 1 {
-        true => Severity::Warning,
-        false => Severity::Information,
+    let severity = if is_alone && is_busy && case.survey.cpus.len() > 1 {
+        Severity::Warning
+    } else {
+        Severity::Information
     };
     let named = cpus.iter().take(8);
     let named = named.map(|(cpu, ..)| Subject::Cpu { number: *cpu });

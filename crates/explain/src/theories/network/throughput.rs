@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order};
 use tables::{StoreError, Table};
 
-use super::{BITS_PER_SECOND, Flow, Moved, Traffic};
+use crate::chain::traffic::{BITS_PER_SECOND, Flow, Moved, Traffic};
 use crate::{About, Case, Evidence, Finding, Outcome, Severity, Theory, Unit, listed, size};
 
 /// Theory about network traffic by process and conversation. Its findings are only information,
@@ -51,7 +51,7 @@ impl Theory for Throughput {
                 case.process(*row, Some(*id)),
                 size(moved.received_bytes),
                 size(moved.sent_bytes),
-                moved.told()
+                moved.duration_and_rate()
             )
         });
         let sentence = format!("Over the network, {}.", listed(most));
@@ -85,7 +85,6 @@ fn with_moved(evidence: Evidence) -> Evidence {
         .column("bits_per_second", "speed", Unit::BitsPerSecond, speed)
 }
 
-/// Returns the cells for the columns of moved data.
 fn cells(moved: &Moved) -> [Option<crate::Value>; 5] {
     [
         Some(moved.sent_bytes.into()),

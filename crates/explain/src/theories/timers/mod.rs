@@ -94,12 +94,13 @@ impl Theory for Timers {
             found.extend(causes(case, &requests, from_ns)?);
         }
         let is_quiet = |found: &Finding| found.severity == Severity::Information;
-        Ok(match found.iter().all(is_quiet) {
-            true => Outcome::Noted(
+        Ok(if found.iter().all(is_quiet) {
+            Outcome::Noted(
                 "no sleep is known to be longer than requested".into(),
                 found,
-            ),
-            false => Outcome::For(found),
+            )
+        } else {
+            Outcome::For(found)
         })
     }
 }
@@ -158,8 +159,10 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
         let mut askers = requests.askers.iter();
         let own = askers.find(|asker| asker.process_row == Some(process_row));
         match own {
-            Some(own) => sleepers.extend(of_asker(requests, own, process_row, &sleeps, build)),
-            None => sleepers.extend(of_other(requests, process_row, &sleeps, build)),
+            Some(own) => {
+                sleepers.extend(causes_for_asker(requests, own, process_row, &sleeps, build))
+            }
+            None => sleepers.extend(cause_for_other(requests, process_row, &sleeps, build)),
         }
     }
     // If a request counts for all processes, it also shortens their sleeps. A sleep that still takes 15 ms is intended.
@@ -181,7 +184,9 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
             let mut askers = requests.askers.iter();
             let own = askers.find(|asker| asker.process_row == Some(first.process_row));
             if let Some(asker) = own.or(requests.askers.first()) {
-                found.push(said(case, wanted, of_it, asker, (requests, from_ns), build));
+                found.push(finding(
+                    case, wanted, of_it, asker, requests, from_ns, build,
+                ));
             }
         }
     }
@@ -196,7 +201,7 @@ fn ends_at(period_ns: i64, sleep: &Sleep) -> bool {
 
 /// Returns the reason for the length of a process's sleeps while a request of the process is active. Windows
 /// may refuse the request for only a part of the time.
-fn of_asker(
+fn causes_for_asker(
     requests: &Requests,
     own: &Asker,
     process_row: u32,
@@ -243,13 +248,13 @@ fn of_asker(
 
 /// Returns the reason for the length of a process's sleeps while requests of other processes are active. The
 /// process itself has no request.
-fn of_other(
+fn cause_for_other(
     requests: &Requests,
     process_row: u32,
     sleeps: &[Sleep],
     build: Option<u32>,
 ) -> Option<(Cause, Sleeper)> {
-    let mut held = requests.held();
+    let mut held = requests.active_ranges();
     let sleeps = sleeps::within(sleeps, &mut held);
     if sleeps.len() < SLEEPS {
         return None;
@@ -274,97 +279,28 @@ fn of_other(
     Some((cause, Sleeper::new(process_row, &sleeps, held)))
 }
 
-fn said(
+/// Returns the finding about processes whose sleeps have the same cause. `asker` is the process whose request matters.
+fn finding(
     case: &Case<'_>,
     cause: Cause,
     sleepers: &[&Sleeper],
     asker: &Asker,
-    (requests, from_ns): (&Requests, i64),
+    requests: &Requests,
+    from_ns: i64,
     build: Option<u32>,
 ) -> Finding {
     let first = sleepers[0];
-    let process = case.process(Some(first.process_row), None);
-    let slept = format!(
-        "{process} slept {} at a time (the median of {} short sleeps{})",
-        milliseconds(first.median_ns),
-        grouped(first.sleeps as u64),
-        match first.is_row() {
-            true => format!(
-                " in a row, from {} to {}",
-                duration(first.from_ns),
-                duration(first.to_ns)
-            ),
-            false => String::new(),
-        }
-    );
-    let middle_ns = first.from_ns.midpoint(first.to_ns);
-    let period_ns = requests.period_ns(middle_ns);
-    let is_coarser = !requests.effective.is_empty() && period_ns > asker.finest_ns;
-    let wish = milliseconds(asker.finest_ns as f64);
-    let who = case.process(asker.process_row, asker.process_id);
-    let is_own_only = build.is_some_and(|build| build >= TIMERS_PER_PROCESS_FROM);
-    let (sentence, severity) = match cause {
-        Cause::Own => (
-            format!("{slept}. It had requested a timer resolution of {wish} and got it."),
-            Severity::Information,
-        ),
-        Cause::Refused if asker.was_ignored => (
-            format!(
-                "{slept} although it requested a timer resolution of {wish}: Windows ignores the \
-                 request, because the process is neither visible nor audible."
-            ),
-            Severity::Warning,
-        ),
-        Cause::Refused => (
-            format!(
-                "{slept} although it requested a timer resolution of {wish}: its request has no \
-                 effect{}{}.",
-                match is_coarser {
-                    true => format!(
-                        " (the system's resolution was {})",
-                        milliseconds(period_ns as f64)
-                    ),
-                    false => String::new(),
-                },
-                match build {
-                    Some(IGNORES_HIDDEN..) =>
-                        ", as on Windows 11 for processes that are neither visible nor audible",
-                    _ => "",
-                }
-            ),
-            Severity::Warning,
-        ),
-        Cause::Shared => {
-            let rule = match build {
-                Some(build) if build < TIMERS_PER_PROCESS_FROM => {
-                    "before Windows 10 2004 the finest request counts for all processes".to_owned()
-                }
-                Some(build) if has_global_switch(build) => {
-                    "GlobalTimerResolutionRequests lets requests count for all processes here"
-                        .to_owned()
-                }
-                _ => "this request counts for it, too".to_owned(),
-            };
-            let sentence =
-                format!("{slept} without its own request: {who} requested {wish}, and {rule}.");
-            (sentence, Severity::Information)
-        }
-        Cause::Foreign => {
-            let rule = match is_own_only {
-                true => "since Windows 10 2004 a request counts only for the process that made it",
-                false => "that request does not count for it",
-            };
-            let sentence =
-                format!("{slept}, although {who} requested a timer resolution of {wish}: {rule}.");
-            (sentence, Severity::Information)
-        }
+    let severity = match cause {
+        Cause::Refused => Severity::Warning,
+        Cause::Own | Cause::Shared | Cause::Foreign => Severity::Information,
     };
+    let sentence = sentence(case, cause, first, asker, requests, build);
     let own = case.process_subject(Some(first.process_row), None);
     let asking = case.process_subject(asker.process_row, asker.process_id);
     let finding = Finding::new(&ABOUT, severity, sentence)
         .subjects([own, asking].into_iter().flatten())
         .with(sleeps::evidence(case, sleepers, from_ns))
-        .with(requests::of(case, asker));
+        .with(requests::evidence(case, asker));
     match cause {
         Cause::Own => finding,
         Cause::Refused => finding
@@ -375,14 +311,11 @@ fn said(
                  (SetProcessInformation with PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION) or \
                  use a high-resolution waitable timer.",
             )
-            .doubt(match asker.was_ignored {
-                true => "The trace does not contain the intended length of sleeps",
-                false => {
+            .doubt(if asker.was_ignored { "The trace does not contain the intended length of sleeps" } else {
                     "The trace does not record whether Windows ignores the request: this is \
                      inferred from the sleeps. The intended length of the sleeps is not recorded \
                      either"
-                }
-            }),
+                }),
         Cause::Shared => finding.doubt(
             "The trace does not contain the registry: the conclusion that the request counts for \
              all processes is inferred from the sleeps",
@@ -398,6 +331,83 @@ fn said(
                  since Windows 10 2004 a request counts only for its own process, but not how long \
                  other processes then sleep: 15.5 ms (31 periods of 0.5 ms) was measured",
             ),
+    }
+}
+
+/// Returns a sentence that says how long a process slept, and why.
+fn sentence(
+    case: &Case<'_>,
+    cause: Cause,
+    sleeper: &Sleeper,
+    asker: &Asker,
+    requests: &Requests,
+    build: Option<u32>,
+) -> String {
+    let process = case.process(Some(sleeper.process_row), None);
+    let slept = format!(
+        "{process} slept {} at a time (the median of {} short sleeps{})",
+        milliseconds(sleeper.median_ns),
+        grouped(sleeper.sleeps as u64),
+        if sleeper.is_row() {
+            format!(
+                " in a row, from {} to {}",
+                duration(sleeper.from_ns),
+                duration(sleeper.to_ns)
+            )
+        } else {
+            String::new()
+        }
+    );
+    let middle_ns = sleeper.from_ns.midpoint(sleeper.to_ns);
+    let period_ns = requests.period_ns(middle_ns);
+    let is_coarser = !requests.effective.is_empty() && period_ns > asker.finest_ns;
+    let wish = milliseconds(asker.finest_ns as f64);
+    let who = case.process(asker.process_row, asker.process_id);
+    let is_own_only = build.is_some_and(|build| build >= TIMERS_PER_PROCESS_FROM);
+    match cause {
+        Cause::Own => format!("{slept}. It had requested a timer resolution of {wish} and got it."),
+        Cause::Refused if asker.was_ignored => format!(
+            "{slept} although it requested a timer resolution of {wish}: Windows ignores the \
+                 request, because the process is neither visible nor audible."
+        ),
+        Cause::Refused => format!(
+            "{slept} although it requested a timer resolution of {wish}: its request has no \
+                 effect{}{}.",
+            if is_coarser {
+                format!(
+                    " (the system's resolution was {})",
+                    milliseconds(period_ns as f64)
+                )
+            } else {
+                String::new()
+            },
+            match build {
+                Some(IGNORES_HIDDEN..) =>
+                    ", as on Windows 11 for processes that are neither visible nor audible",
+                _ => "",
+            }
+        ),
+        Cause::Shared => {
+            let rule = match build {
+                Some(build) if build < TIMERS_PER_PROCESS_FROM => {
+                    "before Windows 10 2004 the finest request counts for all processes".to_owned()
+                }
+                Some(build) if has_global_switch(build) => {
+                    "GlobalTimerResolutionRequests lets requests count for all processes here"
+                        .to_owned()
+                }
+                _ => "this request counts for it, too".to_owned(),
+            };
+            format!("{slept} without its own request: {who} requested {wish}, and {rule}.")
+        }
+        Cause::Foreign => {
+            let rule = if is_own_only {
+                "since Windows 10 2004 a request counts only for the process that made it"
+            } else {
+                "that request does not count for it"
+            };
+            format!("{slept}, although {who} requested a timer resolution of {wish}: {rule}.")
+        }
     }
 }
 

@@ -101,7 +101,7 @@ impl Requests {
     }
 
     /// Returns the time ranges during which any request was active.
-    pub(super) fn held(&self) -> Vec<Range<i64>> {
+    pub(super) fn active_ranges(&self) -> Vec<Range<i64>> {
         let all = self.askers.iter().flat_map(|asker| asker.held.clone());
         ranges::union(all.collect())
     }
@@ -201,7 +201,7 @@ fn asked_for(title: &str, selection: Selection) -> Evidence {
 }
 
 /// Returns evidence with the request of one process.
-pub(super) fn of(case: &Case<'_>, asker: &Asker) -> Evidence {
+pub(super) fn evidence(case: &Case<'_>, asker: &Asker) -> Evidence {
     let selection = requested()
         .filter(Condition::of_process(asker.process_row, asker.process_id))
         .group_by(&["process_row", "process_id"]);

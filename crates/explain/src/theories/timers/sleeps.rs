@@ -126,9 +126,10 @@ pub(super) fn longest_row(sleeps: &[Sleep], holds: impl Fn(&Sleep) -> bool) -> V
     };
     for sleep in sleeps {
         let row = open.entry(sleep.thread_id).or_default();
-        match holds(sleep) {
-            true => row.push(*sleep),
-            false => keep(row),
+        if holds(sleep) {
+            row.push(*sleep)
+        } else {
+            keep(row)
         }
     }
     let mut rest: Vec<(u32, Vec<Sleep>)> = open.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Disk requests and hard faults during hangs.
+//! Disk requests and hard faults during waits.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -17,14 +17,14 @@ const SHOWN: usize = 10;
 /// began in a time range is searched up to this time after the range.
 const LONGEST_NS: i64 = 120_000_000_000;
 
-/// Disk requests and hard faults that overlap hangs.
-pub(super) struct Details {
+/// Disk requests and hard faults that overlap waits.
+pub(crate) struct DiskWaits {
     requests: Vec<Request>,
     /// Requests of each thread, by thread id. The values are indexes of `requests`.
     by_thread: FxHashMap<u32, Vec<usize>>,
     faults: FxHashMap<u32, Vec<Range<i64>>>,
     /// True if the trace has no requests to disks.
-    pub(super) lacks_requests: bool,
+    pub(crate) lacks_requests: bool,
 }
 
 /// Request to a disk.
@@ -39,17 +39,17 @@ struct Request {
 
 /// Cause of a wait that a disk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FromDisk {
+pub(crate) enum FromDisk {
     /// The thread waited for its request to this disk.
     Request(u32),
     /// The thread waited for a page.
     Page,
 }
 
-impl Details {
+impl DiskWaits {
     /// Reads the requests and faults that overlap one of the ranges.
-    pub(super) fn read(case: &Case<'_>, ranges: Vec<Range<i64>>) -> Result<Details, StoreError> {
-        let mut details = Details {
+    pub(crate) fn read(case: &Case<'_>, ranges: Vec<Range<i64>>) -> Result<DiskWaits, StoreError> {
+        let mut waits = DiskWaits {
             requests: Vec::new(),
             by_thread: FxHashMap::default(),
             faults: FxHashMap::default(),
@@ -57,7 +57,7 @@ impl Details {
         };
         let ranges = union(ranges);
         let Some((first, last)) = ranges.first().zip(ranges.last()) else {
-            return Ok(details);
+            return Ok(waits);
         };
         let all = first.start..last.end.saturating_add(LONGEST_NS);
         let is_in = |range: &Range<i64>| {
@@ -86,10 +86,10 @@ impl Details {
                 }
                 let thread_id = view.thread_id.get(row);
                 if let Some(thread_id) = thread_id {
-                    let of_thread = details.by_thread.entry(thread_id).or_default();
-                    of_thread.push(details.requests.len());
+                    let of_thread = waits.by_thread.entry(thread_id).or_default();
+                    of_thread.push(waits.requests.len());
                 }
-                details.requests.push(Request {
+                waits.requests.push(Request {
                     range,
                     disk: view.disk[row],
                     queue_ns: view.queue_ns.get(row).unwrap_or(0),
@@ -106,17 +106,17 @@ impl Details {
             for row in 0..view.len() {
                 let range = view.start_ns.get(row).map(|start| start..view.time_ns[row]);
                 if let Some(range) = range.filter(|range| is_in(range)) {
-                    let of_thread = details.faults.entry(view.thread_id[row]).or_default();
+                    let of_thread = waits.faults.entry(view.thread_id[row]).or_default();
                     of_thread.push(range);
                 }
             }
         }
-        Ok(details)
+        Ok(waits)
     }
 
     /// Returns the kind of disk access that lasted for at least half of the range: hard faults of the thread,
     /// or its requests to one disk.
-    pub(super) fn of_wait(&self, thread_id: u32, range: &Range<i64>) -> Option<FromDisk> {
+    pub(crate) fn of_wait(&self, thread_id: u32, range: &Range<i64>) -> Option<FromDisk> {
         let half = (range.end - range.start) / 2;
         let covered = |parts: Vec<Range<i64>>| {
             let parts = parts.iter().filter_map(|part| overlap(part, range));
@@ -142,7 +142,7 @@ impl Details {
 
     /// Returns data about a thread's requests to a disk within the range: the number of requests, their total
     /// time, and the time that they spent in the queue. Times are in nanoseconds.
-    pub(super) fn queued(&self, thread_id: u32, disk: u32, range: &Range<i64>) -> (u64, i64, i64) {
+    pub(crate) fn queued(&self, thread_id: u32, disk: u32, range: &Range<i64>) -> (u64, i64, i64) {
         let of_thread = self.by_thread.get(&thread_id).into_iter().flatten();
         let requests = of_thread
             .map(|at| &self.requests[*at])
@@ -159,7 +159,7 @@ impl Details {
 
     /// Returns the processes whose requests kept the disk busy within the range, except for the thread's own requests: the
     /// one with most time of the disk, and the next one if it has at least half of this time.
-    pub(super) fn fillers(&self, thread_id: u32, disk: u32, range: &Range<i64>) -> Vec<Filler> {
+    pub(crate) fn fillers(&self, thread_id: u32, disk: u32, range: &Range<i64>) -> Vec<Filler> {
         let mut fillers: FxHashMap<Option<u32>, Filler> = FxHashMap::default();
         for request in &self.requests {
             // The disk works on a request after the time in the queue.
@@ -190,15 +190,15 @@ impl Details {
 
 /// Requests of a process that kept a disk busy.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filler {
-    pub(super) process_row: Option<u32>,
-    pub(super) requests: u64,
+pub(crate) struct Filler {
+    pub(crate) process_row: Option<u32>,
+    pub(crate) requests: u64,
     /// Time for which the disk worked on the requests, in nanoseconds.
-    pub(super) served_ns: i64,
+    pub(crate) served_ns: i64,
 }
 
 /// Returns evidence with the requests to a disk that were completed in the range, by process.
-pub(super) fn evidence(
+pub(crate) fn evidence(
     case: &Case<'_>,
     disk: u32,
     range: &Range<i64>,

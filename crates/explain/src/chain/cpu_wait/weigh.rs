@@ -5,10 +5,10 @@ use std::ops::Range;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
-use super::held::{self, By, Held, Most, WhoRan};
-use super::holders::Holders;
 use super::lost;
-use super::waiter::Waiter;
+use crate::chain::held::{self, By, Held, Most, WhoRan};
+use crate::chain::holders::Holders;
+use crate::chain::waiter::Waiter;
 use crate::survey::{Effect, cpu_names};
 use crate::thresholds::{
     BLAME_PERCENT, CAUSE_PERCENT, NOTICED_NS, PARTIAL_CAUSE_PERCENT, is_share,
@@ -18,7 +18,7 @@ use crate::{About, Case, Evidence, Judgement, Unit, Verdict, duration, percent};
 /// Cause of a wait. Several causes may each explain half of the wait or more. The first of them in this list is then
 /// reported as the cause, because the others follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Cause {
+pub(crate) enum Cause {
     LostEvents,
     Suspended,
     Frozen,
@@ -35,7 +35,7 @@ pub(super) enum Cause {
 
 impl Cause {
     /// Returns the name of the cause in lists.
-    pub(super) fn name(self, case: &Case<'_>) -> &'static str {
+    pub(crate) fn name(self, case: &Case<'_>) -> &'static str {
         let about = match self {
             Cause::LostEvents => &LOST,
             Cause::Suspended => &SUSPENDED,
@@ -64,27 +64,27 @@ const fn about(id: &'static str, name: &'static str, question: &'static str) -> 
     }
 }
 
-pub(super) static PRIORITY: About = about(
+pub(crate) static PRIORITY: About = about(
     "higher-priority",
     "higher priority",
     "Were the CPUs busy with threads of higher priority?",
 );
-pub(super) static QUANTUM: About = about(
+pub(crate) static QUANTUM: About = about(
     "equal-priority",
     "equal priority",
     "Did threads of the same priority take turns on the CPUs?",
 );
-pub(super) static RANK: About = about(
+pub(crate) static RANK: About = about(
     "better-rank",
     "rank",
     "Were the CPUs busy with threads of better rank? Rank comes before priority.",
 );
-pub(super) static DISPATCHER: About = about(
+pub(crate) static DISPATCHER: About = about(
     "dispatcher",
     "threads of lower precedence",
     "Did threads of lower precedence (rank, then priority) keep a CPU while this thread was ready?",
 );
-pub(super) static INTERRUPTS: About = about(
+pub(crate) static INTERRUPTS: About = about(
     "interrupted-cpus",
     "DPCs and ISRs",
     "Were the CPUs busy with DPCs and ISRs?",
@@ -101,7 +101,7 @@ static LINUX_INTERRUPTS: About = about(
     "softirqs and interrupts",
     "Were the CPUs busy with softirqs and interrupts?",
 );
-pub(super) static AFFINITY: About = about(
+pub(crate) static AFFINITY: About = about(
     "affinity",
     "affinity",
     "Was the thread limited to some of the CPUs?",
@@ -112,27 +112,27 @@ static QUEUE: About = about(
     "queue of one CPU",
     "Did it wait in the queue of one CPU while another CPU was idle?",
 );
-pub(super) static PAGED_OUT: About = about(
+pub(crate) static PAGED_OUT: About = about(
     "stack-paged-out",
     "paging",
     "Was its kernel stack paged out, or its process swapped out?",
 );
-pub(super) static FROZEN: About = about("process-frozen", "freezing", "Was its process frozen?");
-pub(super) static SUSPENDED: About = about(
+pub(crate) static FROZEN: About = about("process-frozen", "freezing", "Was its process frozen?");
+pub(crate) static SUSPENDED: About = about(
     "machine-suspended",
     "suspension",
     "Was the machine suspended?",
 );
-pub(super) static LOST: About = about(
+pub(crate) static LOST: About = about(
     "lost-events",
     "lost events",
     "Are events missing or clocks wrong, so that this wait is doubtful?",
 );
 
 /// Facts about the trace that the examination of every wait needs.
-pub(super) struct Facts {
+pub(crate) struct Facts {
     freezes: Vec<Freeze>,
-    pub(super) damage: Vec<DamageRow>,
+    pub(crate) damage: Vec<DamageRow>,
     has_interrupts: bool,
     /// Maximum difference between two clocks, in nanoseconds; 0 if all clocks agree.
     clocks_apart_ns: i64,
@@ -144,16 +144,16 @@ struct Freeze {
 }
 
 /// Row of the table `damage`.
-pub(super) struct DamageRow {
-    pub(super) start_ns: i64,
-    pub(super) end_ns: Option<i64>,
-    pub(super) kind: Option<String>,
-    pub(super) count: Option<u64>,
-    pub(super) cpu: Option<u16>,
+pub(crate) struct DamageRow {
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: Option<i64>,
+    pub(crate) kind: Option<String>,
+    pub(crate) count: Option<u64>,
+    pub(crate) cpu: Option<u16>,
 }
 
 impl Facts {
-    pub(super) fn read(case: &Case<'_>) -> Result<Facts, StoreError> {
+    pub(crate) fn read(case: &Case<'_>) -> Result<Facts, StoreError> {
         let mut freezes = Vec::new();
         let table = case.table(Table::ProcessFreezes)?;
         let columns = ["start_ns", "end_ns", "process_id"];
@@ -189,35 +189,35 @@ impl Facts {
 }
 
 impl DamageRow {
-    pub(super) fn is_loss(&self) -> bool {
+    pub(crate) fn is_loss(&self) -> bool {
         let kind = self.kind.as_deref();
         kind.is_some_and(|kind| Effect::of(kind).lacks_events())
     }
 
-    pub(super) fn may_lie_in(&self, range: &Range<i64>) -> bool {
+    pub(crate) fn may_lie_in(&self, range: &Range<i64>) -> bool {
         self.start_ns < range.end && self.end_ns.is_none_or(|ns| ns > range.start)
     }
 }
 
 impl Facts {
     /// Returns true if waits may be wrong because events are lost or clocks disagree.
-    pub(super) fn waits_may_be_none(&self) -> bool {
+    pub(crate) fn waits_may_be_none(&self) -> bool {
         self.clocks_disagree() || self.lacks_events()
     }
 
     /// Returns true if events are lost or damaged.
-    pub(super) fn lacks_events(&self) -> bool {
+    pub(crate) fn lacks_events(&self) -> bool {
         self.damage.iter().any(DamageRow::is_loss)
     }
 
-    pub(super) fn clocks_disagree(&self) -> bool {
+    pub(crate) fn clocks_disagree(&self) -> bool {
         self.clocks_apart_ns > 0
     }
 
     /// Returns true if the event that readied the thread may belong to the run before the wait. This is
     /// possible if the time from the end of that run to the event is at most the difference between the
     /// clocks.
-    pub(super) fn may_be_of_run_before(&self, waiter: &Waiter) -> bool {
+    pub(crate) fn may_be_of_run_before(&self, waiter: &Waiter) -> bool {
         let wait = waiter.wait.as_ref();
         let readied = wait.and_then(|wait| wait.readied_ns.zip(wait.previous_out_ns));
         self.clocks_disagree()
@@ -240,35 +240,35 @@ impl Facts {
 }
 
 /// Verdicts about a wait, and facts for its description.
-pub(super) struct Weighed {
-    pub(super) verdicts: Vec<Verdict>,
+pub(crate) struct Weighed {
+    pub(crate) verdicts: Vec<Verdict>,
     /// Cause of the wait, if a cause explains half of the wait or more.
-    pub(super) cause: Option<Cause>,
+    pub(crate) cause: Option<Cause>,
     /// Part of the wait that does not count as a delay, because the machine was suspended or the
     /// wait may be wrong, in nanoseconds.
-    pub(super) not_delay_ns: i64,
+    pub(crate) not_delay_ns: i64,
     /// Part of the wait during which the machine was suspended, in nanoseconds.
-    pub(super) asleep_ns: i64,
+    pub(crate) asleep_ns: i64,
     /// Process with most CPU time during the wait.
-    pub(super) most: Option<Most>,
+    pub(crate) most: Option<Most>,
     /// Process with second most CPU time during the wait. It is set only if this time is a large share.
-    pub(super) second: Option<Most>,
+    pub(crate) second: Option<Most>,
     /// Number of the thread's ideal processor, and the time of DPCs and service routines on this processor in
     /// nanoseconds. It is set if DPCs and service routines used most of the processor's time.
-    pub(super) locked_ideal: Option<(u16, i64)>,
-    pub(super) idle_beyond_ns: Option<i64>,
+    pub(crate) locked_ideal: Option<(u16, i64)>,
+    pub(crate) idle_beyond_ns: Option<i64>,
     /// True if threads of the same process took turns with this thread. In this case, the program of this
     /// thread continued to run.
-    pub(super) is_among_its_own: bool,
+    pub(crate) is_among_its_own: bool,
     /// True if the CPUs were idle for half of the wait or more. No event explains such a wait, because a
     /// ready thread takes an idle CPU at once.
-    pub(super) is_idle_unexplained: bool,
+    pub(crate) is_idle_unexplained: bool,
     /// True if the trace records DPCs and service routines. If they are not recorded, a CPU that runs them
     /// looks idle.
-    pub(super) has_interrupts: bool,
+    pub(crate) has_interrupts: bool,
     /// CPUs for which the thread waited, if samples show that DPCs and service routines locked them and no event shows
     /// it. Then the processes whose threads were interrupted did not use the CPU time.
-    pub(super) sampled_locks: Vec<u16>,
+    pub(crate) sampled_locks: Vec<u16>,
 }
 
 /// Returns the CPUs for which the thread waited if samples show that all of them were locked for most of the wait.
@@ -281,14 +281,11 @@ fn sampled_locks(case: &Case<'_>, waiter: &Waiter) -> Vec<u16> {
     let interrupts = &case.survey.interrupts;
     let are_locked = !its_cpus.is_empty()
         && (its_cpus.iter()).all(|cpu| interrupts.is_locked_by_samples(*cpu, &waiter.range));
-    match are_locked {
-        true => its_cpus,
-        false => Vec::new(),
-    }
+    if are_locked { its_cpus } else { Vec::new() }
 }
 
 /// Examines all causes of a wait.
-pub(super) fn weigh(
+pub(crate) fn weigh(
     case: &Case<'_>,
     facts: &Facts,
     waiter: &Waiter,
@@ -315,54 +312,11 @@ pub(super) fn weigh(
         ..
     } = held::by_process(case, Some(waiter), &stretch, holders);
     let is_large = |of: &Most| is_share(of.ns, held.awake_ns(), BLAME_PERCENT);
-    let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
-    let is_linux = case.is_linux();
-
-    let its_time = &*waiter.time_in_words();
-    let had = |who: &str, by: &[By]| {
-        let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
-        format!("{who} used {} of {its_time}.", percent(ns, held.awake_ns()))
-    };
-    weighed.push((Cause::HigherPriority, priority(waiter, &scales, its_time)));
-    weighed.push((
-        Cause::EqualPriority,
-        match scales.lacks_priority() {
-            true => not_recorded(&QUANTUM, UNKNOWN_PRIORITY),
-            false => {
-                let who = match is_linux {
-                    true => "Threads of the same priority",
-                    false => "Threads of the same rank and priority",
-                };
-                scales.cpu_time(
-                    &QUANTUM,
-                    &[By::EqualPriority],
-                    had(who, &[By::EqualPriority]),
-                )
-            }
-        },
-    ));
-    if !is_linux {
-        weighed.push((Cause::Rank, rank(case, waiter, held, &scales, its_time)));
-    }
-    weighed.push((Cause::Dispatcher, dispatcher(case, held, &scales, its_time)));
     let ideal = AtIdeal::of(case, waiter, holders);
-    let routines = wording::capitalized(case.terms().routines);
-    weighed.push((
-        Cause::Interrupts,
-        match facts.has_interrupts {
-            true => {
-                let had = had(&routines, &[By::Dpc, By::Isr]);
-                interrupts(case, &ideal, &scales, had)
-            }
-            false => {
-                let because = format!("{routines} are not recorded.");
-                not_recorded(about_interrupts(case), &because)
-            }
-        },
-    ));
+    let mut weighed = users(case, facts, waiter, held, &scales, &ideal);
     let (affinity, idle_beyond_ns) = affinity(case, waiter, holders, &scales);
     weighed.push((Cause::Affinity, affinity));
-    if is_linux {
+    if case.is_linux() {
         weighed.push((Cause::Queue, queue(case, waiter, holders, &scales)));
     } else {
         weighed.push((Cause::PagedOut, paged_out(case, waiter, &scales)));
@@ -387,9 +341,10 @@ pub(super) fn weigh(
         .filter(|cause| *cause != Cause::Suspended || awake_ns < NOTICED_NS)
         .collect();
     let cause = causes.iter().copied().min();
-    let not_delay_ns = match is_doubtful {
-        true => scales.ready_ns,
-        false => asleep_ns,
+    let not_delay_ns = if is_doubtful {
+        scales.ready_ns
+    } else {
+        asleep_ns
     };
     let sampled_locks = sampled_locks(case, waiter);
     let is_known = |_: &Most| sampled_locks.is_empty();
@@ -413,9 +368,62 @@ pub(super) fn weigh(
     }
 }
 
+/// Examines the users of CPU time: threads, DPCs and service routines.
+fn users(
+    case: &Case<'_>,
+    facts: &Facts,
+    waiter: &Waiter,
+    held: &Held,
+    scales: &Scales<'_>,
+    ideal: &Option<AtIdeal>,
+) -> Vec<(Cause, Verdict)> {
+    let mut weighed: Vec<(Cause, Verdict)> = Vec::new();
+    let is_linux = case.is_linux();
+
+    let its_time = &*waiter.time_in_words();
+    let had = |who: &str, by: &[By]| {
+        let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
+        format!("{who} used {} of {its_time}.", percent(ns, held.awake_ns()))
+    };
+    weighed.push((Cause::HigherPriority, priority(waiter, scales, its_time)));
+    weighed.push((
+        Cause::EqualPriority,
+        if scales.lacks_priority() {
+            not_recorded(&QUANTUM, UNKNOWN_PRIORITY)
+        } else {
+            let who = if is_linux {
+                "Threads of the same priority"
+            } else {
+                "Threads of the same rank and priority"
+            };
+            scales.cpu_time(
+                &QUANTUM,
+                &[By::EqualPriority],
+                had(who, &[By::EqualPriority]),
+            )
+        },
+    ));
+    if !is_linux {
+        weighed.push((Cause::Rank, rank(case, waiter, held, scales, its_time)));
+    }
+    weighed.push((Cause::Dispatcher, dispatcher(case, held, scales, its_time)));
+    let routines = wording::capitalized(case.terms().routines);
+    weighed.push((
+        Cause::Interrupts,
+        if facts.has_interrupts {
+            let had = had(&routines, &[By::Dpc, By::Isr]);
+            interrupts(case, ideal, scales, had)
+        } else {
+            let because = format!("{routines} are not recorded.");
+            not_recorded(about_interrupts(case), &because)
+        },
+    ));
+    weighed
+}
+
 /// Values with which the shares of causes are computed.
-pub(super) struct Scales<'h> {
-    pub(super) ready_ns: i64,
+pub(crate) struct Scales<'h> {
+    pub(crate) ready_ns: i64,
     /// Part of the wait with which causes are compared, in nanoseconds.
     lost_ns: i64,
     held: &'h Held,
@@ -435,7 +443,7 @@ impl Scales<'_> {
     }
 
     /// Returns the verdict on a cause that explains a part of the wait. `because` may begin with a small letter.
-    pub(super) fn explains(&self, about: &About, explains_ns: i64, because: String) -> Verdict {
+    pub(crate) fn explains(&self, about: &About, explains_ns: i64, because: String) -> Verdict {
         let explains = |percent| self.lost_ns > 0 && is_share(explains_ns, self.lost_ns, percent);
         let (judgement, because) = if explains(CAUSE_PERCENT) {
             (Judgement::For, wording::capitalized(&because))
@@ -518,9 +526,10 @@ impl AtIdeal {
 }
 
 fn about_interrupts(case: &Case<'_>) -> &'static About {
-    match case.is_linux() {
-        true => &LINUX_INTERRUPTS,
-        false => &INTERRUPTS,
+    if case.is_linux() {
+        &LINUX_INTERRUPTS
+    } else {
+        &INTERRUPTS
     }
 }
 
@@ -632,9 +641,10 @@ fn affinity(
     scales: &Scales<'_>,
 ) -> (Verdict, Option<i64>) {
     let Some(cpus) = &waiter.limited_to else {
-        let verdict = match waiter.affinity_is_known {
-            true => scales.explains(&AFFINITY, 0, "It may run on every CPU.".to_owned()),
-            false => not_recorded(&AFFINITY, "The CPUs on which it may run are not recorded."),
+        let verdict = if waiter.affinity_is_known {
+            scales.explains(&AFFINITY, 0, "It may run on every CPU.".to_owned())
+        } else {
+            not_recorded(&AFFINITY, "The CPUs on which it may run are not recorded.")
         };
         return (verdict, None);
     };

@@ -6,8 +6,8 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, ReadyThreadsView, SamplesView, StoreError, Table};
 
-use super::waiter::Waiter;
 use super::weigh::Facts;
+use crate::chain::waiter::Waiter;
 use crate::ranges::{overlap, union};
 use crate::thresholds::LOST_SAMPLES;
 use crate::{Case, Column, Evidence, Unit, Value};
@@ -33,7 +33,7 @@ struct Last {
 ///
 /// # Errors
 /// Returns an error if a table cannot be read, or the user cancelled.
-pub(super) fn narrow(
+pub(crate) fn narrow(
     case: &Case<'_>,
     facts: &Facts,
     waiters: &mut [Waiter],
@@ -174,10 +174,7 @@ fn last_without_samples(
         }
     }
     let is_dumb = before.values().any(|ns| range.end - ns > apart_ns);
-    Ok(match is_dumb {
-        true => Some(range.end),
-        false => last,
-    })
+    Ok(if is_dumb { Some(range.end) } else { last })
 }
 
 fn last_readied(case: &Case<'_>, waiter: &Waiter) -> Result<Option<i64>, StoreError> {

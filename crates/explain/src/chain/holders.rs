@@ -10,7 +10,7 @@ use crate::ranges::{overlap, union};
 
 /// User of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum What {
+pub(crate) enum What {
     /// A thread. A rank, priority or process that is not known is `None`.
     Thread {
         rank: Option<u8>,
@@ -34,26 +34,26 @@ struct Key {
 
 /// CPU time of a user.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Time {
+pub(crate) struct Time {
     /// Time without interrupts and suspend gaps, in nanoseconds.
-    pub(super) net_ns: i64,
+    pub(crate) net_ns: i64,
     /// Time including interrupts and suspend gaps, in nanoseconds.
-    pub(super) gross_ns: i64,
+    pub(crate) gross_ns: i64,
 }
 
 /// CPU use in slices of time.
-pub(super) struct Holders {
+pub(crate) struct Holders {
     /// Times at which slices begin and end.
     borders: Vec<i64>,
     /// CPU time for each slice, CPU and user, sorted by these three.
     times: Vec<(Key, Time)>,
-    pub(super) is_linux: bool,
+    pub(crate) is_linux: bool,
 }
 
 impl Holders {
     /// Sums up the CPU use within all time ranges in one pass over the runs. The ranges may overlap. Slices
     /// begin and end where the time ranges begin and end.
-    pub(super) fn read(case: &Case<'_>, windows: &[Range<i64>]) -> Result<Holders, StoreError> {
+    pub(crate) fn read(case: &Case<'_>, windows: &[Range<i64>]) -> Result<Holders, StoreError> {
         let mut borders: Vec<i64> = windows.iter().flat_map(|w| [w.start, w.end]).collect();
         borders.sort_unstable();
         borders.dedup();
@@ -80,7 +80,7 @@ impl Holders {
 
     /// Returns the CPU use within a range whose ends are borders of slices. Each entry has the CPU,
     /// the user and the time.
-    pub(super) fn within(
+    pub(crate) fn within(
         &self,
         range: &Range<i64>,
     ) -> impl Iterator<Item = (u16, What, Time)> + '_ {
@@ -179,9 +179,10 @@ impl Pass<'_> {
                 rank: runs.rank_out.get(row).or(runs.previous_rank.get(row)),
                 // If the priority of a thread of Linux changed during its run, the higher priority kept other threads
                 // off the CPU. Windows records changes of priorities, so the priority at the start is used.
-                priority: match self.is_linux {
-                    true => runs.priority.get(row).max(runs.priority_out.get(row)),
-                    false => runs.priority.get(row).or(runs.priority_out.get(row)),
+                priority: if self.is_linux {
+                    runs.priority.get(row).max(runs.priority_out.get(row))
+                } else {
+                    runs.priority.get(row).or(runs.priority_out.get(row))
                 },
                 process_row: runs.process_row.get(row),
                 process_id: runs.process_id.get(row),
@@ -221,7 +222,7 @@ impl Pass<'_> {
         let silent = silences.any(|silence| overlap(silence, &range).is_some());
         let mut ns = [length, 0, 0, 0];
         if silent || !interrupts.is_empty() {
-            ns = self.apart(&range, interrupts);
+            ns = self.split_by_user(&range, interrupts);
         }
         let [thread, dpc, isr, suspended] = ns;
         let mut add = |what: What, net_ns: i64, gross_ns: i64| {
@@ -243,7 +244,7 @@ impl Pass<'_> {
 
     /// Splits a time range into the time of the thread, of DPCs, of service routines and of suspension. If several of
     /// them overlap, the time counts for the last of them in this order.
-    fn apart(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
+    fn split_by_user(&self, range: &Range<i64>, interrupts: &[Interrupt]) -> [i64; 4] {
         let mut edges: Vec<(i64, usize, i32)> = Vec::new();
         let mut add = |part: &Range<i64>, level: usize| {
             if let Some(part) = overlap(part, range) {
@@ -302,9 +303,10 @@ impl<'i> Interrupts<'i> {
     fn before(&mut self, case: &Case<'_>, end_ns: i64) -> Result<Option<Interrupt>, StoreError> {
         loop {
             if let Some(next) = self.read.as_slice().first() {
-                return Ok(match next.range.end <= end_ns {
-                    true => self.read.next(),
-                    false => None,
+                return Ok(if next.range.end <= end_ns {
+                    self.read.next()
+                } else {
+                    None
                 });
             }
             let chunk = self.table.chunks().get(self.chunk);

@@ -13,35 +13,35 @@ use crate::{Case, Column, Evidence, Unit, Value, labels};
 
 /// Step of a path: a time range with one run of a thread and the wait before the run.
 #[derive(Clone, Debug)]
-pub(in crate::theories) struct Leg {
-    pub(in crate::theories) range: Range<i64>,
-    pub(in crate::theories) run: Run,
+pub(crate) struct Leg {
+    pub(crate) range: Range<i64>,
+    pub(crate) run: Run,
     /// Suspend gaps within the step.
     slept: Vec<Range<i64>>,
 }
 
 /// Run of a thread, and the wait before it. Fields have the names of columns of `cpu_runs`.
 #[derive(Clone, Debug)]
-pub(in crate::theories) struct Run {
-    pub(in crate::theories) start_ns: i64,
-    pub(in crate::theories) end_ns: i64,
-    pub(in crate::theories) cpu: u16,
-    pub(in crate::theories) thread_id: u32,
-    pub(in crate::theories) thread_row: Option<u32>,
-    pub(in crate::theories) process_id: Option<u32>,
-    pub(in crate::theories) process_row: Option<u32>,
-    pub(in crate::theories) previous_out_ns: Option<i64>,
+pub(crate) struct Run {
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    pub(crate) cpu: u16,
+    pub(crate) thread_id: u32,
+    pub(crate) thread_row: Option<u32>,
+    pub(crate) process_id: Option<u32>,
+    pub(crate) process_row: Option<u32>,
+    pub(crate) previous_out_ns: Option<i64>,
     ready_ns: i64,
-    pub(in crate::theories) waits_ns: Option<i64>,
+    pub(crate) waits_ns: Option<i64>,
     readying_thread_id: Option<u32>,
     readying_thread_row: Option<u32>,
     readying_process_row: Option<u32>,
-    pub(in crate::theories) readied_by_dpc: Option<bool>,
-    pub(in crate::theories) previous_wait_reason: Option<u8>,
-    pub(in crate::theories) priority: Option<i8>,
-    pub(in crate::theories) readying_cpu: Option<u16>,
+    pub(crate) readied_by_dpc: Option<bool>,
+    pub(crate) previous_wait_reason: Option<u8>,
+    pub(crate) priority: Option<i8>,
+    pub(crate) readying_cpu: Option<u16>,
     /// Row of the call stack in `stacks` that shows where the thread had waited.
-    pub(in crate::theories) stack_id: Option<u32>,
+    pub(crate) stack_id: Option<u32>,
 }
 
 /// Codes of the wait reasons `Suspended` and `WrSuspended`.
@@ -49,13 +49,13 @@ const SUSPENDED: [u8; 2] = [5, 12];
 
 impl Run {
     /// Returns the time at which the thread became ready, in nanoseconds since the trace's start.
-    pub(in crate::theories) fn since_ns(&self) -> i64 {
+    pub(crate) fn since_ns(&self) -> i64 {
         self.start_ns.saturating_sub(self.ready_ns)
     }
 
     /// Returns the name of the process that readied the thread. If a DPC or an interrupt readied the thread, returns
     /// words for it.
-    pub(in crate::theories) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
+    pub(crate) fn ended_by(&self, case: &Case<'_>) -> Option<String> {
         match self.readied_by_dpc {
             Some(true) => Some(case.terms().a_routine.to_owned()),
             _ => case.process_label(self.readying_process_row),
@@ -69,7 +69,7 @@ impl Run {
 
     /// Returns the thread that ended the wait before the run, if a thread ended it. The thread that resumed a suspended
     /// thread or thawed its process is not the cause of the wait.
-    pub(in crate::theories) fn readied_by(&self) -> Option<Thread> {
+    pub(crate) fn readied_by(&self) -> Option<Thread> {
         if (self.previous_wait_reason).is_some_and(|reason| SUSPENDED.contains(&reason)) {
             return None;
         }
@@ -86,7 +86,7 @@ impl Run {
 impl Leg {
     /// Returns the times in nanoseconds for which the thread waited, was ready and ran within the
     /// step, without suspend gaps.
-    pub(in crate::theories) fn parts(&self) -> [i64; 3] {
+    pub(crate) fn parts(&self) -> [i64; 3] {
         let (since, start) = (self.run.since_ns(), self.run.start_ns);
         let length = |range: Range<i64>| range.end.saturating_sub(range.start);
         let within = |from: i64, to: i64| {
@@ -108,13 +108,13 @@ impl Leg {
     }
 
     /// Moves the start of the step.
-    pub(in crate::theories) fn begin_at(&mut self, case: &Case<'_>, start_ns: i64) {
+    pub(crate) fn begin_at(&mut self, case: &Case<'_>, start_ns: i64) {
         self.range.start = start_ns;
         self.slept = case.survey.suspend_gaps.parts_in(&self.range);
     }
 
     /// Returns the time of suspend gaps within the step, in nanoseconds.
-    pub(in crate::theories) fn slept_ns(&self) -> i64 {
+    pub(crate) fn slept_ns(&self) -> i64 {
         self.slept.iter().map(|slept| slept.end - slept.start).sum()
     }
 }
@@ -129,7 +129,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    pub(in crate::theories) fn is_of(self, runs: &CpuRunsView<'_>, row: usize) -> bool {
+    pub(crate) fn is_of(self, runs: &CpuRunsView<'_>, row: usize) -> bool {
         runs.thread_id[row] == self.id
             && (self.row.is_none() || runs.thread_row.get(row) == self.row)
     }
@@ -138,7 +138,7 @@ impl Thread {
 /// Follows a thread back in time from the end of the range. While the thread waited for another thread, the
 /// path follows the other thread. There are no gaps between the steps. The latest step comes first. There are
 /// at most `legs` steps, so the path may not reach the start of the range.
-pub(in crate::theories) fn path(
+pub(crate) fn path(
     runs: &mut Runs<'_>,
     thread: Thread,
     range: &Range<i64>,
@@ -168,14 +168,13 @@ pub(in crate::theories) fn path(
             _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
         };
         let from = next.1.clamp(range.start, at);
-        match from < at {
-            true => {
-                stood_still = 0;
-                let range = from..at;
-                let slept = runs.case.survey.suspend_gaps.parts_in(&range);
-                path.push(Leg { range, run, slept });
-            }
-            false => stood_still += 1,
+        if from < at {
+            stood_still = 0;
+            let range = from..at;
+            let slept = runs.case.survey.suspend_gaps.parts_in(&range);
+            path.push(Leg { range, run, slept });
+        } else {
+            stood_still += 1
         }
         (thread, at) = (next.0, from);
     }
@@ -208,14 +207,14 @@ const COLUMNS: [&str; 19] = [
 const KEPT: usize = 4;
 
 /// Reader that looks up runs of threads one by one.
-pub(in crate::theories) struct Runs<'c> {
+pub(crate) struct Runs<'c> {
     case: &'c Case<'c>,
     table: StoredTable,
     kept: VecDeque<(usize, RecordBatch)>,
 }
 
 impl<'c> Runs<'c> {
-    pub(in crate::theories) fn new(case: &'c Case<'c>) -> Result<Runs<'c>, StoreError> {
+    pub(crate) fn new(case: &'c Case<'c>) -> Result<Runs<'c>, StoreError> {
         Ok(Runs {
             case,
             table: case.table(Table::CpuRuns)?,
@@ -238,11 +237,7 @@ impl<'c> Runs<'c> {
 
     /// Finds the thread's first run that ends at `at` or later. If the thread runs at `at`, this is the
     /// current run. If the thread waits at `at`, this is its next run.
-    pub(in crate::theories) fn until(
-        &mut self,
-        thread: Thread,
-        at: i64,
-    ) -> Result<Option<Run>, StoreError> {
+    pub(crate) fn until(&mut self, thread: Thread, at: i64) -> Result<Option<Run>, StoreError> {
         for chunk in self.table.chunks_within(at..i64::MAX) {
             let batch = self.chunk(chunk)?;
             let view = CpuRunsView::new(batch)?;
@@ -256,7 +251,7 @@ impl<'c> Runs<'c> {
     }
 
     /// Finds the chunk and the row of the thread's first run that ends after `at`.
-    pub(in crate::theories) fn next_after(
+    pub(crate) fn next_after(
         &mut self,
         thread: Thread,
         at: i64,
@@ -274,7 +269,7 @@ impl<'c> Runs<'c> {
     }
 
     /// Finds the end of the thread's last run that ended before `at`.
-    pub(in crate::theories) fn last_end_before(
+    pub(crate) fn last_end_before(
         &mut self,
         thread: Thread,
         at: i64,
@@ -283,7 +278,7 @@ impl<'c> Runs<'c> {
     }
 
     /// Finds the thread's last run that ended before `at`.
-    pub(in crate::theories) fn last_run_before(
+    pub(crate) fn last_run_before(
         &mut self,
         thread: Thread,
         at: i64,
@@ -301,7 +296,7 @@ impl<'c> Runs<'c> {
     }
 
     /// Finds the thread that ran last before `at`. Only processes for which `is_asked` returns true count.
-    pub(in crate::theories) fn last_before(
+    pub(crate) fn last_before(
         &mut self,
         at: i64,
         is_asked: impl Fn(Option<u32>) -> bool,
@@ -351,7 +346,7 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
 
 /// Returns evidence with the rows of the steps, the latest first. Its query lists the runs of the
 /// steps.
-pub(in crate::theories) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+pub(crate) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
     let a_routine = case.terms().a_routine;
     let query = format!(
@@ -406,7 +401,7 @@ pub(in crate::theories) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) 
 }
 
 /// Returns evidence with the sums of the steps by thread, the longest first.
-pub(in crate::theories) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
+pub(crate) fn totals(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
     let query = format!(
         "WITH {} SELECT process(process_row) AS process, thread_id, sum(waited_ns) AS waited_ns, \
@@ -449,7 +444,7 @@ fn has_slept(legs: &[Leg]) -> bool {
 
 /// Returns for each thread of a path the times in nanoseconds for which it waited, was ready and
 /// ran, and for which the machine was suspended. The thread with the longest total comes first.
-pub(in crate::theories) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
+pub(crate) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
     let mut sums: Vec<(&Run, [i64; 4])> = Vec::new();
     for leg in legs {
         let key = |run: &Run| (run.process_row, run.thread_row, run.thread_id);
@@ -471,7 +466,7 @@ pub(in crate::theories) fn by_thread(legs: &[Leg]) -> Vec<(&Run, [i64; 4])> {
 }
 
 /// Returns evidence with the sums of all steps.
-pub(in crate::theories) fn sums(title: &str, legs: &[Leg]) -> Evidence {
+pub(crate) fn sums(title: &str, legs: &[Leg]) -> Evidence {
     let query = format!(
         "WITH {} SELECT count(*) AS legs, sum(waited_ns) AS none_went_on_ns, sum(was_ready_ns) AS \
          no_cpu_ns, sum(ran_ns) AS worked_ns FROM parts",

@@ -6,11 +6,10 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::super::hangs::Noticed;
-use super::Argued;
-use super::held::{self, Most, WhoRan};
-use super::holders::Holders;
+use super::ExaminedWait;
 use super::weigh::{Cause, Facts};
+use crate::chain::held::{self, Most, WhoRan};
+use crate::chain::holders::Holders;
 use crate::drivers::SYSTEM;
 use crate::finding::Attention;
 use crate::ranges::union;
@@ -24,41 +23,41 @@ const SLEEPS: usize = 64;
 const SHOWN: usize = 20;
 
 /// Waits of a process, together with the waits of other processes that have the same cause.
-pub(super) struct Group<'c> {
+pub(crate) struct Group<'c> {
     /// Waits of the process that were examined, the worst first.
-    pub(super) argued: Vec<Argued>,
+    pub(crate) waits: Vec<ExaminedWait>,
     /// All noticeable waits of the process; `None` if some of them are uncertain.
-    pub(super) noticed: Option<&'c NoticedWaits>,
+    pub(crate) noticed: Option<&'c NoticedWaits>,
     /// Delay of the process, in nanoseconds.
-    pub(super) delay_ns: i64,
-    pub(super) severity: Severity,
+    pub(crate) delay_ns: i64,
+    pub(crate) severity: Severity,
     /// Attention that the user paid to the process during the worst wait.
-    pub(super) attention: Option<Attention>,
+    pub(crate) attention: Option<Attention>,
     /// Processes that ran during the waits of this group. All these waits have the same cause as the worst
     /// wait.
-    pub(super) who_ran: WhoRan,
+    pub(crate) who_ran: WhoRan,
     /// True if all waits of the process have the same cause, so that all of them were counted.
-    pub(super) has_one_cause: bool,
+    pub(crate) has_one_cause: bool,
     /// Causes of other waits of the process that cost too little time for a separate group. Each entry has the cause
     /// and its cost in nanoseconds.
-    pub(super) smaller: Vec<(Option<Cause>, i64)>,
+    pub(crate) smaller: Vec<(Option<Cause>, i64)>,
     /// Groups of other processes that have the same cause and are less important.
-    pub(super) others: Vec<Group<'c>>,
+    pub(crate) others: Vec<Group<'c>>,
 }
 
-/// Groups the examined waits. The first element of `argued` must be the worst wait. In the result, the most
+/// Groups the examined waits. The first element of `waits` must be the worst wait. In the result, the most
 /// important group comes first.
-pub(super) fn grouped<'c>(
+pub(crate) fn grouped<'c>(
     case: &'c Case<'_>,
     facts: &Facts,
-    argued: Vec<Argued>,
+    waits: Vec<ExaminedWait>,
     holders: &Holders,
 ) -> Result<Vec<Group<'c>>, StoreError> {
-    let user = Noticed::read(case)?;
-    let mut of_processes: Vec<Vec<Argued>> = Vec::new();
-    for one in argued {
+    let user = case.noticed()?;
+    let mut of_processes: Vec<Vec<ExaminedWait>> = Vec::new();
+    for one in waits {
         // Incompletely recorded waits form separate groups, because their evidence has other rows.
-        let same = |group: &&mut Vec<Argued>| {
+        let same = |group: &&mut Vec<ExaminedWait>| {
             let (a, b) = (&group[0].waiter, &one.waiter);
             a.process_row == b.process_row
                 && a.process_id == b.process_id
@@ -70,9 +69,9 @@ pub(super) fn grouped<'c>(
         }
     }
     let mut groups: Vec<Group<'c>> = Vec::new();
-    for argued in of_processes {
-        let noticed = noticed(case, facts, &argued);
-        let mut by_cause = by_cause(argued).into_iter();
+    for waits in of_processes {
+        let noticed = noticed(case, facts, &waits);
+        let mut by_cause = by_cause(waits).into_iter();
         let Some((main, smaller)) = by_cause.next() else {
             continue;
         };
@@ -106,45 +105,46 @@ pub(super) fn grouped<'c>(
             group.delay_ns,
         ))
     });
-    let mut told: Vec<Group<'c>> = Vec::new();
+    let mut joined: Vec<Group<'c>> = Vec::new();
     for group in groups {
-        match told.iter_mut().find(|first| first.is_like(&group)) {
+        match joined.iter_mut().find(|first| first.is_like(&group)) {
             Some(first) => {
                 // A user does not notice the delays of other programs, unless they are very long.
                 let is_unnoticed = first.attention == Some(Attention::Focus)
                     && group.attention != first.attention
                     && group.delay_ns < ABANDONED_NS;
-                let severity = match is_unnoticed {
-                    true => group.severity.min(Severity::Warning),
-                    false => group.severity,
+                let severity = if is_unnoticed {
+                    group.severity.min(Severity::Warning)
+                } else {
+                    group.severity
                 };
                 first.severity = first.severity.max(severity);
                 first.others.push(group);
             }
-            None => told.push(group),
+            None => joined.push(group),
         }
     }
-    told.sort_by_key(|group| Reverse((group.severity, group.attention, group.delay_ns)));
-    Ok(told)
+    joined.sort_by_key(|group| Reverse((group.severity, group.attention, group.delay_ns)));
+    Ok(joined)
 }
 
 /// Waits of a process that have the same cause, and smaller causes without a separate group. Each smaller cause has its
 /// cost in nanoseconds.
-type OfCause = (Vec<Argued>, Vec<(Option<Cause>, i64)>);
+type WaitsOfCause = (Vec<ExaminedWait>, Vec<(Option<Cause>, i64)>);
 
 /// Divides the waits of a process by their causes. The cause that cost most time comes first. Causes that
 /// cost little time get no separate entry; they are listed in the first entry.
-fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
-    let mut causes: Vec<(i64, Vec<Argued>)> = Vec::new();
-    for one in argued {
-        let same = |of: &&mut (i64, Vec<Argued>)| of.1[0].weighed.cause == one.weighed.cause;
+fn by_cause(waits: Vec<ExaminedWait>) -> Vec<WaitsOfCause> {
+    let mut causes: Vec<(i64, Vec<ExaminedWait>)> = Vec::new();
+    for one in waits {
+        let same = |of: &&mut (i64, Vec<ExaminedWait>)| of.1[0].weighed.cause == one.weighed.cause;
         match causes.iter_mut().find(same) {
             Some(of) => of.1.push(one),
             None => causes.push((0, vec![one])),
         }
     }
     let causes = causes.into_iter().flat_map(|(_, of)| by_culprit(of));
-    let mut causes: Vec<(i64, Vec<Argued>)> = causes.collect();
+    let mut causes: Vec<(i64, Vec<ExaminedWait>)> = causes.collect();
     // The sort is stable. If two causes cost the same time, the cause of the worst wait comes first.
     causes.sort_by_key(|(ns, _)| Reverse(*ns));
     let mut causes = causes.into_iter();
@@ -158,21 +158,21 @@ fn by_cause(argued: Vec<Argued>) -> Vec<OfCause> {
 
 /// Divides waits with the same cause by the process that used most CPU time, if several processes each cost a disruptive
 /// time. Each part has its cost in nanoseconds.
-fn by_culprit(argued: Vec<Argued>) -> Vec<(i64, Vec<Argued>)> {
+fn by_culprit(waits: Vec<ExaminedWait>) -> Vec<(i64, Vec<ExaminedWait>)> {
     let by_others = [Some(Cause::HigherPriority), Some(Cause::EqualPriority)];
-    let who = |one: &Argued| {
+    let who = |one: &ExaminedWait| {
         let most = one.weighed.most.as_ref();
         let most = most.filter(|_| by_others.contains(&one.weighed.cause));
         most.map(|most| (most.process_row, most.process_id))
     };
-    let mut culprits: Vec<Vec<Argued>> = Vec::new();
-    for one in argued {
+    let mut culprits: Vec<Vec<ExaminedWait>> = Vec::new();
+    for one in waits {
         match culprits.iter_mut().find(|of| who(&of[0]) == who(&one)) {
             Some(of) => of.push(one),
             None => culprits.push(vec![one]),
         }
     }
-    let mut parts: Vec<(i64, Vec<Argued>)> = Vec::new();
+    let mut parts: Vec<(i64, Vec<ExaminedWait>)> = Vec::new();
     for of in culprits {
         let ns = lost_in_these(&of);
         match parts.first_mut() {
@@ -189,8 +189,12 @@ fn by_culprit(argued: Vec<Argued>) -> Vec<(i64, Vec<Argued>)> {
 
 /// Returns the sums of all noticeable waits of a process. Returns `None` if some of these waits may be wrong; then only
 /// the examined waits count.
-fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&'c NoticedWaits> {
-    let waiter = &argued[0].waiter;
+fn noticed<'c>(
+    case: &'c Case<'_>,
+    facts: &Facts,
+    waits: &[ExaminedWait],
+) -> Option<&'c NoticedWaits> {
+    let waiter = &waits[0].waiter;
     let mut all = case.survey.noticed_waits.iter();
     let found = all.find(|noticed| {
         noticed.process_row == waiter.process_row
@@ -201,21 +205,21 @@ fn noticed<'c>(case: &'c Case<'_>, facts: &Facts, argued: &[Argued]) -> Option<&
 
 impl<'c> Group<'c> {
     /// Creates a group of the given waits of one process.
-    pub(super) fn of_these(case: &Case<'_>, argued: Vec<Argued>, holders: &Holders) -> Group<'c> {
-        Group::of(case, None, argued, (true, Vec::new()), holders)
+    pub(crate) fn new(case: &Case<'_>, waits: Vec<ExaminedWait>, holders: &Holders) -> Group<'c> {
+        Group::of(case, None, waits, (true, Vec::new()), holders)
     }
 
     fn of(
         case: &Case<'_>,
         noticed: Option<&'c NoticedWaits>,
-        argued: Vec<Argued>,
+        waits: Vec<ExaminedWait>,
         (has_one_cause, smaller): (bool, Vec<(Option<Cause>, i64)>),
         holders: &Holders,
     ) -> Group<'c> {
-        let worst = &argued[0];
+        let worst = &waits[0];
         let delay_ns = match noticed.filter(|_| has_one_cause) {
             Some(noticed) => noticed.waited_ns() - slept_ns(case, noticed),
-            None => lost_in_these(&argued).min(case.survey.span_ns()),
+            None => lost_in_these(&waits).min(case.survey.span_ns()),
         };
         let is_urgent = worst
             .waiter
@@ -231,7 +235,7 @@ impl<'c> Group<'c> {
             NOTICED_NS.. if is_urgent => Severity::Warning,
             _ => Severity::Information,
         };
-        let alike = argued
+        let alike = waits
             .iter()
             .filter(|one| one.waiter.its_cpus() == worst.waiter.its_cpus());
         let stretches = union(alike.map(|one| one.waiter.range.clone()).collect());
@@ -245,22 +249,22 @@ impl<'c> Group<'c> {
             has_one_cause,
             smaller,
             others: Vec::new(),
-            argued,
+            waits,
         }
     }
 
     /// Returns the wait with the longest delay.
-    pub(super) fn worst(&self) -> &Argued {
-        &self.argued[0]
+    pub(crate) fn worst(&self) -> &ExaminedWait {
+        &self.waits[0]
     }
 
     /// Returns the time ranges of the examined waits, disjoint and in order.
-    pub(super) fn ranges(&self) -> Vec<Range<i64>> {
-        let ranges = self.argued.iter().map(|one| one.waiter.range.clone());
+    pub(crate) fn ranges(&self) -> Vec<Range<i64>> {
+        let ranges = self.waits.iter().map(|one| one.waiter.range.clone());
         union(ranges.collect())
     }
 
-    pub(super) fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<Cause> {
         self.worst().weighed.cause
     }
 
@@ -293,7 +297,7 @@ impl<'c> Group<'c> {
 
     /// Returns the process with most CPU time during the waits, if it is not the waiting process. System counts also if
     /// its threads waited: it contains the threads of all drivers.
-    pub(super) fn most_of_others(&self) -> Option<&Most> {
+    pub(crate) fn most_of_others(&self) -> Option<&Most> {
         let waiter = &self.worst().waiter;
         let is_other = |most: &&Most| {
             most.process_id == Some(SYSTEM)
@@ -303,7 +307,7 @@ impl<'c> Group<'c> {
     }
 
     /// Returns evidence with the number and length of the waits of each process.
-    pub(super) fn evidence(&self, case: &Case<'_>) -> Option<Evidence> {
+    pub(crate) fn evidence(&self, case: &Case<'_>) -> Option<Evidence> {
         let mut all: Vec<(&NoticedWaits, i64)> = std::iter::once(self)
             .chain(&self.others)
             .filter_map(|group| group.noticed)
@@ -389,9 +393,10 @@ fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
             )
         })
         .collect();
-    let slept = match slept.is_empty() {
-        true => "0".to_owned(),
-        false => slept.join(" + "),
+    let slept = if slept.is_empty() {
+        "0".to_owned()
+    } else {
+        slept.join(" + ")
     };
     format!(
         "WITH waits AS (SELECT process_row, process_id, start_ns - ready_ns AS from_ns, start_ns AS \
@@ -407,8 +412,8 @@ fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
 }
 
 /// Returns the time during which at least one of the waits caused a delay, in nanoseconds of wall-clock time.
-fn lost_in_these(argued: &[Argued]) -> i64 {
-    let mut lost: Vec<(Range<i64>, i64)> = argued
+fn lost_in_these(waits: &[ExaminedWait]) -> i64 {
+    let mut lost: Vec<(Range<i64>, i64)> = waits
         .iter()
         .map(|one| (one.waiter.range.clone(), one.delay_ns()))
         .filter(|(_, lost)| *lost > 0)

@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::Argued;
+use super::ExaminedWait;
 use super::group::Group;
-use super::held::{By, Most};
-use super::waiter::Waiter;
 use super::weigh::Cause;
+use crate::chain::held::{By, Most};
+use crate::chain::waiter::Waiter;
 use crate::thresholds::{PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, duration};
 
@@ -18,7 +18,7 @@ use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, durat
 const SHOWN: usize = 10;
 
 /// Remedy for interrupts and softirqs that use a CPU.
-pub(in crate::theories) const SPREAD: &str = "Spread the interrupts over more CPUs or move them away from this one: \
+pub(crate) const SPREAD: &str = "Spread the interrupts over more CPUs or move them away from this one: \
     /proc/irq/N/smp_affinity, irqbalance, and for packets rps_cpus of the network device";
 
 static SOURCES: [Source; 2] = [
@@ -33,7 +33,7 @@ static SOURCES: [Source; 2] = [
 ];
 
 /// Returns the clause about threads of the same priority. `share` is the part of the CPUs' time that they used.
-pub(super) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
+pub(crate) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
     match waiter.priority() {
         Some(1..=99) => format!(
             "threads of the same real-time priority used {share} of {its_time} (with SCHED_FIFO until they \
@@ -47,14 +47,14 @@ pub(super) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
 
 /// Returns true if threads of another priority than the waiting thread used a notable part of the CPUs' time. The
 /// program with most CPU time may then be the program of these threads.
-pub(super) fn is_mixed(argued: &Argued) -> bool {
-    let held = &argued.held;
+pub(crate) fn is_mixed(wait: &ExaminedWait) -> bool {
+    let held = &wait.held;
     let others_ns = held.by(By::Priority) + held.by(By::Dispatcher);
     is_share(others_ns, held.awake_ns(), PARTIAL_CAUSE_PERCENT)
 }
 
 /// Returns the clause about threads of lower priority. `share` is the part of the CPUs' time that they used.
-pub(super) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
+pub(crate) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
     let because = match waiter.priority() {
         Some(1..=99) => "the kernel throttles real-time threads that use all time of a CPU",
         _ => "the kernel limited its time",
@@ -65,19 +65,18 @@ pub(super) fn lower(waiter: &Waiter, share: &str, its_cpus: &str) -> String {
     )
 }
 
-/// Returns the remedies for the waits of a group.
-pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
-    let argued = group.worst();
-    let waiter = &argued.waiter;
+pub(crate) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
+    let worst = group.worst();
+    let waiter = &worst.waiter;
     let process = &case.process(waiter.process_row, waiter.process_id);
     let most = group.who_ran.most.as_ref();
     let most =
-        most.filter(|_| argued.weighed.cause != Some(Cause::EqualPriority) || !is_mixed(argued));
+        most.filter(|_| worst.weighed.cause != Some(Cause::EqualPriority) || !is_mixed(worst));
     let who = most.map_or("the programs that ran instead".to_owned(), |most| {
         case.processes(most.process_row, most.process_id)
     });
     let is_itself = most.is_some() && group.most_of_others().is_none();
-    let remedy = match argued.weighed.cause {
+    let remedy = match worst.weighed.cause {
         Some(Cause::HigherPriority | Cause::EqualPriority) if is_of_softirqs(case, most) => {
             format!("{SPREAD}.")
         }
@@ -123,24 +122,25 @@ pub(super) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
 
 /// Adds the sources of facts about Linux to the finding about a wait. If interrupts caused the wait, also adds evidence
 /// with the interrupts and softirqs that used the CPUs.
-pub(super) fn completed(
+pub(crate) fn add_details(
     case: &Case<'_>,
     mut finding: Finding,
     group: &Group<'_>,
 ) -> Result<Finding, StoreError> {
     finding.sources = SOURCES.to_vec();
-    let argued = group.worst();
+    let worst = group.worst();
     let in_threads = is_of_softirqs(case, group.who_ran.most.as_ref());
-    if argued.weighed.cause != Some(Cause::Interrupts) && !in_threads {
+    if worst.weighed.cause != Some(Cause::Interrupts) && !in_threads {
         return Ok(finding);
     }
-    let names = by_name(case, &argued.waiter, in_threads)?;
+    let names = by_name(case, &worst.waiter, in_threads)?;
     let Some((name, (times, ns))) = names.first() else {
         return Ok(finding);
     };
-    let time = match in_threads {
-        true => "ksoftirqd runs softirqs. Most of their time",
-        false => "Most of this time",
+    let time = if in_threads {
+        "ksoftirqd runs softirqs. Most of their time"
+    } else {
+        "Most of this time"
     };
     let because = format!(
         "{time} went to {}: {} in {}.",
@@ -150,7 +150,7 @@ pub(super) fn completed(
     );
     let subject = Subject::Routine { name: name.clone() };
     Ok(finding.because(because).subjects([subject]).with(evidence(
-        &argued.waiter,
+        &worst.waiter,
         &names,
         in_threads,
     )))

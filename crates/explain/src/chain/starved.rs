@@ -15,12 +15,12 @@ use crate::{Case, Evidence, duration};
 const LEGS: usize = 1000;
 
 /// Threads that were ready without a CPU while another thread waited for them.
-pub(in crate::theories) struct Starved {
+pub(crate) struct Starved {
     /// Time for which the other threads were ready without a CPU, in nanoseconds.
-    pub(in crate::theories) ns: i64,
+    pub(crate) ns: i64,
     /// Two pieces of evidence: the times of the other threads, and the processes that ran while the other threads were
     /// ready.
-    pub(in crate::theories) evidence: [Evidence; 2],
+    pub(crate) evidence: [Evidence; 2],
     most: Option<Most>,
 }
 
@@ -29,7 +29,7 @@ impl Starved {
     ///
     /// # Errors
     /// Returns an error if a table cannot be read, or the user cancelled.
-    pub(in crate::theories) fn read(
+    pub(crate) fn read(
         case: &Case<'_>,
         thread: Thread,
         waits: &[Range<i64>],
@@ -59,14 +59,14 @@ impl Starved {
     }
 
     /// Returns the process that used most CPU time while the other threads were ready.
-    pub(in crate::theories) fn who_ran(&self, case: &Case<'_>) -> Option<String> {
+    pub(crate) fn who_ran(&self, case: &Case<'_>) -> Option<String> {
         let most = self.most.as_ref()?;
         Some(case.processes(most.process_row, most.process_id))
     }
 
     /// Returns a sentence about the time for which the other threads were ready, and about the process that used most
     /// CPU time in this time.
-    pub(in crate::theories) fn sentence(&self, case: &Case<'_>) -> String {
+    pub(crate) fn sentence(&self, case: &Case<'_>) -> String {
         let who = self.who_ran(case).map_or(String::new(), |process| {
             format!(", while {process} used most CPU time")
         });

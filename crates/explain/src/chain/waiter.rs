@@ -11,51 +11,51 @@ use crate::{Case, Evidence, Wait};
 
 /// Thread that was ready without a CPU, and its wait.
 #[derive(Clone, Debug)]
-pub(super) struct Waiter {
+pub(crate) struct Waiter {
     /// Time range of the wait.
-    pub(super) range: Range<i64>,
-    pub(super) thread_id: u32,
-    pub(super) thread_row: Option<u32>,
-    pub(super) process_id: Option<u32>,
-    pub(super) process_row: Option<u32>,
-    pub(super) rank: Option<u8>,
+    pub(crate) range: Range<i64>,
+    pub(crate) thread_id: u32,
+    pub(crate) thread_row: Option<u32>,
+    pub(crate) process_id: Option<u32>,
+    pub(crate) process_row: Option<u32>,
+    pub(crate) rank: Option<u8>,
     /// Priority of the thread during the wait. Each entry has a part of the time range and the priority in
     /// this part; `None` if the priority is unknown.
-    pub(super) priorities: Vec<(Range<i64>, Option<i8>)>,
+    pub(crate) priorities: Vec<(Range<i64>, Option<i8>)>,
     /// True if the thread was starved: Windows raised its priority at the end of the wait, because the thread
     /// had no CPU for long.
-    pub(super) is_starved: bool,
+    pub(crate) is_starved: bool,
     /// CPU on which the thread ran after the wait or, if the wait has not ended, before the wait.
-    pub(super) cpu: Option<u16>,
+    pub(crate) cpu: Option<u16>,
     /// CPUs that the thread may use; `None` if it may use all CPUs.
-    pub(super) limited_to: Option<Vec<u16>>,
+    pub(crate) limited_to: Option<Vec<u16>>,
     /// CPU in whose queue the thread waited; `None` if it is unknown. Linux has a queue for each CPU. The queue of a
     /// fair thread is known in two cases: the thread ran on the same CPU before and after the wait; or it lost a CPU
     /// and did not run again. The queue of a real-time thread whose affinity is not recorded is known in the same
     /// cases. Always `None` on Windows, where a ready thread may take any of its CPUs.
-    pub(super) queue: Option<u16>,
+    pub(crate) queue: Option<u16>,
     /// True if the trace records the thread's affinity.
-    pub(super) affinity_is_known: bool,
+    pub(crate) affinity_is_known: bool,
     /// True if the thread's kernel stack was paged out, or its process swapped out, when the thread
     /// was readied.
-    pub(super) is_paged_out: Option<bool>,
-    pub(super) ran_unseen: bool,
+    pub(crate) is_paged_out: Option<bool>,
+    pub(crate) ran_unseen: bool,
     /// Evidence that the thread cannot have run unseen since the start of `range`. It is set if `range` was
     /// shortened.
-    pub(super) certain: Option<Evidence>,
+    pub(crate) certain: Option<Evidence>,
     /// Low eight bits of the number of the thread's ideal processor. Windows records them when a thread leaves its CPU.
     /// They are from the end of the run after the wait or, if the wait has not ended, from the end of the run before
     /// the wait.
-    pub(super) ideal_processor: Option<u8>,
+    pub(crate) ideal_processor: Option<u8>,
     /// Row of `cpu_runs` that ended the wait; `None` if the thread still waits when the trace ends.
-    pub(super) wait: Option<Wait>,
+    pub(crate) wait: Option<Wait>,
     /// Number of clock ticks that the kernel counted before the wait ended. It is set if the thread was
     /// already ready when the recording began. In this case, `range` begins at the start of the recording.
-    pub(super) ticks_before: Option<u32>,
+    pub(crate) ticks_before: Option<u32>,
 }
 
 impl Waiter {
-    pub(super) fn of(wait: &Wait) -> Waiter {
+    pub(crate) fn of(wait: &Wait) -> Waiter {
         let paged_out = [wait.kernel_stack_not_resident, wait.process_out_of_memory];
         Waiter {
             range: wait.range(),
@@ -80,16 +80,16 @@ impl Waiter {
     }
 
     /// Returns true if both ends of the wait are recorded.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.wait.is_some() && self.ticks_before.is_none()
     }
 
-    pub(super) fn ready_ns(&self) -> i64 {
+    pub(crate) fn ready_ns(&self) -> i64 {
         self.range.end.saturating_sub(self.range.start)
     }
 
     /// Returns the priority of the thread at the start of the wait.
-    pub(super) fn priority(&self) -> Option<i8> {
+    pub(crate) fn priority(&self) -> Option<i8> {
         self.priorities.first().and_then(|(_, priority)| *priority)
     }
 
@@ -121,18 +121,18 @@ impl Waiter {
 
     /// Returns the CPUs for which the thread waited: the CPU in whose queue it was, or the CPUs that it may use.
     /// Returns `None` if it waited for any CPU.
-    pub(super) fn its_cpus(&self) -> Option<&[u16]> {
+    pub(crate) fn its_cpus(&self) -> Option<&[u16]> {
         let queue = self.queue.as_ref().map(slice::from_ref);
         queue.or(self.limited_to.as_deref())
     }
 
     /// Returns true if the thread waited for this CPU, perhaps among others.
-    pub(super) fn waited_for(&self, cpu: u16) -> bool {
+    pub(crate) fn waited_for(&self, cpu: u16) -> bool {
         self.its_cpus().is_none_or(|cpus| cpus.contains(&cpu))
     }
 
     /// Returns words for the CPUs for which the thread waited.
-    pub(super) fn cpus_in_words(&self) -> String {
+    pub(crate) fn cpus_in_words(&self) -> String {
         match (self.queue, &self.limited_to) {
             (Some(cpu), _) => format!("CPU {cpu}, in whose queue it waited"),
             (None, Some(_)) => "the CPUs allowed to the waiting thread".to_owned(),
@@ -141,7 +141,7 @@ impl Waiter {
     }
 
     /// Returns words for the time of the CPUs for which the thread waited.
-    pub(super) fn time_in_words(&self) -> String {
+    pub(crate) fn time_in_words(&self) -> String {
         match self.its_cpus() {
             Some(_) => format!("the time of {}", self.cpus_in_words()),
             None => "the CPU time".to_owned(),
@@ -150,7 +150,7 @@ impl Waiter {
 
     /// Returns an SQL condition for the CPUs for which the thread waited. It starts with `AND`, because
     /// it follows other conditions. It is empty if the thread waited for any CPU.
-    pub(super) fn and_on_its_cpus(&self) -> String {
+    pub(crate) fn and_on_its_cpus(&self) -> String {
         let list = |cpus: &[u16]| {
             let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
             format!(" AND cpu IN ({})", cpus.join(", "))
@@ -162,7 +162,7 @@ impl Waiter {
     fn complete(
         &mut self,
         of_thread: &OfThread,
-        known: Known,
+        known: ThreadFacts,
         cpus: &Numbers,
         clocks_apart_ns: i64,
     ) {
@@ -217,9 +217,9 @@ impl Waiter {
 }
 
 /// Looks up the priorities and affinities of waiting threads.
-pub(super) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), StoreError> {
+pub(crate) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), StoreError> {
     let changes = Changes::read(case, waiters)?;
-    let known = known(case, waiters)?;
+    let known = thread_facts(case, waiters)?;
     let cpus = Numbers::read(case)?;
     for waiter in waiters {
         let of_thread = waiter.thread_row.and_then(|row| changes.threads.get(&row));
@@ -304,13 +304,16 @@ impl Changes {
 
 /// Facts about a thread from the table `threads`.
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct ThreadFacts {
     affinity: Option<u64>,
     base_priority: Option<u8>,
 }
 
 /// Reads facts about waiting threads, by row of the table `threads`.
-fn known(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, Known>, StoreError> {
+fn thread_facts(
+    case: &Case<'_>,
+    waiters: &[Waiter],
+) -> Result<FxHashMap<u32, ThreadFacts>, StoreError> {
     let table = case.table(Table::Threads)?;
     let mut known = FxHashMap::default();
     let mut first = 0;
@@ -321,7 +324,7 @@ fn known(case: &Case<'_>, waiters: &[Waiter]) -> Result<FxHashMap<u32, Known>, S
         for row in waiters.iter().filter_map(|waiter| waiter.thread_row) {
             let place = (row as usize).checked_sub(first);
             if let Some(place) = place.filter(|place| *place < view.len()) {
-                let of_thread = Known {
+                let of_thread = ThreadFacts {
                     affinity: view.affinity.get(place),
                     base_priority: view.base_priority.get(place),
                 };

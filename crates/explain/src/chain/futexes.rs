@@ -6,16 +6,16 @@ use tables::{FutexWaitsView, StoreError, Table};
 use crate::Case;
 
 /// Maximum time from the call that waits for a lock to the moment when the thread leaves its CPU, in nanoseconds.
-pub(super) const CALL_NS: i64 = 1_000_000;
+pub(crate) const CALL_NS: i64 = 1_000_000;
 /// Value of a mutex of glibc, Rust and Go while threads wait for it.
 const CONTENDED: u32 = 2;
 
 /// Calls that wait for locks, by thread. Each call has its time in nanoseconds and the address of the lock. The calls
 /// of a thread are in order of time.
-pub(super) struct Futexes(FxHashMap<u32, Vec<(i64, u64)>>);
+pub(crate) struct Futexes(FxHashMap<u32, Vec<(i64, u64)>>);
 
 impl Futexes {
-    pub(super) fn read(case: &Case<'_>) -> Result<Futexes, StoreError> {
+    pub(crate) fn read(case: &Case<'_>) -> Result<Futexes, StoreError> {
         let mut calls: FxHashMap<u32, Vec<(i64, u64)>> = FxHashMap::default();
         let table = case.table(Table::FutexWaits)?;
         let columns = ["time_ns", "thread_id", "kind", "address", "value"];
@@ -34,13 +34,13 @@ impl Futexes {
     }
 
     /// Returns true if the recording has calls that wait for locks or condition variables.
-    pub(super) fn is_recorded(&self) -> bool {
+    pub(crate) fn is_recorded(&self) -> bool {
         !self.0.is_empty()
     }
 
     /// Returns the address of the lock for which a thread waited after it left its CPU at `out_ns`. Returns `None` if
     /// the thread did not wait for a lock.
-    pub(super) fn lock(&self, thread_id: u32, out_ns: i64) -> Option<u64> {
+    pub(crate) fn lock(&self, thread_id: u32, out_ns: i64) -> Option<u64> {
         let calls = self.0.get(&thread_id)?;
         let before = calls.partition_point(|(at_ns, _)| *at_ns <= out_ns);
         let (at_ns, address) = *calls.get(before.checked_sub(1)?)?;

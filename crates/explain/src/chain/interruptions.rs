@@ -7,13 +7,13 @@ use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
 use crate::Case;
+use crate::chain::path::Leg;
 use crate::ranges::overlap;
 use crate::survey::blocks_thread;
-use crate::theories::long_waits::path::Leg;
 
-/// Time of routines inside the runs of chains.
+/// Time of routines interruptions the runs of chains.
 #[derive(Default)]
-pub(super) struct Inside {
+pub(crate) struct Interruptions {
     /// Runs of chains, by CPU and start. The runs of a CPU do not overlap.
     runs: FxHashMap<u16, BTreeMap<i64, Inner>>,
 }
@@ -25,12 +25,12 @@ struct Inner {
     parts: Vec<(Range<i64>, i64)>,
 }
 
-impl Inside {
-    pub(super) fn read<'l>(
+impl Interruptions {
+    pub(crate) fn read<'l>(
         case: &Case<'_>,
         legs: impl Iterator<Item = &'l Leg>,
-    ) -> Result<Inside, StoreError> {
-        let mut inside = Inside::default();
+    ) -> Result<Interruptions, StoreError> {
+        let mut interruptions = Interruptions::default();
         let (mut first_ns, mut last_ns) = (i64::MAX, i64::MIN);
         for leg in legs {
             let ran = ran(leg);
@@ -38,7 +38,7 @@ impl Inside {
                 continue;
             }
             (first_ns, last_ns) = (first_ns.min(ran.start), last_ns.max(ran.end));
-            let of_cpu = inside.runs.entry(leg.run.cpu).or_default();
+            let of_cpu = interruptions.runs.entry(leg.run.cpu).or_default();
             let inner = of_cpu.entry(leg.run.start_ns).or_insert(Inner {
                 end_ns: leg.run.end_ns,
                 parts: Vec::new(),
@@ -57,11 +57,11 @@ impl Inside {
                 let times = view.start_ns.get(row).zip(view.exclusive_ns.get(row));
                 if let Some((start_ns, exclusive_ns)) = times.filter(|_| blocks_thread(&view, row))
                 {
-                    inside.add(view.cpu[row], &(start_ns..view.end_ns[row]), exclusive_ns);
+                    interruptions.add(view.cpu[row], &(start_ns..view.end_ns[row]), exclusive_ns);
                 }
             }
         }
-        Ok(inside)
+        Ok(interruptions)
     }
 
     fn add(&mut self, cpu: u16, routine: &Range<i64>, exclusive_ns: i64) {
@@ -78,7 +78,7 @@ impl Inside {
     }
 
     /// Returns the time of routines that interrupted the thread while it ran in a step, in nanoseconds.
-    pub(super) fn of(&self, leg: &Leg) -> i64 {
+    pub(crate) fn time_ns(&self, leg: &Leg) -> i64 {
         let ran = ran(leg);
         let inner = self.runs.get(&leg.run.cpu);
         let inner = inner.and_then(|of_cpu| of_cpu.get(&leg.run.start_ns));

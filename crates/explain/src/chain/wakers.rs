@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Order, Selection};
 use tables::{InterruptsView, NetworkView, StoreError, Table};
 
+use crate::chain::path::Leg;
 use crate::ranges::union;
-use crate::theories::long_waits::path::Leg;
 use crate::thresholds::{NETWORK_WAKE_NS, NOTICED_NS};
 use crate::{Case, Evidence, Unit};
 
@@ -16,16 +16,16 @@ const SHOWN: usize = 20;
 
 /// Other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Remote {
-    pub(super) address: String,
-    pub(super) port: u16,
+pub(crate) struct Remote {
+    pub(crate) address: String,
+    pub(crate) port: u16,
     /// `TCP` or `UDP`.
-    pub(super) transport: &'static str,
+    pub(crate) transport: &'static str,
 }
 
 /// Cause of a wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waker {
+pub(crate) enum Waker {
     /// Data from the network, as an index of [`Wakers::remotes`].
     Network(u32),
     /// DPC of a driver, as the row of its module in `images`.
@@ -52,15 +52,15 @@ struct Traffic {
 
 /// Causes of the wakes by DPCs that ended long waits.
 #[derive(Default)]
-pub(super) struct Wakers {
-    pub(super) remotes: Vec<Remote>,
+pub(crate) struct Wakers {
+    pub(crate) remotes: Vec<Remote>,
     traffic: FxHashMap<(u32, u32), Traffic>,
     by_wake: FxHashMap<(u32, i64), Waker>,
 }
 
 impl Wakers {
     /// Finds the causes of the wakes that ended long steps of the paths.
-    pub(super) fn read<'l>(
+    pub(crate) fn read<'l>(
         case: &Case<'_>,
         legs: impl Iterator<Item = &'l Leg>,
     ) -> Result<Wakers, StoreError> {
@@ -92,26 +92,27 @@ impl Wakers {
     }
 
     /// Returns the cause of the wake that ended the wait before a run.
-    pub(super) fn of(&self, leg: &Leg) -> Option<Waker> {
+    pub(crate) fn waker(&self, leg: &Leg) -> Option<Waker> {
         let key = (leg.run.thread_id, leg.run.since_ns());
         self.by_wake.get(&key).copied()
     }
 
     /// Returns the name of the other end of a connection.
-    pub(super) fn named(&self, remote: u32) -> String {
+    pub(crate) fn remote_name(&self, remote: u32) -> String {
         let remote = &self.remotes[remote as usize];
-        match remote.address.contains(':') {
-            true => format!(
+        if remote.address.contains(':') {
+            format!(
                 "[{}]:{} ({})",
                 remote.address, remote.port, remote.transport
-            ),
-            false => format!("{}:{} ({})", remote.address, remote.port, remote.transport),
+            )
+        } else {
+            format!("{}:{} ({})", remote.address, remote.port, remote.transport)
         }
     }
 
     /// Returns the last time before `at` at which the process sent data to the other machine, and the
     /// number of retransmissions within the range.
-    pub(super) fn asked(
+    pub(crate) fn last_sent(
         &self,
         process_row: Option<u32>,
         remote: u32,
@@ -233,7 +234,7 @@ impl Wakers {
 }
 
 /// Returns evidence with the last traffic of a process with another machine in the range.
-pub(super) fn evidence(
+pub(crate) fn evidence(
     case: &Case<'_>,
     process_row: Option<u32>,
     remote: &Remote,

@@ -13,7 +13,7 @@ use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 
 /// User of CPU time that kept a waiting thread off a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(crate) enum By {
     /// A thread of worse rank, or a thread of the same rank and lower priority. The dispatcher should have preempted
     /// this thread.
     Dispatcher,
@@ -46,12 +46,12 @@ const NAMES: [&str; 9] = [
 
 /// CPU time by user, on the CPUs for which a thread waited.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held {
+pub(crate) struct Held {
     ns: [i64; NAMES.len()],
     /// Ranks and priorities of the threads in [`By::Rank`].
-    pub(super) outranked_by: Option<Outranking>,
+    pub(crate) outranked_by: Option<Outranking>,
     /// Time of all CPUs for which the thread waited, summed over the wait, in nanoseconds.
-    pub(super) all_ns: i64,
+    pub(crate) all_ns: i64,
     /// Length of the wait, in nanoseconds.
     ready_ns: i64,
     is_linux: bool,
@@ -59,13 +59,13 @@ pub(super) struct Held {
 
 /// Minimum and maximum rank, and minimum and maximum priority, of the threads in `By::Rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Outranking {
-    pub(super) ranks: (u8, u8),
-    pub(super) priorities: (i8, i8),
+pub(crate) struct Outranking {
+    pub(crate) ranks: (u8, u8),
+    pub(crate) priorities: (i8, i8),
 }
 
 impl Held {
-    pub(super) fn of(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Held {
+    pub(crate) fn of(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Held {
         let cpus = case
             .survey
             .cpus
@@ -124,20 +124,20 @@ impl Held {
     }
 
     /// Returns the CPU time of a user, in nanoseconds.
-    pub(super) fn by(&self, by: By) -> i64 {
+    pub(crate) fn by(&self, by: By) -> i64 {
         self.ns[by as usize]
     }
 
     /// Returns true if the trace shows the users of the CPUs for at least half of the wait. A counterexample is a part
     /// of a trace with the events of only one program.
-    pub(super) fn is_recorded(&self) -> bool {
+    pub(crate) fn is_recorded(&self) -> bool {
         let known: i64 = self.ns.iter().sum();
         is_share(known, self.all_ns, RECORDED_PERCENT)
     }
 
     /// Returns the time of all CPUs for which the thread waited, summed over the wait, in nanoseconds. Suspend gaps are
     /// left out, unless the machine was suspended for the whole wait.
-    pub(super) fn awake_ns(&self) -> i64 {
+    pub(crate) fn awake_ns(&self) -> i64 {
         match self.all_ns - self.by(By::Suspended) {
             1.. if self.part_of_wait(self.by(By::Suspended)) < self.ready_ns => {
                 self.all_ns - self.by(By::Suspended)
@@ -147,7 +147,7 @@ impl Held {
     }
 
     /// Returns the part of the wait that corresponds to the CPU time `cpu_ns`, in nanoseconds.
-    pub(super) fn part_of_wait(&self, cpu_ns: i64) -> i64 {
+    pub(crate) fn part_of_wait(&self, cpu_ns: i64) -> i64 {
         match self.all_ns {
             0 => 0,
             all => (i128::from(cpu_ns) * i128::from(self.ready_ns) / i128::from(all)) as i64,
@@ -155,7 +155,7 @@ impl Held {
     }
 
     /// Returns evidence with the CPU time of each user.
-    pub(super) fn evidence(&self, waiter: &Waiter, silences: &SuspendGaps) -> Evidence {
+    pub(crate) fn evidence(&self, waiter: &Waiter, silences: &SuspendGaps) -> Evidence {
         let columns = [
             Column::new("held_by", "CPU used by", Unit::None),
             Column::new("cpu_ns", "CPU time", Unit::Duration),
@@ -179,9 +179,10 @@ impl Held {
 /// highest level counts: a service routine before a DPC, and a DPC before the interrupted thread.
 fn query(waiter: &Waiter, silences: &SuspendGaps, is_linux: bool) -> String {
     // The function `Pass::run` in `holders.rs` chooses the priority in the same way. A comment there gives the reason.
-    let of_run = match is_linux {
-        true => "greatest(priority, priority_out)",
-        false => "coalesce(priority, priority_out)",
+    let of_run = if is_linux {
+        "greatest(priority, priority_out)"
+    } else {
+        "coalesce(priority, priority_out)"
     };
     let rank = waiter.rank.unwrap_or(0);
     let me: Vec<String> = (waiter.priorities.iter())
@@ -230,7 +231,7 @@ fn query(waiter: &Waiter, silences: &SuspendGaps, is_linux: bool) -> String {
 const SHOWN: usize = 12;
 
 /// Returns evidence with the CPU time during the wait by rank and priority, on the CPUs for which the thread waited.
-pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Evidence {
+pub(crate) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Evidence {
     let mut sums: FxHashMap<(Option<u8>, Option<i8>), i64> = FxHashMap::default();
     for (cpu, what, time) in holders.within(&waiter.range) {
         if let What::Thread { rank, priority, .. } = what
@@ -255,9 +256,10 @@ pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
             Order::ascending("2"),
         ]);
     let rank = Expression::FirstKnown(vec!["rank_out", "previous_rank"]);
-    let priority = match holders.is_linux {
-        true => Expression::Greatest(vec!["priority", "priority_out"]),
-        false => Expression::FirstKnown(vec!["priority", "priority_out"]),
+    let priority = if holders.is_linux {
+        Expression::Greatest(vec!["priority", "priority_out"])
+    } else {
+        Expression::FirstKnown(vec!["priority", "priority_out"])
     };
     let mut evidence = Evidence::of("Threads that ran instead, by rank and priority", selection)
         .column("rank", "rank", Unit::None, rank)
@@ -275,27 +277,27 @@ pub(super) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
 }
 
 /// Processes that ran while threads waited.
-pub(super) struct WhoRan {
-    pub(super) evidence: Evidence,
+pub(crate) struct WhoRan {
+    pub(crate) evidence: Evidence,
     /// The process with most CPU time.
-    pub(super) most: Option<Most>,
+    pub(crate) most: Option<Most>,
     /// The process with second most CPU time.
-    pub(super) second: Option<Most>,
+    pub(crate) second: Option<Most>,
     /// CPU time of the waiting process itself, in nanoseconds.
-    pub(super) own_ns: i64,
+    pub(crate) own_ns: i64,
 }
 
 /// CPU time of one process, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Most {
-    pub(super) process_row: Option<u32>,
-    pub(super) process_id: Option<u32>,
-    pub(super) ns: i64,
+pub(crate) struct Most {
+    pub(crate) process_row: Option<u32>,
+    pub(crate) process_id: Option<u32>,
+    pub(crate) ns: i64,
 }
 
 /// Sums up CPU time by process. If `waiter` is set, only the CPUs for which this thread waited count. Each range must
 /// begin and end where a wait begins or ends. The ranges must be disjoint.
-pub(super) fn by_process(
+pub(crate) fn by_process(
     case: &Case<'_>,
     waiter: Option<&Waiter>,
     stretches: &[Range<i64>],
@@ -356,7 +358,7 @@ pub(super) fn by_process(
 
 /// Returns evidence with the idle time of each CPU that is not in `cpus`, and the longest of these idle times in
 /// nanoseconds. Returns `None` if none of these CPUs was idle.
-pub(super) fn idle_beyond(
+pub(crate) fn idle_beyond(
     case: &Case<'_>,
     waiter: &Waiter,
     (cpus, title): (&[u16], &'static str),

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use super::waiter::Waiter;
+use crate::chain::waiter::Waiter;
 use crate::ranges::overlap;
 use crate::thresholds::{CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Unit};
@@ -16,16 +16,16 @@ use crate::{Case, Evidence, Unit};
 const SHOWN: usize = 10;
 
 /// Driver whose threaded DPCs ran for most of the time of a wait.
-pub(super) struct Threaded {
+pub(crate) struct ThreadedDpcs {
     /// File name of the driver.
-    pub(super) module: String,
+    pub(crate) module: String,
     /// Number of the driver's threaded DPCs that ended during the wait.
-    pub(super) times: u64,
-    pub(super) evidence: Evidence,
+    pub(crate) times: u64,
+    pub(crate) evidence: Evidence,
 }
 
 /// Finds the driver whose threaded DPCs lasted for most of the wait, on the CPUs for which the thread waited.
-pub(super) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, StoreError> {
+pub(crate) fn find(case: &Case<'_>, waiter: &Waiter) -> Result<Option<ThreadedDpcs>, StoreError> {
     let within = waiter.range.start..waiter.range.end.saturating_add(1);
     let mut modules: FxHashMap<Option<u32>, (u64, i64, i64)> = FxHashMap::default();
     let table = case.table(Table::Interrupts)?;
@@ -106,7 +106,7 @@ pub(super) fn of(case: &Case<'_>, waiter: &Waiter) -> Result<Option<Threaded>, S
                 Some((*ns).into()),
             ])
         });
-    Ok(Some(Threaded {
+    Ok(Some(ThreadedDpcs {
         module: module.to_owned(),
         times: *times,
         evidence,
