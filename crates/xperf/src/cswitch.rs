@@ -4,121 +4,88 @@
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, Table};
 
-use crate::process_filter::ProcessFilter;
+use crate::layout::Fold::Share;
+use crate::layout::Format::{Plain, Process, Time};
+use crate::layout::{Column, EVENT, Layout, ProcessKey};
+use crate::rows::Times;
 use crate::scheduling_names::{state, swapable, wait_reason};
-use crate::writer::{Column, Layout, Value};
-use crate::{Error, Recording, Report, Writer, percent};
+use crate::{Error, Recording, Report, Writer};
 
 /// Columns of xperf in xperf's order, followed by columns of the run that the switch starts.
-static SWITCHES: Layout = Layout {
+static SWITCHES: Layout<Switch> = Layout {
     name: "cswitch",
-    labelled: true,
     columns: &[
-        Column::new(" TimeStamp", "start_ns"),
-        Column::process("New Process Name ( PID)", ""),
-        Column::new("   New TID", "thread_id"),
-        Column::new("NPri", "priority"),
-        Column::text_only("NQnt"),
-        Column::new("TmSinceLast", "since_last_ns"),
-        Column::new("WaitTime", "wait_ticks"),
-        Column::process("Old Process Name ( PID)", "previous_"),
-        Column::new("   Old TID", "previous_thread_id"),
-        Column::new("OPri", "old_priority"),
-        Column::text_only("OQnt"),
-        Column::new("       OldState", "old_state"),
-        Column::new("     Wait Reason", "old_wait_reason"),
-        Column::new("Swapable", "old_swapable"),
-        Column::new("InSwitchTime", "old_cpu_ns"),
-        Column::new("CPU", "cpu"),
-        Column::new("IdealProc", "old_ideal_processor"),
-        Column::new("  OldRemQnt", "old_remaining_quantum"),
-        Column::new("NewPriDecr", "priority_decrement"),
-        Column::new("PrevCState", "previous_c_state"),
-        Column::new(" ReadyTime", "readied_ns"),
-        Column::new("     Ready", "ready_ns"),
-        Column::new("     Waits", "waits_ns"),
-        Column::process("Rdy Process Name ( PID)", "readying_"),
-        Column::new("   Rdy TID", "readying_thread_id"),
-        Column::new("InDPC", "readied_by_dpc"),
-        Column::new("SwitchOut", "end_ns"),
-        Column::new("  CPUUsage", "cpu_ns"),
-        Column::new("NewRank", "rank_out"),
-        Column::new("       NewState", "state_out"),
-        Column::new(" New Wait Reason", "wait_reason_out"),
+        Column::new(EVENT, "", Plain).value(|_| "CSwitch".into()),
+        Column::new(" TimeStamp", "start_ns", Time),
+        Column::new("New Process Name ( PID)", "", Process),
+        Column::new("   New TID", "thread_id", Plain),
+        Column::new("NPri", "priority", Plain),
+        Column::new("NQnt", "", Plain).value(|_| "-1".into()),
+        Column::new("TmSinceLast", "since_last_ns", Time),
+        Column::new("WaitTime", "wait_ticks", Plain),
+        Column::new("Old Process Name ( PID)", "previous_", Process).value(|it| it.previous.into()),
+        Column::new("   Old TID", "previous_thread_id", Plain),
+        Column::new("OPri", "old_priority", Plain).value(|it| it.ended.priority.into()),
+        Column::new("OQnt", "", Plain).value(|_| "-1".into()),
+        Column::new("       OldState", "old_state", Plain).value(|it| state(it.ended.state.into())),
+        Column::new("     Wait Reason", "old_wait_reason", Plain)
+            .value(|it| wait_reason(it.ended.wait_reason.into())),
+        Column::new("Swapable", "old_swapable", Plain)
+            .value(|it| swapable(it.ended.wait_mode.into())),
+        Column::new("InSwitchTime", "old_cpu_ns", Time).value(|it| it.ended.cpu_ns.into()),
+        Column::new("CPU", "cpu", Plain),
+        Column::new("IdealProc", "old_ideal_processor", Plain)
+            .value(|it| it.ended.ideal_processor.into()),
+        Column::new("  OldRemQnt", "old_remaining_quantum", Plain)
+            .value(|it| it.ended.remaining_quantum.into()),
+        Column::new("NewPriDecr", "priority_decrement", Plain),
+        Column::new("PrevCState", "previous_c_state", Plain),
+        Column::new(" ReadyTime", "readied_ns", Time),
+        Column::new("     Ready", "ready_ns", Time),
+        Column::new("     Waits", "waits_ns", Time),
+        Column::new("Rdy Process Name ( PID)", "readying_", Process).value(|it| it.readying.into()),
+        Column::new("   Rdy TID", "readying_thread_id", Plain),
+        Column::new("InDPC", "readied_by_dpc", Plain),
+        Column::new("SwitchOut", "end_ns", Time),
+        Column::new("  CPUUsage", "cpu_ns", Time),
+        Column::new("NewRank", "rank_out", Plain),
+        Column::new("       NewState", "state_out", Plain).convert(state),
+        Column::new(" New Wait Reason", "wait_reason_out", Plain).convert(wait_reason),
     ],
 };
 
-static BY_PROCESS: Layout = Layout {
+static BY_PROCESS: Layout<Part> = Layout {
     name: "cswitch_processes",
-    labelled: false,
     columns: &[
-        Column::process("Process Name ( PID)", ""),
-        Column::new("  CPU Usage (us)", "cpu_ns"),
-        Column::new("CPU Usage (%)", "cpu_percent"),
-        Column::new("  Switches", "runs"),
-        Column::new("    Ready (us)", "ready_ns"),
-        Column::new("Longest Ready (us)", "longest_ready_ns"),
+        Column::new("Process Name ( PID)", "", Process),
+        Column::new("  CPU Usage (us)", "cpu_ns", Time).sum(|part| part.cpu_ns.into()),
+        Column::new("CPU Usage (%)", "cpu_percent", Plain).fold(Share),
+        Column::new("  Switches", "runs", Plain).sum(|part| part.runs.into()),
+        Column::new("    Ready (us)", "ready_ns", Time).sum(|part| part.ready_ns.into()),
+        Column::new("Longest Ready (us)", "longest_ready_ns", Time)
+            .max(|part| part.ready_ns.into()),
     ],
 };
 
-static BY_THREAD: Layout = Layout {
+static BY_THREAD: Layout<Part> = Layout {
     name: "cswitch_threads",
-    labelled: false,
     columns: &[
-        Column::process("Process Name ( PID)", ""),
-        Column::new("  ThreadID", "thread_id"),
-        Column::new("  CPU Usage (us)", "cpu_ns"),
-        Column::new("CPU Usage (%)", "cpu_percent"),
-        Column::new("  Switches", "runs"),
-        Column::new("    Ready (us)", "ready_ns"),
-        Column::new("Longest Ready (us)", "longest_ready_ns"),
+        Column::new("Process Name ( PID)", "", Process),
+        Column::new("  ThreadID", "thread_id", Plain),
+        Column::new("  CPU Usage (us)", "cpu_ns", Time).sum(|part| part.cpu_ns.into()),
+        Column::new("CPU Usage (%)", "cpu_percent", Plain).fold(Share),
+        Column::new("  Switches", "runs", Plain).sum(|part| part.runs.into()),
+        Column::new("    Ready (us)", "ready_ns", Time).sum(|part| part.ready_ns.into()),
+        Column::new("Longest Ready (us)", "longest_ready_ns", Time)
+            .max(|part| part.ready_ns.into()),
     ],
 };
-
-/// Columns of the table of runs that the list of switches reads.
-const SWITCH_COLUMNS: [&str; 29] = [
-    "start_ns",
-    "end_ns",
-    "cpu_ns",
-    "cpu",
-    "thread_id",
-    "process_row",
-    "process_id",
-    "starts_at_switch",
-    "readied_ns",
-    "ready_ns",
-    "waits_ns",
-    "since_last_ns",
-    "previous_thread_id",
-    "previous_process_row",
-    "readying_thread_id",
-    "readying_process_row",
-    "readying_process_id",
-    "readied_by_dpc",
-    "priority",
-    "priority_decrement",
-    "wait_ticks",
-    "previous_c_state",
-    "priority_out",
-    "state_out",
-    "wait_reason_out",
-    "wait_mode_out",
-    "rank_out",
-    "remaining_quantum_out",
-    "ideal_processor",
-];
 
 /// Options of `laglab cswitch`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CSwitch {
     /// Grouping of the sums. By default, the report has a line for each switch instead of sums.
     pub by: Option<Whose>,
-    /// Filter by process.
-    pub processes: ProcessFilter,
-    /// Ids of the threads to which the listed switches lead. If empty, switches to all threads are listed.
-    pub thread: Vec<u32>,
-    /// CPUs of the listed switches. If empty, all CPUs are included.
-    pub cpu: Vec<u16>,
 }
 
 /// Grouping of CPU use.
@@ -130,11 +97,18 @@ pub enum Whose {
     Thread,
 }
 
+/// Values of a switch that no row of the table stores.
+struct Switch {
+    previous: ProcessKey,
+    readying: Option<ProcessKey>,
+    ended: EndedRun,
+}
+
 /// Values of the run that a switch ends. The columns of the old thread show these values.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 struct EndedRun {
     end_ns: i64,
-    cpu_ns: i64,
+    cpu_ns: Option<i64>,
     priority: Option<i8>,
     state: Option<u8>,
     wait_reason: Option<u8>,
@@ -144,10 +118,22 @@ struct EndedRun {
 }
 
 impl EndedRun {
+    const COLUMNS: [&'static str; 9] = [
+        "end_ns",
+        "cpu",
+        "cpu_ns",
+        "priority_out",
+        "state_out",
+        "wait_reason_out",
+        "wait_mode_out",
+        "ideal_processor",
+        "remaining_quantum_out",
+    ];
+
     fn new(view: &CpuRunsView<'_>, row: usize) -> EndedRun {
         EndedRun {
             end_ns: view.end_ns[row],
-            cpu_ns: view.cpu_ns[row],
+            cpu_ns: Some(view.cpu_ns[row]),
             priority: view.priority_out.get(row),
             state: view.state_out.get(row),
             wait_reason: view.wait_reason_out.get(row),
@@ -158,6 +144,16 @@ impl EndedRun {
     }
 }
 
+/// Part of a run within the requested time range.
+struct Part {
+    /// CPU time. It is 0 if switches within the run are probably missing.
+    cpu_ns: i64,
+    /// 1 if the run began within the range at a switch, otherwise 0.
+    runs: u8,
+    /// Ready time before the switch.
+    ready_ns: Option<i64>,
+}
+
 impl Report for CSwitch {
     fn tables(&self) -> Vec<Table> {
         vec![Table::CpuRuns, Table::Cpus, Table::Damages]
@@ -165,177 +161,78 @@ impl Report for CSwitch {
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
         match self.by {
-            None => self.switches(trace, out),
-            Some(whose) => self.sums(trace, out, whose),
+            None => switches(trace, out),
+            Some(Whose::Process) => sums(trace, &BY_PROCESS, out),
+            Some(Whose::Thread) => sums(trace, &BY_THREAD, out),
         }
     }
 }
 
-impl CSwitch {
-    fn switches(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
-        let table = trace.tables.recorded(Table::CpuRuns)?;
-        let wanted = self.processes.wanted(&trace.names);
-        let mut before: FxHashMap<u16, EndedRun> = FxHashMap::default();
-        out.table(&SWITCHES)?;
-        // The table is sorted by the end of runs, but the runs are selected by their start. So any later chunk may
-        // contain selected runs.
-        for batch in trace
-            .tables
-            .batches(&table, trace.range.start..i64::MAX, &SWITCH_COLUMNS)
-        {
-            let batch = batch?;
-            let view = CpuRunsView::new(&batch)?;
-            let before: Vec<Option<EndedRun>> = (0..view.len())
-                .map(|row| before.insert(view.cpu[row], EndedRun::new(&view, row)))
-                .collect();
-            out.rows(0..view.len(), |row, lines| {
-                let (start, end, cpu) = (view.start_ns[row], view.end_ns[row], view.cpu[row]);
-                let old = before[row].filter(|old| old.end_ns == start);
-                let process = (view.process_row.get(row), view.process_id.get(row));
-                let is_wanted = view.starts_at_switch.get(row) == Some(true)
-                    && trace.range.contains(&start)
-                    && wanted.has(process.0, process.1)
-                    && (self.thread.is_empty() || self.thread.contains(&view.thread_id[row]))
-                    && (self.cpu.is_empty() || self.cpu.contains(&cpu));
-                if !is_wanted {
-                    return Ok(());
-                }
-                let previous = view.previous_thread_id.get(row);
-                // The idle thread has no row in the table of processes, but it always belongs to the process
-                // with id 0.
-                let previous_id = previous.filter(|thread| *thread == 0);
-                let previous_row = view.previous_process_row.get(row);
-                let readying = (
-                    view.readying_process_row.get(row),
-                    view.readying_process_id.get(row),
-                );
-                let readied_by = match view.readying_thread_id.get(row) {
-                    Some(_) => Value::Process(trace.names.process(readying.0, readying.1)),
-                    None => Value::Unknown,
-                };
-                let values = [
-                    Value::Time(start),
-                    Value::Process(trace.names.process(process.0, process.1)),
-                    Value::Number(view.thread_id[row].into()),
-                    Value::number(view.priority.get(row)),
-                    Value::Number(-1),
-                    Value::time(view.since_last_ns.get(row)),
-                    Value::number(view.wait_ticks.get(row)),
-                    Value::Process(trace.names.process(previous_row, previous_id)),
-                    Value::number(previous),
-                    Value::number(old.and_then(|old| old.priority)),
-                    Value::Number(-1),
-                    state(old.and_then(|old| old.state)),
-                    wait_reason(old.and_then(|old| old.wait_reason)),
-                    swapable(old.and_then(|old| old.wait_mode)),
-                    Value::time(old.map(|old| old.cpu_ns)),
-                    Value::Number(cpu.into()),
-                    Value::number(old.and_then(|old| old.ideal_processor)),
-                    Value::number(old.and_then(|old| old.remaining_quantum)),
-                    Value::number(view.priority_decrement.get(row)),
-                    Value::number(view.previous_c_state.get(row)),
-                    Value::time(view.readied_ns.get(row)),
-                    Value::time(view.ready_ns.get(row)),
-                    Value::time(view.waits_ns.get(row)),
-                    readied_by,
-                    Value::number(view.readying_thread_id.get(row)),
-                    Value::flag(view.readied_by_dpc.get(row)),
-                    Value::Time(end),
-                    Value::Time(view.cpu_ns[row]),
-                    Value::number(view.rank_out.get(row)),
-                    state(view.state_out.get(row)),
-                    wait_reason(view.wait_reason_out.get(row)),
-                ];
-                lines.row("CSwitch", &values)
-            })?;
-        }
-        Ok(())
-    }
+fn switches(trace: &Recording, out: &mut Writer) -> Result<(), Error> {
+    let mut before: FxHashMap<u16, EndedRun> = FxHashMap::default();
+    let others = [
+        "starts_at_switch",
+        "previous_process_row",
+        "readying_process_row",
+        "readying_process_id",
+    ];
+    let columns = [&EndedRun::COLUMNS[..], &others].concat();
+    let runs = trace.rows(Table::CpuRuns, Times::At("start_ns"))?;
+    runs.list_with(&SWITCHES, out, &columns, |batch, rows| {
+        let view = CpuRunsView::new(batch)?;
+        let ended = (0..view.len()).map(|row| {
+            let ended = before.insert(view.cpu[row], EndedRun::new(&view, row));
+            ended.filter(|ended| ended.end_ns == view.start_ns[row])
+        });
+        let mut ended: Vec<Option<EndedRun>> = ended.collect();
+        let rows = rows.iter().copied();
+        let switches = rows.filter(|row| view.starts_at_switch.get(*row) == Some(true));
+        let switches = switches.map(|row| {
+            // The idle thread has no row in the table of processes, but it always belongs to the process with id 0.
+            let previous_id = view
+                .previous_thread_id
+                .get(row)
+                .filter(|thread| *thread == 0);
+            let readying = (
+                view.readying_process_row.get(row),
+                view.readying_process_id.get(row),
+            );
+            let switch = Switch {
+                previous: (view.previous_process_row.get(row), previous_id),
+                readying: view.readying_thread_id.get(row).map(|_| readying),
+                ended: ended[row].take().unwrap_or_default(),
+            };
+            (row, switch)
+        });
+        Ok(switches.collect())
+    })
+}
 
-    /// Writes sums by process or thread. If a run is only partly within the requested time range, only this part of
-    /// its CPU time counts.
-    fn sums(&self, trace: &Recording, out: &mut Writer, whose: Whose) -> Result<(), Error> {
-        #[derive(Default)]
-        struct Sum {
-            cpu_ns: i64,
-            runs: u64,
-            ready_ns: Option<i64>,
-            longest_ready_ns: Option<i64>,
-        }
-        type Key = (Option<u32>, Option<u32>, Option<u32>);
-        let table = trace.tables.recorded(Table::CpuRuns)?;
-        let span = trace.span(&[&table]);
-        let wanted = self.processes.wanted(&trace.names);
-        let cpus = trace.cpus()?;
-        let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
-        let doubtful = trace.doubtful_runs()?;
-        let columns = [
-            "start_ns",
-            "end_ns",
-            "cpu_ns",
-            "cpu",
-            "thread_id",
-            "process_row",
-            "process_id",
-            "starts_at_switch",
-            "ready_ns",
-        ];
-        for batch in trace
-            .tables
-            .batches(&table, trace.range.start..i64::MAX, &columns)
-        {
-            let batch = batch?;
-            let view = CpuRunsView::new(&batch)?;
-            for row in 0..view.len() {
-                let (start, end) = (view.start_ns[row], view.end_ns[row]);
-                let process = (view.process_row.get(row), view.process_id.get(row));
-                let thread = view.thread_id[row];
-                if end < span.start
-                    || start >= span.end
-                    || !wanted.has(process.0, process.1)
-                    || !(self.thread.is_empty() || self.thread.contains(&thread))
-                    || !(self.cpu.is_empty() || self.cpu.contains(&view.cpu[row]))
-                {
-                    continue;
-                }
-                let thread = (whose == Whose::Thread).then_some(thread);
-                let sum = sums.entry((process.0, process.1, thread)).or_default();
-                if !doubtful.is_unsampled(&view, row) {
-                    let part = end.min(span.end) - start.max(span.start);
-                    sum.cpu_ns = sum.cpu_ns.saturating_add(part.max(0));
-                }
-                if start < span.start || view.starts_at_switch.get(row) != Some(true) {
-                    continue;
-                }
-                sum.runs += 1;
-                if let Some(ready) = view.ready_ns.get(row) {
-                    sum.ready_ns = Some(sum.ready_ns.unwrap_or(0).saturating_add(ready));
-                    sum.longest_ready_ns = sum.longest_ready_ns.max(Some(ready));
-                }
-            }
-        }
-        let all_ns = (span.end - span.start).saturating_mul(cpus.len() as i64);
-        let mut sums: Vec<(Key, Sum)> = sums.into_iter().collect();
-        sums.sort_by_key(|(key, sum)| (std::cmp::Reverse(sum.cpu_ns), *key));
-        out.table(match whose {
-            Whose::Process => &BY_PROCESS,
-            Whose::Thread => &BY_THREAD,
-        })?;
-        for ((row, id, thread), sum) in sums {
-            let process = Value::Process(trace.names.process(row, id));
-            let used = Value::Time(sum.cpu_ns);
-            let share = Value::Percent(percent(sum.cpu_ns, all_ns));
-            let runs = Value::count(sum.runs);
-            let ready = Value::time(sum.ready_ns);
-            let longest = Value::time(sum.longest_ready_ns);
-            match thread {
-                None => out.row("", &[process, used, share, runs, ready, longest])?,
-                Some(thread) => {
-                    let thread = Value::Number(thread.into());
-                    out.row("", &[process, thread, used, share, runs, ready, longest])?;
-                }
-            }
-        }
-        Ok(())
-    }
+/// Writes sums by process or thread. If a run is only partly within the requested time range, only this part of
+/// its CPU time counts.
+fn sums(trace: &Recording, layout: &'static Layout<Part>, out: &mut Writer) -> Result<(), Error> {
+    let runs = trace.rows(Table::CpuRuns, Times::Overlapping)?;
+    let span = runs.span();
+    let doubtful = trace.doubtful_runs()?;
+    let columns = ["cpu_ns", "thread_id", "starts_at_switch", "ready_ns"];
+    runs.sums_with(layout, &["cpu_ns"], out, &columns, |batch, rows| {
+        let view = CpuRunsView::new(batch)?;
+        let parts = rows.iter().filter_map(|&row| {
+            let (start, end) = (view.start_ns[row], view.end_ns[row]);
+            let part_ns = end.min(span.end) - start.max(span.start);
+            let is_counted = start >= span.start && view.starts_at_switch.get(row) == Some(true);
+            let part = Part {
+                cpu_ns: if doubtful.is_unsampled(&view, row) {
+                    0
+                } else {
+                    part_ns.max(0)
+                },
+                runs: is_counted.into(),
+                ready_ns: view.ready_ns.get(row).filter(|_| is_counted),
+            };
+            (end >= span.start && start < span.end).then_some((row, part))
+        });
+        Ok(parts.collect())
+    })?;
+    Ok(())
 }

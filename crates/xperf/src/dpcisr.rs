@@ -1,66 +1,65 @@
 //! `laglab dpcisr`: durations of DPCs and interrupt service routines by module, and their use of
-//! each CPU.
+//! each CPU. It stays code: histograms and intervals are no sums of rows, and its text is a page instead of a table.
 
 mod page;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tables::{InterruptsView, Table};
 
 use crate::intervals::{Intervals, Usage};
+use crate::layout::Format::{Module, Plain, Time};
+use crate::layout::{Column, Layout, Value};
 use crate::place::PlaceOptions;
-use crate::writer::{Column, Layout, Value};
+use crate::rows::Times;
 use crate::{Error, Recording, Report, Writer, percent};
 
 static USAGE: Layout = Layout {
     name: "dpcisr_usage",
-    labelled: false,
     columns: &[
-        Column::data_only("kind"),
-        Column::data_only("module"),
-        Column::data_only("cpu"),
-        Column::data_only("exclusive_ns"),
-        Column::data_only("cpu_percent"),
+        Column::new("", "kind", Plain),
+        Column::new("", "module", Module),
+        Column::new("", "cpu", Plain),
+        Column::new("", "exclusive_ns", Time),
+        Column::new("", "cpu_percent", Plain),
     ],
 };
 
 static HISTOGRAM: Layout = Layout {
     name: "dpcisr_histogram",
-    labelled: false,
     columns: &[
-        Column::data_only("kind"),
-        Column::data_only("module"),
-        Column::data_only("over_ns"),
-        Column::data_only("up_to_ns"),
-        Column::data_only("count"),
-        Column::data_only("percent"),
+        Column::new("", "kind", Plain),
+        Column::new("", "module", Module),
+        Column::new("", "over_ns", Time),
+        Column::new("", "up_to_ns", Time),
+        Column::new("", "count", Plain),
+        Column::new("", "percent", Plain),
     ],
 };
 
 static INTERVALS: Layout = Layout {
     name: "dpcisr_intervals",
-    labelled: false,
     columns: &[
-        Column::data_only("kind"),
-        Column::data_only("start_ns"),
-        Column::data_only("end_ns"),
-        Column::data_only("cpu"),
-        Column::data_only("exclusive_ns"),
-        Column::data_only("cpu_percent"),
+        Column::new("", "kind", Plain),
+        Column::new("", "start_ns", Time),
+        Column::new("", "end_ns", Time),
+        Column::new("", "cpu", Plain),
+        Column::new("", "exclusive_ns", Time),
+        Column::new("", "cpu_percent", Plain),
     ],
 };
 
 static DISTRIBUTION: Layout = Layout {
     name: "dpcisr_distribution",
-    labelled: false,
     columns: &[
-        Column::data_only("kind"),
-        Column::data_only("cpu"),
-        Column::data_only("over_percent"),
-        Column::data_only("up_to_percent"),
-        Column::data_only("intervals"),
+        Column::new("", "kind", Plain),
+        Column::new("", "cpu", Plain),
+        Column::new("", "over_percent", Plain),
+        Column::new("", "up_to_percent", Plain),
+        Column::new("", "intervals", Plain),
     ],
 };
 
@@ -87,8 +86,6 @@ pub struct DpcIsr {
     /// Length of intervals in nanoseconds. If given, the report shows a histogram of CPU use in intervals of
     /// this length.
     pub bucket: Option<i64>,
-    /// CPUs whose routines are shown. If empty, all CPUs are included.
-    pub cpu: Vec<u16>,
     /// Grouping of addresses.
     pub places: PlaceOptions,
 }
@@ -109,10 +106,10 @@ impl Kind {
         }
     }
 
-    fn name(self) -> &'static str {
+    fn value(self) -> Value<'static> {
         match self {
-            Kind::Dpc => "dpc",
-            Kind::Isr => "isr",
+            Kind::Dpc => Value::Text("dpc"),
+            Kind::Isr => Value::Text("isr"),
         }
     }
 }
@@ -217,7 +214,7 @@ impl OverTime {
 struct Figures {
     span: Range<i64>,
     cpus: Vec<u16>,
-    by_module: BTreeMap<Kind, BTreeMap<Option<String>, Sum>>,
+    by_module: BTreeMap<Kind, BTreeMap<Option<Arc<str>>, Sum>>,
     over_time: Option<OverTime>,
     buckets: Option<OverTime>,
 }
@@ -228,48 +225,40 @@ impl Report for DpcIsr {
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
-        let all =
-            !(self.summary || self.histogram || self.interval.is_some() || self.bucket.is_some());
-        let shown = Shown {
-            summary: self.summary || all,
-            histogram: self.histogram || all,
-            interval: self.interval.or(all.then_some(1_000_000_000)),
-            bucket: self.bucket.or(all.then_some(2_000_000_000)),
+        let shown = if self.parts() > 0 {
+            self.clone()
+        } else {
+            DpcIsr {
+                summary: true,
+                histogram: true,
+                interval: Some(1_000_000_000),
+                bucket: Some(2_000_000_000),
+                ..self.clone()
+            }
         };
-        if !out.holds_several() && shown.tables() > 1 {
+        if !out.holds_several() && shown.parts() > 1 {
             return Err(Error::SeveralTables);
         }
-        let figures = self.figures(trace, &shown, out)?;
+        let figures = shown.figures(trace, out)?;
         match out.page() {
             Some(page) => Ok(page::write(page, &figures, &shown)?),
-            None => figures.rows(&shown, out),
+            None => figures.rows(trace, &shown, out),
         }
-    }
-}
-
-/// Parts of the report, with the lengths of their intervals in nanoseconds.
-struct Shown {
-    summary: bool,
-    histogram: bool,
-    interval: Option<i64>,
-    bucket: Option<i64>,
-}
-
-impl Shown {
-    fn tables(&self) -> usize {
-        [
-            self.summary,
-            self.histogram,
-            self.interval.is_some(),
-            self.bucket.is_some(),
-        ]
-        .iter()
-        .filter(|shown| **shown)
-        .count()
     }
 }
 
 impl DpcIsr {
+    /// Returns the number of parts that are chosen.
+    fn parts(&self) -> usize {
+        let chosen = [
+            self.summary,
+            self.histogram,
+            self.interval.is_some(),
+            self.bucket.is_some(),
+        ];
+        chosen.into_iter().map(usize::from).sum()
+    }
+
     fn wants(&self, kind: Kind) -> bool {
         match kind {
             Kind::Dpc => self.dpc || !self.isr,
@@ -278,26 +267,20 @@ impl DpcIsr {
     }
 
     /// Reads the table of interrupts. A routine counts if it ended within the requested time range.
-    fn figures(
-        &self,
-        trace: &Recording,
-        shown: &Shown,
-        out: &mut Writer,
-    ) -> Result<Figures, Error> {
-        let table = trace.tables.recorded(Table::Interrupts)?;
-        let span = trace.span(&[&table]);
-        let places = self.places.places(trace)?;
+    fn figures(&self, trace: &Recording, out: &mut Writer) -> Result<Figures, Error> {
+        let routines = trace.rows(Table::Interrupts, Times::At("end_ns"))?;
+        let span = routines.span();
+        let mut places = self.places.places(trace)?;
         let mut cpus = trace.cpus()?;
         let over_time = |length: Option<i64>| {
             length
                 .map(|length| OverTime::new(span.clone(), length, cpus.len()))
                 .transpose()
         };
-        let (mut by_interval, mut buckets) = (over_time(shown.interval)?, over_time(shown.bucket)?);
-        let mut sums: FxHashMap<(Kind, Option<u32>, u64), Sum> = FxHashMap::default();
+        let (mut by_interval, mut buckets) = (over_time(self.interval)?, over_time(self.bucket)?);
+        let mut sums: FxHashMap<(Kind, u32), Sum> = FxHashMap::default();
         let columns = [
             "start_ns",
-            "end_ns",
             "cpu",
             "kind",
             "routine",
@@ -306,56 +289,38 @@ impl DpcIsr {
             "image_row",
             "name",
         ];
-        // Routines of Linux have names and no address.
-        let mut names: FxHashMap<u64, String> = FxHashMap::default();
-        for batch in trace.tables.batches(&table, trace.range.clone(), &columns) {
-            let batch = batch?;
-            let view = InterruptsView::new(&batch)?;
-            for row in 0..view.len() {
-                let (end, cpu) = (view.end_ns[row], view.cpu[row]);
-                let kind = Kind::of(view.kind.get(row));
-                let wanted = self.wants(kind) && (self.cpu.is_empty() || self.cpu.contains(&cpu));
-                if !wanted || !trace.range.contains(&end) {
-                    continue;
-                }
-                let image = view.image_row.get(row);
-                let routine = match view.name.get(row) {
-                    Some(name) => {
-                        let number = view.routine[row];
-                        names.entry(number).or_insert_with(|| name.to_owned());
-                        number
-                    }
-                    None => places.within(view.routine[row]),
+        routines.for_each(&columns, |batch, rows| {
+            let view = InterruptsView::new(batch)?;
+            let kind_of = |row: usize| Kind::of(view.kind.get(row));
+            for &row in rows.iter().filter(|row| self.wants(kind_of(**row))) {
+                let (kind, cpu) = (kind_of(row), view.cpu[row]);
+                let place = match (view.image_row.get(row), view.name.get(row)) {
+                    // Routines of Linux have names and no address.
+                    (None, Some(name)) => places.with_name(Some(name.to_owned())),
+                    (image, _) => places.place(image, view.routine[row]),
                 };
                 let exclusive = view.exclusive_ns.get(row);
-                let sum = sums.entry((kind, image, routine)).or_default();
+                let sum = sums.entry((kind, place)).or_default();
                 sum.add(cpu, view.duration_ns.get(row), exclusive);
                 if let (Some(start), Some(exclusive)) = (view.start_ns.get(row), exclusive) {
                     for over_time in [&mut by_interval, &mut buckets].into_iter().flatten() {
-                        over_time.add(kind, cpu, start..end, exclusive);
+                        over_time.add(kind, cpu, start..view.end_ns[row], exclusive);
                     }
                 }
             }
-        }
-        let mut by_module: BTreeMap<Kind, BTreeMap<Option<String>, Sum>> = [Kind::Dpc, Kind::Isr]
-            .into_iter()
-            .filter(|kind| self.wants(*kind))
-            .map(|kind| (kind, BTreeMap::new()))
-            .collect();
-        for ((kind, image, routine), sum) in &sums {
-            let name = names.get(routine).filter(|_| image.is_none()).cloned();
-            let place = name.or_else(|| places.name(*image, *routine));
-            by_module
-                .entry(*kind)
-                .or_default()
-                .entry(place)
-                .or_default()
-                .merge(sum);
+            Ok(())
+        })?;
+        let kinds = [Kind::Dpc, Kind::Isr].into_iter();
+        let kinds = kinds.filter(|kind| self.wants(*kind));
+        let mut by_module: BTreeMap<_, BTreeMap<_, _>> =
+            kinds.map(|kind| (kind, BTreeMap::new())).collect();
+        for ((kind, place), sum) in sums {
+            let modules = by_module.entry(kind).or_default();
+            modules.insert(places.name(place).cloned(), sum);
         }
         places.warn_of_missing_symbols(out);
-        if !self.cpu.is_empty() {
-            cpus.retain(|cpu| self.cpu.contains(cpu));
-        }
+        let filter = &trace.filter.cpu;
+        cpus.retain(|cpu| filter.is_empty() || filter.contains(cpu));
         Ok(Figures {
             span,
             cpus: cpus.into_iter().collect(),
@@ -385,81 +350,64 @@ impl Figures {
         counts
     }
 
-    fn rows(&self, shown: &Shown, out: &mut Writer) -> Result<(), Error> {
+    fn rows(&self, trace: &Recording, shown: &DpcIsr, out: &mut Writer) -> Result<(), Error> {
+        let names = &trace.names;
         let sums = || {
             self.by_module.iter().flat_map(|(kind, modules)| {
-                modules
-                    .iter()
-                    .map(move |(module, sum)| (kind.name(), Value::Module(module.as_deref()), sum))
+                let named = modules.iter();
+                named.map(|(module, sum)| (kind.value(), module.as_deref().into(), sum))
             })
         };
+        let lanes = || {
+            let kinds = self.by_module.keys();
+            kinds.flat_map(|kind| self.cpus.iter().map(|cpu| (*kind, *cpu)))
+        };
         if shown.summary {
-            out.table(&USAGE)?;
+            let mut table = out.table(&USAGE, names);
             for (kind, module, sum) in sums() {
                 for cpu in &self.cpus {
                     let used = sum.exclusive_ns.get(cpu).copied().unwrap_or(0);
-                    let share = Value::Percent(percent(used, self.length()));
-                    let cpu = Value::Number((*cpu).into());
-                    out.row(
-                        "",
-                        &[Value::Word(kind), module, cpu, Value::Time(used), share],
-                    )?;
+                    let share = Value::Share(percent(used, self.length()));
+                    table.row(&[kind, module, (*cpu).into(), used.into(), share])?;
                 }
             }
         }
         if shown.histogram {
-            out.table(&HISTOGRAM)?;
+            let mut table = out.table(&HISTOGRAM, names);
             for (kind, module, sum) in sums() {
                 for (over, up_to, count) in sum.classes() {
-                    let share = percent(count as i64, sum.count as i64);
-                    let values = [
-                        Value::Word(kind),
-                        module,
-                        Value::Time(over),
-                        Value::Time(up_to),
-                        Value::count(count),
-                        Value::Percent(share),
-                    ];
-                    out.row("", &values)?;
+                    let share = Value::Share(percent(count as i64, sum.count as i64));
+                    table.row(&[kind, module, over.into(), up_to.into(), count.into(), share])?;
                 }
             }
         }
         if let Some(over_time) = &self.over_time {
-            out.table(&INTERVALS)?;
-            for kind in self.by_module.keys() {
-                for cpu in &self.cpus {
-                    for (index, used) in over_time.finish(*kind, *cpu).into_iter().enumerate() {
-                        let bounds = over_time.intervals.bounds(index);
-                        let values = [
-                            Value::Word(kind.name()),
-                            Value::Time(bounds.start),
-                            Value::Time(bounds.end),
-                            Value::Number((*cpu).into()),
-                            Value::Time(used),
-                            Value::Percent(percent(used, bounds.end - bounds.start)),
-                        ];
-                        out.row("", &values)?;
-                    }
+            let mut table = out.table(&INTERVALS, names);
+            for (kind, cpu) in lanes() {
+                for (index, used) in over_time.finish(kind, cpu).into_iter().enumerate() {
+                    let Range { start, end } = over_time.intervals.bounds(index);
+                    let share = Value::Share(percent(used, end - start));
+                    let cpu = cpu.into();
+                    table.row(&[
+                        kind.value(),
+                        start.into(),
+                        end.into(),
+                        cpu,
+                        used.into(),
+                        share,
+                    ])?;
                 }
             }
         }
         if let Some(buckets) = &self.buckets {
-            out.table(&DISTRIBUTION)?;
-            for kind in self.by_module.keys() {
-                for cpu in &self.cpus {
-                    let used = buckets.finish(*kind, *cpu);
-                    let counts = self.distribution(&used, &buckets.intervals);
-                    let overs = [0].iter().chain(&CLASSES);
-                    for ((over, up_to), count) in overs.zip(&CLASSES).zip(counts) {
-                        let values = [
-                            Value::Word(kind.name()),
-                            Value::Number((*cpu).into()),
-                            Value::Number(*over),
-                            Value::Number(*up_to),
-                            Value::count(count),
-                        ];
-                        out.row("", &values)?;
-                    }
+            let mut table = out.table(&DISTRIBUTION, names);
+            for (kind, cpu) in lanes() {
+                let used = buckets.finish(kind, cpu);
+                let counts = self.distribution(&used, &buckets.intervals);
+                let overs = [0].iter().chain(&CLASSES);
+                for ((over, up_to), count) in overs.zip(&CLASSES).zip(counts) {
+                    let (over, up_to) = ((*over).into(), (*up_to).into());
+                    table.row(&[kind.value(), cpu.into(), over, up_to, count.into()])?;
                 }
             }
         }

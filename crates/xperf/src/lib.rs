@@ -1,25 +1,30 @@
 //! Reports for scripts. Each report has the name and the columns of an action of `xperf` (`xperf -a ACTION`). CSV and
 //! JSON output has the column names and units of the crate `tables` instead.
 //!
-//! Each report is a type with its options and its `write` function. This module and `writer` contain the code that
-//! several reports use. Reports read tables chunk by chunk.
+//! Each report is a type with its options. It consists of data: a `Layout` has the columns of a table with their values or
+//! sums, and `Recording::rows` selects the rows of a stored table. `Rows::list` writes a line for each row, and `Rows::sums`
+//! a line for each group of rows. A report whose values no table stores computes them for each row. Reports read tables
+//! chunk by chunk.
 
 mod cpudisk;
 mod cswitch;
 mod diskio;
 mod dpcisr;
 mod error;
+mod filter;
 mod focuschange;
 mod hardfault;
 mod intervals;
+mod layout;
 mod marks;
 mod place;
 mod process;
-mod process_filter;
 mod profile;
 mod readythread;
+mod rows;
 mod scheduling_names;
 mod stack;
+mod sums;
 mod writer;
 
 use std::collections::BTreeSet;
@@ -34,12 +39,12 @@ pub use cswitch::{CSwitch, Whose};
 pub use diskio::DiskIo;
 pub use dpcisr::DpcIsr;
 pub use error::Error;
+pub use filter::Filter;
 pub use focuschange::FocusChange;
 pub use hardfault::HardFault;
 pub use marks::Marks;
 pub use place::{By, PlaceOptions};
 pub use process::Process;
-pub use process_filter::ProcessFilter;
 pub use profile::Profile;
 pub use readythread::ReadyThread;
 pub use stack::{Stack, Stacked};
@@ -67,6 +72,8 @@ pub struct Recording {
     pub names: Identities,
     /// Requested time range, in nanoseconds since the trace's start. The end is excluded.
     pub range: Range<i64>,
+    /// Filter of the rows of the report.
+    pub filter: Filter,
 }
 
 impl Recording {
@@ -80,6 +87,12 @@ impl Recording {
         let end = stated.unwrap_or(last_ns).max(last_ns);
         let start = self.range.start.clamp(0, end.max(0));
         start..self.range.end.clamp(start, end.max(start))
+    }
+
+    /// Returns the time of all CPUs in a time range, in nanoseconds.
+    fn cpu_ns(&self, span: &Range<i64>) -> Result<i64, Error> {
+        let cpus = self.cpus()?.len();
+        Ok((span.end - span.start).saturating_mul(cpus as i64))
     }
 
     /// Returns a warning if context switches contradict each other. Two successive switches of a CPU contradict each

@@ -1,5 +1,8 @@
 //! Modules and functions of addresses.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 use session::{MissingSymbols, SymbolOptions, Symbolication};
 
 use crate::{Error, Recording, Writer};
@@ -24,46 +27,75 @@ pub enum By {
     Function,
 }
 
-/// Resolver of addresses to names of modules or functions.
-pub struct Places<'t> {
+/// Places of a trace: modules or functions. A place is the number of a name. Places with the same name are one place.
+pub(crate) struct Places<'t> {
     trace: &'t Recording,
     by: By,
     symbols: Symbolication,
+    /// Place for each image row. If addresses are grouped by function, the key also has the address.
+    known: FxHashMap<(Option<u32>, u64), u32>,
+    by_name: FxHashMap<Option<Arc<str>>, u32>,
+    names: Vec<Option<Arc<str>>>,
 }
 
 impl PlaceOptions {
-    /// Creates a resolver for the images of a trace.
+    /// Prepares the places of a trace.
     ///
     /// # Errors
     /// Returns an error if the symbol path is invalid.
-    pub fn places<'t>(&self, trace: &'t Recording) -> Result<Places<'t>, Error> {
+    pub(crate) fn places<'t>(&self, trace: &'t Recording) -> Result<Places<'t>, Error> {
         Ok(Places {
             trace,
             by: self.by,
             symbols: Symbolication::new(&self.symbols, trace.tables.store(), &trace.names.images)?,
+            known: FxHashMap::default(),
+            by_name: FxHashMap::default(),
+            names: Vec::new(),
         })
     }
 }
 
 impl Places<'_> {
     /// Returns the grouping.
-    pub fn by(&self) -> By {
+    pub(crate) fn by(&self) -> By {
         self.by
     }
 
-    /// Returns the part of an address that identifies its group within an image. If addresses are grouped by
-    /// function, this is the address itself. If they are grouped by module, this is 0.
-    pub fn within(&self, address: u64) -> u64 {
-        match self.by {
+    /// Returns the place of an address. `image` is the row of the image that contains the address.
+    pub(crate) fn place(&mut self, image: Option<u32>, address: u64) -> u32 {
+        let within = match self.by {
             By::Module => 0,
             By::Function => address,
+        };
+        if let Some(place) = self.known.get(&(image, within)) {
+            return *place;
         }
+        let place = self.with_name(self.find_name(image, address));
+        self.known.insert((image, within), place);
+        place
     }
 
-    /// Returns the name of an address: the module, or `module!function`. `image` is the row of the image that
-    /// contains the address. Without symbols, the name of a function is `module+0x123`. If the image is unknown, the
-    /// name of a function is its address, and the module has no name.
-    pub fn name(&self, image: Option<u32>, address: u64) -> Option<String> {
+    /// Returns the place with a name.
+    pub(crate) fn with_name(&mut self, name: Option<String>) -> u32 {
+        let (name, names) = (name.map(Arc::from), &mut self.names);
+        *self.by_name.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            (names.len() - 1) as u32
+        })
+    }
+
+    /// Returns the number of places that are known so far.
+    pub(crate) fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Returns the name of a place: the module, or `module!function`. Without symbols, the name of a function is
+    /// `module+0x123`. If the image is unknown, the name of a function is its address, and the module has no name.
+    pub(crate) fn name(&self, place: u32) -> Option<&Arc<str>> {
+        self.names[place as usize].as_ref()
+    }
+
+    fn find_name(&self, image: Option<u32>, address: u64) -> Option<String> {
         if self.by == By::Module {
             return self.trace.names.module(image).map(str::to_owned);
         }
@@ -75,7 +107,7 @@ impl Places<'_> {
     }
 
     /// Adds a warning for each module whose symbols are missing.
-    pub fn warn_of_missing_symbols(&self, out: &mut Writer) {
+    pub(crate) fn warn_of_missing_symbols(&self, out: &mut Writer) {
         for warning in MissingSymbols::warnings(&self.symbols.missing()) {
             out.warn(warning);
         }

@@ -1,39 +1,47 @@
-//! `laglab process`: processes and their lifetimes.
+//! `laglab process`: processes and their lifetimes. It stays code, because the tree needs all processes at once.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use tables::{ProcessesView, Table};
 use wording::Printable;
 
-use crate::process_filter::ProcessFilter;
-use crate::writer::{Column, Layout, Value};
+use crate::layout::{Cells, Column, EVENT, Format, Layout, Value};
 use crate::{Error, Recording, Report, Writer};
 
-static LAYOUT: Layout = Layout {
+static LAYOUT: Layout<Place> = Layout {
     name: "process",
-    labelled: true,
     columns: &[
-        Column::new("Start Time", "start_ns"),
-        Column::new("  End Time", "end_ns"),
-        Column::process("Process Name ( PID)", ""),
-        Column::new("ParentPID", "parent_id"),
-        Column::new("SessionID", "session_id"),
-        Column::new("         UniqueKey", "unique_key"),
-        Column::new("ExitStatus", "exit_status"),
-        Column::new("UserSid", "user_sid"),
-        Column::new("Command Line", "command_line"),
-        Column::data_only("depth"),
+        Column::new(EVENT, "", Format::Plain).value(|place| place.label.as_str().into()),
+        Column::new("Start Time", "start_ns", Format::Time),
+        Column::new("  End Time", "end_ns", Format::Time),
+        Column::new("Process Name ( PID)", "", Format::Process)
+            .value(|place| Value::Process((Some(place.row), None))),
+        Column::new("ParentPID", "parent_id", Format::Plain),
+        Column::new("SessionID", "session_id", Format::Plain),
+        Column::new("         UniqueKey", "unique_key", Format::Hex),
+        Column::new("ExitStatus", "exit_status", Format::Plain),
+        Column::new("UserSid", "user_sid", Format::Plain),
+        Column::new("Command Line", "command_line", Format::Quoted),
+        Column::new("", "depth", Format::Plain).value(|place| place.depth.into()),
     ],
 };
 
 /// Options of `laglab process`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Process {
     /// True to show each process below the process that created it.
     pub tree: bool,
-    /// Filter by process.
-    pub processes: ProcessFilter,
+}
+
+/// Place of a process in the report.
+struct Place {
+    label: String,
+    /// Row in the table of processes.
+    row: u32,
+    /// Number of ancestors in the tree. `None` if the report is not a tree.
+    depth: Option<u32>,
 }
 
 impl Report for Process {
@@ -43,53 +51,46 @@ impl Report for Process {
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
         let table = trace.tables.recorded(Table::Processes)?;
-        let wanted = self.processes.wanted(&trace.names);
-        let batches: Result<Vec<RecordBatch>, _> = (0..table.chunks().len())
-            .map(|chunk| table.read_all(chunk))
-            .collect();
-        let batches = batches?;
-        let views: Result<Vec<ProcessesView<'_>>, _> =
-            batches.iter().map(ProcessesView::new).collect();
-        let views = views?;
-        let rows: Vec<Row<'_>> = views
-            .iter()
-            .flat_map(|view| (0..view.len()).map(move |row| Row { view, row }))
-            .collect();
+        let wanted = trace.filter.wanted(&trace.names);
+        let batches = (0..table.chunks().len()).map(|chunk| table.read_all(chunk));
+        let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
+        let cells = batches.iter().map(|batch| Cells::of_layout(&LAYOUT, batch));
+        let cells: Vec<_> = cells.collect();
+        let mut lives: Vec<Life> = Vec::new();
+        for (batch, cells) in batches.iter().zip(0..) {
+            let view = ProcessesView::new(batch)?;
+            lives.extend((0..view.len()).map(|row| Life {
+                cells,
+                row,
+                id: view.process_id[row],
+                parent_id: view.parent_id[row],
+                start_ns: view.start_ns.get(row),
+                end_ns: view.end_ns.get(row),
+            }));
+        }
         let order = if self.tree {
-            tree(&rows)
+            tree(&lives)
         } else {
-            (0..rows.len()).map(|at| (at, 0)).collect()
+            (0..lives.len()).map(|at| (at, 0)).collect()
         };
-        out.table(&LAYOUT)?;
+        let mut table = out.table(&LAYOUT, &trace.names);
         for (at, depth) in order {
-            let process = trace.names.process(Some(at as u32), None);
-            let row = &rows[at];
-            if wanted.has(Some(at as u32), None) && row.lived_in(&trace.range) {
-                let label = if self.tree {
-                    branch(process.name, depth)
+            let (life, row) = (&lives[at], at as u32);
+            if !wanted.has((Some(row), None)) || !life.overlaps(&trace.range) {
+                continue;
+            }
+            let place = Place {
+                label: if self.tree {
+                    branch(trace.names.process(Some(row), None).name, depth)
                 } else {
                     "Process".to_owned()
-                };
-                out.row(
-                    &label,
-                    &[
-                        Value::time(row.start()),
-                        Value::time(row.end()),
-                        Value::Process(process),
-                        Value::Number(row.view.parent_id[row.row].into()),
-                        Value::number(row.view.session_id.get(row.row)),
-                        Value::hex(row.view.unique_key.get(row.row)),
-                        Value::number(row.view.exit_status.get(row.row)),
-                        Value::text(row.view.user_sid.get(row.row)),
-                        Value::quoted(row.view.command_line.get(row.row)),
-                        if self.tree {
-                            Value::Number(depth as i64)
-                        } else {
-                            Value::Unknown
-                        },
-                    ],
-                )?;
-            }
+                },
+                row,
+                depth: self.tree.then_some(depth as u32),
+            };
+            let cells = cells[life.cells].iter();
+            let values = cells.map(|cells| cells.value(life.row, &place));
+            table.row(&values.collect::<Vec<_>>())?;
         }
         Ok(())
     }
@@ -100,78 +101,61 @@ fn branch(name: Option<&str>, depth: usize) -> String {
     /// Maximum depth of indentation.
     const DEEPEST: usize = 32;
     let indent = "  ".repeat(depth.min(DEEPEST));
-    format!(
-        "{:<40}",
-        format!("{indent}{}", Printable(name.unwrap_or("Unknown")))
-    )
+    let name = Printable(name.unwrap_or("Unknown"));
+    format!("{:<40}", format!("{indent}{name}"))
 }
 
-/// Row of a process in the table of processes.
-struct Row<'b> {
-    view: &'b ProcessesView<'b>,
+/// Lifetime of a process. An unknown start is before the trace, an unknown end after it.
+struct Life {
+    /// Index of the batch with the process, and the row in it.
+    cells: usize,
     row: usize,
+    id: u32,
+    parent_id: u32,
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
 }
 
-impl Row<'_> {
-    fn id(&self) -> u32 {
-        self.view.process_id[self.row]
-    }
-
-    fn start(&self) -> Option<i64> {
-        self.view.start_ns.get(self.row)
-    }
-
-    fn end(&self) -> Option<i64> {
-        self.view.end_ns.get(self.row)
-    }
-
-    fn lived_in(&self, range: &std::ops::Range<i64>) -> bool {
-        self.start().is_none_or(|start| start < range.end)
-            && self.end().is_none_or(|end| end >= range.start)
+impl Life {
+    fn overlaps(&self, range: &Range<i64>) -> bool {
+        self.start_ns.is_none_or(|start| start < range.end)
+            && self.end_ns.is_none_or(|end| end >= range.start)
     }
 
     /// Returns true if this process was alive when `child` was created, so it can be the creator of `child`.
-    fn could_create(&self, child: &Row<'_>) -> bool {
-        match (self.start(), child.start()) {
-            (Some(start), Some(child)) => {
-                start <= child && self.end().is_none_or(|end| end >= child)
+    fn could_create(&self, child: &Life) -> bool {
+        match child.start_ns {
+            // An unknown start comes before all known ones.
+            Some(created) => {
+                self.start_ns <= child.start_ns && self.end_ns.is_none_or(|end| end >= created)
             }
-            (Some(_), None) => false,
-            (None, Some(child)) => self.end().is_none_or(|end| end >= child),
-            (None, None) => true,
+            None => self.start_ns.is_none(),
         }
     }
 }
 
-/// Returns the rows in the order of the tree, as indexes in `rows` with their depth. A process comes directly before
-/// the processes that it created.
-fn tree(rows: &[Row<'_>]) -> Vec<(usize, usize)> {
+/// Returns the processes in the order of the tree, as indexes in `lives` with their depth. A process comes directly
+/// before the processes that it created.
+fn tree(lives: &[Life]) -> Vec<(usize, usize)> {
     let mut by_id: HashMap<u32, Vec<usize>> = HashMap::new();
-    for (at, row) in rows.iter().enumerate() {
-        by_id.entry(row.id()).or_default().push(at);
+    for (at, life) in lives.iter().enumerate() {
+        by_id.entry(life.id).or_default().push(at);
     }
-    let parent = |at: usize| {
-        let child = &rows[at];
-        let candidates = by_id.get(&child.view.parent_id[child.row])?;
-        candidates
-            .iter()
-            .rev()
-            .copied()
-            .find(|candidate| *candidate != at && rows[*candidate].could_create(child))
-    };
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); rows.len()];
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); lives.len()];
     let mut roots = Vec::new();
-    for at in 0..rows.len() {
-        match parent(at) {
-            Some(parent) => children[parent].push(at),
+    for (at, child) in lives.iter().enumerate() {
+        let candidates = by_id.get(&child.parent_id).into_iter().flatten().rev();
+        let mut parents = candidates.filter(|it| **it != at && lives[**it].could_create(child));
+        match parents.next() {
+            Some(parent) => children[*parent].push(at),
             None => roots.push(at),
         }
     }
-    let mut order = Vec::with_capacity(rows.len());
-    let mut seen = vec![false; rows.len()];
+    let mut order = Vec::with_capacity(lives.len());
+    let mut seen = vec![false; lives.len()];
     // A process id can be used again after its process ended. So the creators that the rows state may form a cycle. No
     // root leads to the processes of a cycle, so a process of the cycle becomes a root.
-    for root in roots.into_iter().chain(0..rows.len()) {
+    for root in roots.into_iter().chain(0..lives.len()) {
         let mut open = vec![(root, 0)];
         while let Some((at, depth)) = open.pop() {
             if std::mem::replace(&mut seen[at], true) {

@@ -1,35 +1,35 @@
 //! `laglab profile`: CPU use by process and module, from samples of the profile timer.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use tables::{MAX_WEIGHT_NS, SamplesView, Table};
 
+use crate::layout::Fold::Share;
+use crate::layout::Format::{Module, Plain, Process, Time};
+use crate::layout::{Column, Layout};
 use crate::place::PlaceOptions;
-use crate::process_filter::ProcessFilter;
-use crate::writer::{Column, Layout, Value};
-use crate::{Error, Recording, Report, Writer, percent};
+use crate::rows::Times;
+use crate::{Error, Recording, Report, Writer};
 
-static BY_PROCESS: Layout = Layout {
+static BY_PROCESS: Layout<Sample> = Layout {
     name: "profile",
-    labelled: false,
     columns: &[
-        Column::process("Process Name ( PID)", ""),
-        Column::new("    Weight", "weight_ns"),
-        Column::new("% Usage", "cpu_percent"),
-        Column::new("     Count", "samples"),
+        Column::new("Process Name ( PID)", "", Process),
+        Column::new("    Weight", "weight_ns", Time).sum(|sample| sample.weight_ns.into()),
+        Column::new("% Usage", "cpu_percent", Plain).fold(Share),
+        Column::new("     Count", "samples", Plain).sum(|sample| sample.count.into()),
     ],
 };
 
-static BY_MODULE: Layout = Layout {
+static BY_MODULE: Layout<Sample> = Layout {
     name: "profile_detail",
-    labelled: false,
     columns: &[
-        Column::process("Process Name ( PID)", ""),
-        Column::new("    Weight", "weight_ns"),
-        Column::new("% Usage", "cpu_percent"),
-        Column::new("Module!Function", "module"),
-        Column::data_only("samples"),
+        Column::new("Process Name ( PID)", "", Process),
+        Column::new("    Weight", "weight_ns", Time).sum(|sample| sample.weight_ns.into()),
+        Column::new("% Usage", "cpu_percent", Plain).fold(Share),
+        Column::new("Module!Function", "module", Module)
+            .value(|sample| sample.place.as_deref().into()),
+        Column::new("", "samples", Plain).sum(|sample| sample.count.into()),
     ],
 };
 
@@ -40,28 +40,15 @@ pub struct Profile {
     pub detail: bool,
     /// Grouping of addresses.
     pub places: PlaceOptions,
-    /// Filter by process.
-    pub processes: ProcessFilter,
 }
 
-/// Sum over samples.
-#[derive(Default)]
-struct Sum {
-    samples: u64,
+/// Values of a sample that the report computes.
+struct Sample {
+    count: u16,
     weight_ns: Option<i64>,
+    /// Name of the module or function.
+    place: Option<Arc<str>>,
 }
-
-impl Sum {
-    fn add(&mut self, samples: u64, weight_ns: Option<i64>) {
-        self.samples += samples;
-        if let Some(weight) = weight_ns {
-            self.weight_ns = Some(self.weight_ns.unwrap_or(0).saturating_add(weight));
-        }
-    }
-}
-
-/// Row of a process in the table of processes, and its id.
-type ProcessKey = (Option<u32>, Option<u32>);
 
 impl Report for Profile {
     fn tables(&self) -> Vec<Table> {
@@ -69,12 +56,8 @@ impl Report for Profile {
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
-        let table = trace.tables.recorded(Table::Samples)?;
-        let span = trace.span(&[&table]);
-        let wanted = self.processes.wanted(&trace.names);
-        let places = self.places.places(trace)?;
-        let cpus = trace.cpus()?;
-        let mut sums: FxHashMap<(ProcessKey, Option<u32>, u64), Sum> = FxHashMap::default();
+        let samples = trace.rows(Table::Samples, Times::At("time_ns"))?;
+        let mut places = self.places.places(trace)?;
         // After lost samples, the weight of the next sample includes the time of all lost samples. Such a weight is too
         // large, so it is limited.
         let most_ns = if trace.is_damaged()? {
@@ -82,83 +65,32 @@ impl Report for Profile {
         } else {
             i64::MAX
         };
-        let columns = [
-            "time_ns",
-            "address",
-            "process_row",
-            "process_id",
-            "image_row",
-            "weight_ns",
-            "count",
-        ];
-        for batch in trace.tables.batches(&table, trace.range.clone(), &columns) {
-            let batch = batch?;
-            let view = SamplesView::new(&batch)?;
-            for row in 0..view.len() {
-                let process = (view.process_row.get(row), view.process_id.get(row));
-                if !trace.range.contains(&view.time_ns[row]) {
-                    continue;
-                }
-                if !wanted.has(process.0, process.1) {
-                    continue;
-                }
-                let (image, address) = if self.detail {
-                    (view.image_row.get(row), places.within(view.address[row]))
-                } else {
-                    (None, 0)
-                };
-                // If a row has the count 0, it is still one interrupt of the timer.
-                let samples = u64::from(view.count[row].max(1));
-                let sum = sums.entry((process, image, address)).or_default();
-                sum.add(samples, view.weight_ns.get(row).map(|ns| ns.min(most_ns)));
-            }
+        let layout = if self.detail { &BY_MODULE } else { &BY_PROCESS };
+        let columns = ["address", "image_row", "weight_ns", "count"];
+        samples.sums_with(
+            layout,
+            &["weight_ns", "samples"],
+            out,
+            &columns,
+            |batch, rows| {
+                let view = SamplesView::new(batch)?;
+                let samples = rows.iter().map(|&row| {
+                    let (image, address) = (view.image_row.get(row), view.address[row]);
+                    let place = self.detail.then(|| places.place(image, address));
+                    let sample = Sample {
+                        // If a row has the count 0, it is still one interrupt of the timer.
+                        count: view.count[row].max(1),
+                        weight_ns: view.weight_ns.get(row).map(|ns| ns.min(most_ns)),
+                        place: place.and_then(|place| places.name(place).cloned()),
+                    };
+                    (row, sample)
+                });
+                Ok(samples.collect())
+            },
+        )?;
+        if self.detail {
+            places.warn_of_missing_symbols(out);
         }
-        let all_ns = (span.end - span.start).saturating_mul(cpus.len() as i64);
-        let share = |sum: &Sum| match sum.weight_ns {
-            Some(weight) => Value::Percent(percent(weight, all_ns)),
-            None => Value::Unknown,
-        };
-        if !self.detail {
-            let mut rows: Vec<_> = sums
-                .iter()
-                .map(|((process, ..), sum)| (process, sum))
-                .collect();
-            rows.sort_by_key(|(process, sum)| {
-                (std::cmp::Reverse((sum.weight_ns, sum.samples)), **process)
-            });
-            out.table(&BY_PROCESS)?;
-            for ((row, id), sum) in rows {
-                let process = Value::Process(trace.names.process(*row, *id));
-                let weight = Value::time(sum.weight_ns);
-                out.row(
-                    "",
-                    &[process, weight, share(sum), Value::count(sum.samples)],
-                )?;
-            }
-            return Ok(());
-        }
-        let mut named: BTreeMap<(ProcessKey, Option<String>), Sum> = BTreeMap::new();
-        for ((process, image, address), sum) in &sums {
-            let place = places.name(*image, *address);
-            named
-                .entry((*process, place))
-                .or_default()
-                .add(sum.samples, sum.weight_ns);
-        }
-        let mut rows: Vec<_> = named.iter().collect();
-        rows.sort_by_key(|(key, sum)| (std::cmp::Reverse((sum.weight_ns, sum.samples)), *key));
-        out.table(&BY_MODULE)?;
-        for (((row, id), place), sum) in rows {
-            let values = [
-                Value::Process(trace.names.process(*row, *id)),
-                Value::time(sum.weight_ns),
-                share(sum),
-                Value::Module(place.as_deref()),
-                Value::count(sum.samples),
-            ];
-            out.row("", &values)?;
-        }
-        places.warn_of_missing_symbols(out);
         Ok(())
     }
 }

@@ -5,40 +5,43 @@ use rustc_hash::FxHashMap;
 use session::TraceTables;
 use tables::{CpuRunsView, ReadyThreadsView, StoredTable, Table};
 
-use crate::process_filter::ProcessFilter;
+use crate::layout::Format::{Plain, Process, Time};
+use crate::layout::{Column, EVENT, Layout};
+use crate::rows::Times;
 use crate::scheduling_names::{adjust_reason, wait_reason};
-use crate::writer::{Column, Layout, Value};
 use crate::{Error, Recording, Report, Writer};
 
 /// Columns of xperf in xperf's order, followed by columns of the wait that ended.
-static LAYOUT: Layout = Layout {
+static LAYOUT: Layout<EndedWait> = Layout {
     name: "readythread",
-    labelled: true,
     columns: &[
-        Column::new(" TimeStamp", "time_ns"),
-        Column::process("Process Name ( PID)", ""),
-        Column::new("  ThreadID", "thread_id"),
-        Column::process("Rdy Process Name ( PID)", "readying_"),
-        Column::new("   Rdy TID", "readying_thread_id"),
-        Column::new("AdjustReason", "adjust_reason"),
-        Column::new("AdjustIncrement", "adjust_increment"),
-        Column::new("InDPC", "by_dpc"),
-        Column::new("CPU", "cpu"),
-        Column::new("     Wait Reason", "wait_reason"),
-        Column::new("    Waited", "waited_ns"),
-        Column::data_only("kernel_stack_not_resident"),
-        Column::data_only("process_out_of_memory"),
-        Column::data_only("direct_switch_attempt"),
+        Column::new(EVENT, "", Plain).value(|_| "ReadyThread".into()),
+        Column::new(" TimeStamp", "time_ns", Time),
+        Column::new("Process Name ( PID)", "", Process),
+        Column::new("  ThreadID", "thread_id", Plain),
+        Column::new("Rdy Process Name ( PID)", "readying_", Process),
+        Column::new("   Rdy TID", "readying_thread_id", Plain),
+        Column::new("AdjustReason", "adjust_reason", Plain).convert(adjust_reason),
+        Column::new("AdjustIncrement", "adjust_increment", Plain),
+        Column::new("InDPC", "by_dpc", Plain),
+        Column::new("CPU", "cpu", Plain),
+        Column::new("     Wait Reason", "wait_reason", Plain)
+            .value(|it| wait_reason(it.reason.into())),
+        Column::new("    Waited", "waited_ns", Time).value(|it| it.waited_ns.into()),
+        Column::new("", "kernel_stack_not_resident", Plain),
+        Column::new("", "process_out_of_memory", Plain),
+        Column::new("", "direct_switch_attempt", Plain),
     ],
 };
 
-/// Options of `laglab readythread`.
-#[derive(Clone, Debug, Default)]
-pub struct ReadyThread {
-    /// Ids of the threads whose wakes are shown. If empty, wakes of all threads are shown.
-    pub thread: Vec<u32>,
-    /// Filter by process.
-    pub processes: ProcessFilter,
+/// Report of `laglab readythread`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadyThread;
+
+/// Wait that a wake ended. Its values are unknown if the thread did not wait.
+struct EndedWait {
+    reason: Option<u8>,
+    waited_ns: Option<i64>,
 }
 
 impl Report for ReadyThread {
@@ -47,63 +50,27 @@ impl Report for ReadyThread {
     }
 
     fn write(&self, trace: &Recording, out: &mut Writer) -> Result<(), Error> {
-        const COLUMNS: [&str; 14] = [
-            "adjust_increment",
-            "adjust_reason",
-            "by_dpc",
-            "cpu",
-            "direct_switch_attempt",
-            "kernel_stack_not_resident",
-            "process_id",
-            "process_out_of_memory",
-            "process_row",
-            "readying_process_id",
-            "readying_process_row",
-            "readying_thread_id",
-            "thread_id",
-            "time_ns",
-        ];
-        let table = trace.tables.recorded(Table::ReadyThreads)?;
-        let wanted = self.processes.wanted(&trace.names);
-        let mut switched_out = SwitchedOut::new(&trace.tables)?;
-        out.table(&LAYOUT)?;
-        for batch in trace.tables.batches(&table, trace.range.clone(), &COLUMNS) {
-            let batch = batch?;
-            let view = ReadyThreadsView::new(&batch)?;
-            for row in 0..view.len() {
-                let (time, thread) = (view.time_ns[row], view.thread_id[row]);
-                let process = (view.process_row.get(row), view.process_id.get(row));
-                if !trace.range.contains(&time)
-                    || !wanted.has(process.0, process.1)
-                    || !(self.thread.is_empty() || self.thread.contains(&thread))
-                {
-                    continue;
-                }
-                let wait = switched_out.wait(thread, time)?;
-                let readying = (
-                    view.readying_process_row.get(row),
-                    view.readying_process_id.get(row),
-                );
-                let values = [
-                    Value::Time(time),
-                    Value::Process(trace.names.process(process.0, process.1)),
-                    Value::Number(thread.into()),
-                    Value::Process(trace.names.process(readying.0, readying.1)),
-                    Value::number(view.readying_thread_id.get(row)),
-                    adjust_reason(view.adjust_reason.get(row)),
-                    Value::number(view.adjust_increment.get(row)),
-                    Value::flag(view.by_dpc.get(row)),
-                    Value::Number(view.cpu[row].into()),
-                    wait_reason(wait.and_then(|wait| wait.reason)),
-                    Value::time(wait.map(|wait| time - wait.since_ns)),
-                    Value::flag(view.kernel_stack_not_resident.get(row)),
-                    Value::flag(view.process_out_of_memory.get(row)),
-                    Value::flag(view.direct_switch_attempt.get(row)),
-                ];
-                out.row("ReadyThread", &values)?;
-            }
-        }
-        Ok(())
+        let wakes = trace.rows(Table::ReadyThreads, Times::At("time_ns"))?;
+        let mut switched_out = SwitchedOut {
+            tables: &trace.tables,
+            runs: trace.tables.table(Table::CpuRuns)?,
+            chunk: 0,
+            batch: None,
+            waits: FxHashMap::default(),
+        };
+        wakes.list_with(&LAYOUT, out, &[], |batch, rows| {
+            let view = ReadyThreadsView::new(batch)?;
+            let waits = rows.iter().map(|&row| {
+                let (time_ns, thread_id) = (view.time_ns[row], view.thread_id[row]);
+                let wait = switched_out.wait(thread_id, time_ns)?;
+                let ended = EndedWait {
+                    reason: wait.and_then(|wait| wait.reason),
+                    waited_ns: wait.map(|wait| time_ns - wait.since_ns),
+                };
+                Ok((row, ended))
+            });
+            waits.collect()
+        })
     }
 }
 
@@ -119,37 +86,17 @@ struct Wait {
 struct SwitchedOut<'t> {
     tables: &'t TraceTables,
     runs: StoredTable,
-    /// Index of the current chunk of `runs`. `batch` contains the rows of this chunk, and `row` is the index
-    /// of the next row.
+    /// Index of the next chunk of `runs`.
     chunk: usize,
-    batch: Option<RecordBatch>,
-    row: usize,
+    /// Rows of the chunk before, and the index of the next row.
+    batch: Option<(RecordBatch, usize)>,
     waits: FxHashMap<u32, Option<Wait>>,
 }
 
-impl<'t> SwitchedOut<'t> {
-    fn new(tables: &'t TraceTables) -> Result<SwitchedOut<'t>, Error> {
-        Ok(SwitchedOut {
-            tables,
-            runs: tables.table(Table::CpuRuns)?,
-            chunk: 0,
-            batch: None,
-            row: 0,
-            waits: FxHashMap::default(),
-        })
-    }
-
+impl SwitchedOut<'_> {
     /// Returns the wait of a thread that is in progress at `time_ns`. Returns `None` if the thread does not wait, or
     /// if no earlier run of the thread ended. `time_ns` must not be earlier than in the previous call.
     fn wait(&mut self, thread_id: u32, time_ns: i64) -> Result<Option<Wait>, Error> {
-        while self.advance(time_ns)? {}
-        Ok(self.waits.get(&thread_id).copied().flatten())
-    }
-
-    /// Processes the runs of the current chunk that ended at `time_ns` or earlier. Returns true if all runs of the
-    /// chunk are processed, so the next chunk may have further runs to process.
-    fn advance(&mut self, time_ns: i64) -> Result<bool, Error> {
-        const WAITING: u8 = 5;
         const COLUMNS: [&str; 5] = [
             "end_ns",
             "thread_id",
@@ -157,35 +104,37 @@ impl<'t> SwitchedOut<'t> {
             "state_out",
             "wait_reason_out",
         ];
-        let Some(chunk) = self.runs.chunks().get(self.chunk) else {
-            return Ok(false);
-        };
-        if chunk.rows > 0 && self.row == 0 && chunk.first > time_ns {
-            return Ok(false);
-        }
-        if self.batch.is_none() {
+        while self.advance(time_ns)? {
+            let chunk = self.runs.chunks().get(self.chunk);
+            if chunk.is_none_or(|chunk| chunk.rows > 0 && chunk.first > time_ns) {
+                break;
+            }
             self.tables.check()?;
-            self.batch = Some(self.runs.read(self.chunk, &COLUMNS)?);
+            self.batch = Some((self.runs.read(self.chunk, &COLUMNS)?, 0));
+            self.chunk += 1;
         }
-        let Some(batch) = &self.batch else {
-            return Ok(false);
+        Ok(self.waits.get(&thread_id).copied().flatten())
+    }
+
+    /// Reads the rows of the batch whose runs ended at `time_ns` or earlier. Returns true if no row remains.
+    fn advance(&mut self, time_ns: i64) -> Result<bool, Error> {
+        const WAITING: u8 = 5;
+        let Some((batch, next)) = &mut self.batch else {
+            return Ok(true);
         };
         let view = CpuRunsView::new(batch)?;
-        while self.row < view.len() && view.end_ns[self.row] <= time_ns {
-            let row = self.row;
-            self.row += 1;
+        while *next < view.len() && view.end_ns[*next] <= time_ns {
+            let row = *next;
+            *next += 1;
             if view.ends_at_switch.get(row) == Some(true) {
-                let wait = (view.state_out.get(row) == Some(WAITING)).then(|| Wait {
+                let is_waiting = view.state_out.get(row) == Some(WAITING);
+                let wait = is_waiting.then(|| Wait {
                     since_ns: view.end_ns[row],
                     reason: view.wait_reason_out.get(row),
                 });
                 self.waits.insert(view.thread_id[row], wait);
             }
         }
-        if self.row < view.len() {
-            return Ok(false);
-        }
-        (self.chunk, self.row, self.batch) = (self.chunk + 1, 0, None);
-        Ok(true)
+        Ok(*next >= view.len())
     }
 }

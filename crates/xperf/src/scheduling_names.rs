@@ -1,97 +1,35 @@
-//! Names of thread states and wait reasons of Windows' kernel (`KTHREAD_STATE`, `KWAIT_REASON`). For recordings of
-//! Linux, the crate `tables` has the names of wait reasons.
+//! Names of numbers that describe threads. A number without a name stays a number.
 
-use crate::writer::Value;
+use crate::layout::Value;
 
-const STATES: [&str; 10] = [
-    "Initialized",
-    "Ready",
-    "Running",
-    "Standby",
-    "Terminated",
-    "Waiting",
-    "Transition",
-    "DeferredReady",
-    "GateWait",
-    "WaitingForProcessInSwap",
-];
-
-const WAIT_REASONS: [&str; 43] = [
-    "Executive",
-    "FreePage",
-    "PageIn",
-    "PoolAllocation",
-    "DelayExecution",
-    "Suspended",
-    "UserRequest",
-    "WrExecutive",
-    "WrFreePage",
-    "WrPageIn",
-    "WrPoolAllocation",
-    "WrDelayExecution",
-    "WrSuspended",
-    "WrUserRequest",
-    "WrEventPair",
-    "WrQueue",
-    "WrLpcReceive",
-    "WrLpcReply",
-    "WrVirtualMemory",
-    "WrPageOut",
-    "WrRendezvous",
-    "WrKeyedEvent",
-    "WrTerminated",
-    "WrProcessInSwap",
-    "WrCpuRateControl",
-    "WrCalloutStack",
-    "WrKernel",
-    "WrResource",
-    "WrPushLock",
-    "WrMutex",
-    "WrQuantumEnd",
-    "WrDispatchInt",
-    "WrPreempted",
-    "WrYieldExecution",
-    "WrFastMutex",
-    "WrGuardedMutex",
-    "WrRundown",
-    "WrAlertByThreadId",
-    "WrDeferredPreempt",
-    "WrPhysicalFault",
-    "WrIoRing",
-    "WrMdlCache",
-    "WrRcu",
-];
-
-/// Returns the name of a thread's state, or its number if it has no name.
-pub(crate) fn state(state: Option<u8>) -> Value<'static> {
-    name(&STATES, state)
+/// Returns the name of a thread's state.
+pub(crate) fn state(state: Value<'_>) -> Value<'_> {
+    name(state, tables::thread_state)
 }
 
-/// Returns the name of a wait reason, or its number if it has no name.
-pub(crate) fn wait_reason(reason: Option<u8>) -> Value<'static> {
-    match reason.filter(|code| tables::linux_states::is_wait_reason(*code)) {
-        Some(code) => tables::wait_reason(code).map_or(Value::Unknown, Value::Word),
-        None => name(&WAIT_REASONS, reason),
-    }
+/// Returns the name of a wait reason.
+pub(crate) fn wait_reason(reason: Value<'_>) -> Value<'_> {
+    name(reason, tables::wait_reason)
 }
 
 /// Returns the name of a wait mode. The wait mode determines whether the stack of the waiting thread may be
 /// paged out.
-pub(crate) fn swapable(wait_mode: Option<u8>) -> Value<'static> {
-    name(&["NonSwap", "Swapable"], wait_mode)
+pub(crate) fn swapable(wait_mode: Value<'_>) -> Value<'_> {
+    name(wait_mode, |mode| {
+        ["NonSwap", "Swapable"].get(usize::from(mode)).copied()
+    })
 }
 
 /// Returns the name of the reason for a priority change.
-pub(crate) fn adjust_reason(reason: Option<u8>) -> Value<'static> {
-    name(&["None", "Unwait", "Boost"], reason)
+pub(crate) fn adjust_reason(reason: Value<'_>) -> Value<'_> {
+    name(reason, |reason| {
+        ["None", "Unwait", "Boost"]
+            .get(usize::from(reason))
+            .copied()
+    })
 }
 
-fn name(names: &[&'static str], number: Option<u8>) -> Value<'static> {
-    let Some(number) = number else {
-        return Value::Unknown;
-    };
-    match names.get(usize::from(number)) {
-        Some(name) => Value::Word(name),
-        None => Value::Number(number.into()),
-    }
+fn name(value: Value<'_>, name: impl Fn(u8) -> Option<&'static str>) -> Value<'_> {
+    let number = value.number().and_then(|number| u8::try_from(number).ok());
+    number.and_then(name).map_or(value, Value::Text)
 }

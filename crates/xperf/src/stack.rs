@@ -2,32 +2,33 @@
 
 mod frames;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::Kind;
 use record::needs::TableNeeds;
 use rustc_hash::FxHashMap;
 use session::NotRecorded;
-use tables::{CpuRunsView, ReadyThreadsView, SamplesView, StacksView, Table};
+use tables::{StacksView, Table};
 use wording::{counted, grouped};
 
-use crate::place::PlaceOptions;
-use crate::process_filter::ProcessFilter;
-use crate::writer::{Column, Layout, Value};
+use crate::layout::Format::{Module, Plain};
+use crate::layout::{Column, Layout, ProcessKey, Stored, Value};
+use crate::place::{PlaceOptions, Places};
+use crate::rows::Times;
 use crate::{Error, Recording, Report, Writer, percent};
 use frames::Frames;
 
 static LAYOUT: Layout = Layout {
     name: "stack",
-    labelled: false,
     columns: &[
-        Column::new("                         Module!Function", "module"),
-        Column::new("Relation", "relation"),
-        Column::new("                  Caller or Callee", "other"),
-        Column::new("Inclusive Hits", "inclusive"),
-        Column::new("Inclusive %", "inclusive_percent"),
-        Column::new("Exclusive Hits", "exclusive"),
-        Column::new("Exclusive %", "exclusive_percent"),
+        Column::new("                         Module!Function", "module", Module),
+        Column::new("Relation", "relation", Plain),
+        Column::new("                  Caller or Callee", "other", Module),
+        Column::new("Inclusive Hits", "inclusive", Plain),
+        Column::new("Inclusive %", "inclusive_percent", Plain),
+        Column::new("Exclusive Hits", "exclusive", Plain),
+        Column::new("Exclusive %", "exclusive_percent", Plain),
     ],
 };
 
@@ -41,8 +42,6 @@ pub struct Stack {
     pub butterfly: Option<f64>,
     /// Grouping of addresses.
     pub places: PlaceOptions,
-    /// Filter by process.
-    pub processes: ProcessFilter,
 }
 
 /// Kinds of events with stacks.
@@ -81,34 +80,20 @@ impl Stacked {
                 record: record.map(ToString::to_string).unwrap_or_default(),
             };
         }
-        let (rows, kinds): (&str, &[Kind]) = match self {
-            Stacked::Profile => (
-                "stacks of samples",
-                &[
-                    Kind::Processes,
-                    Kind::Images,
-                    Kind::Samples,
-                    Kind::SampleStacks,
-                ],
-            ),
-            Stacked::Cswitch => (
-                "stacks of context switches",
-                &[
-                    Kind::Processes,
-                    Kind::Images,
-                    Kind::ContextSwitches,
-                    Kind::SwitchStacks,
-                ],
-            ),
-            Stacked::Readythread => (
-                "stacks of threads made ready",
-                &[
-                    Kind::Processes,
-                    Kind::Images,
-                    Kind::ReadyThreads,
-                    Kind::ReadyStacks,
-                ],
-            ),
+        use Kind::{Images, Processes};
+        let (rows, kinds): (_, &[Kind]) = match self {
+            Stacked::Profile => {
+                let kinds = &[Processes, Images, Kind::Samples, Kind::SampleStacks];
+                ("stacks of samples", kinds)
+            }
+            Stacked::Cswitch => {
+                let kinds = &[Processes, Images, Kind::ContextSwitches, Kind::SwitchStacks];
+                ("stacks of context switches", kinds)
+            }
+            Stacked::Readythread => {
+                let kinds = &[Processes, Images, Kind::ReadyThreads, Kind::ReadyStacks];
+                ("stacks of threads made ready", kinds)
+            }
         };
         NotRecorded::Windows(TableNeeds {
             table: Table::Stacks.name(),
@@ -123,8 +108,7 @@ impl Stacked {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
     stack: u32,
-    process_row: Option<u32>,
-    process_id: Option<u32>,
+    process: ProcessKey,
 }
 
 /// Number of events with the same stack in the same process. Also has the time of the first of these events in
@@ -170,9 +154,9 @@ impl Report for Stack {
                 next += 1;
                 let addresses = view.addresses.get((u64::from(key.stack) - first) as usize);
                 let places = frames
-                    .places(addresses, key.process_id, hits.first_ns)
+                    .stack(addresses, key.process.1, hits.first_ns)
                     .to_vec();
-                sums.resize(frames.count(), Sum::default());
+                sums.resize(frames.places.count(), Sum::default());
                 if let Some(innermost) = places.first() {
                     sums[*innermost as usize].exclusive += hits.count;
                 }
@@ -197,8 +181,8 @@ impl Report for Stack {
                 counted(without + all, "event has", "events have")
             ));
         }
-        self.rows(out, &frames, &sums, &calls, all)?;
-        frames.names.warn_of_missing_symbols(out);
+        self.rows(trace, out, &frames.places, &sums, &calls, all)?;
+        frames.places.warn_of_missing_symbols(out);
         Ok(())
     }
 }
@@ -208,69 +192,34 @@ impl Stack {
     /// without a stack.
     fn hits(&self, trace: &Recording) -> Result<(FxHashMap<Key, Hits>, u64), Error> {
         let table = trace.tables.table(self.event.table())?;
-        let wanted = self.processes.wanted(&trace.names);
+        let (time, process) = match self.event {
+            Stacked::Profile => ("time_ns", ["process_row", "process_id"]),
+            Stacked::Cswitch => ("start_ns", ["process_row", "process_id"]),
+            Stacked::Readythread => ("time_ns", ["readying_process_row", "readying_process_id"]),
+        };
         let mut hits: FxHashMap<Key, Hits> = FxHashMap::default();
         let mut without = 0;
-        let mut add = |time_ns: i64, stack: Option<u32>, process: (Option<u32>, Option<u32>)| {
-            if !trace.range.contains(&time_ns) || !wanted.has(process.0, process.1) {
-                return;
+        let events = trace.select(table, Times::At(time)).by_process(process);
+        let columns = [time, process[0], process[1], "stack_id", "thread_id"];
+        events.for_each(&columns, |batch, rows| {
+            let [times, process_row, process_id, stack, thread] =
+                columns.map(|name| Stored::new(batch, name));
+            // Idle threads do not wait, so their stacks are left out.
+            let is_idle = |row| self.event == Stacked::Cswitch && thread.id(row) == Some(0);
+            for &row in rows.iter().filter(|row| !is_idle(**row)) {
+                let Some(stack) = stack.id(row) else {
+                    without += 1;
+                    continue;
+                };
+                let process = (process_row.id(row), process_id.id(row));
+                let hits = hits.entry(Key { stack, process }).or_insert(Hits {
+                    count: 0,
+                    first_ns: times.value(row).number().unwrap_or(0),
+                });
+                hits.count += 1;
             }
-            let Some(stack) = stack else {
-                without += 1;
-                return;
-            };
-            let key = Key {
-                stack,
-                process_row: process.0,
-                process_id: process.1,
-            };
-            let new = Hits {
-                count: 0,
-                first_ns: time_ns,
-            };
-            hits.entry(key).or_insert(new).count += 1;
-        };
-        // The table is sorted by the end of runs, but the runs are selected by their start. So all later chunks may
-        // contain selected runs.
-        let range = match self.event {
-            Stacked::Cswitch => trace.range.start..i64::MAX,
-            _ => trace.range.clone(),
-        };
-        for chunk in table.chunks_within(range) {
-            trace.tables.check()?;
-            let ids = ["stack_id", "process_row", "process_id", "thread_id"];
-            let columns = |time| [&[time], &ids[..]].concat();
-            match self.event {
-                Stacked::Profile => {
-                    let batch = table.read(chunk, &columns("time_ns"))?;
-                    let view = SamplesView::new(&batch)?;
-                    for row in 0..view.len() {
-                        let process = (view.process_row.get(row), view.process_id.get(row));
-                        add(view.time_ns[row], view.stack_id.get(row), process);
-                    }
-                }
-                Stacked::Cswitch => {
-                    let batch = table.read(chunk, &columns("start_ns"))?;
-                    let view = CpuRunsView::new(&batch)?;
-                    // Idle threads do not wait, so their stacks are left out.
-                    for row in (0..view.len()).filter(|row| view.thread_id[*row] != 0) {
-                        let process = (view.process_row.get(row), view.process_id.get(row));
-                        add(view.start_ns[row], view.stack_id.get(row), process);
-                    }
-                }
-                Stacked::Readythread => {
-                    let columns = ["readying_process_row", "readying_process_id"];
-                    let columns = [&["time_ns", "stack_id"], &columns[..]].concat();
-                    let batch = table.read(chunk, &columns)?;
-                    let view = ReadyThreadsView::new(&batch)?;
-                    for row in 0..view.len() {
-                        let row_of = view.readying_process_row.get(row);
-                        let process = (row_of, view.readying_process_id.get(row));
-                        add(view.time_ns[row], view.stack_id.get(row), process);
-                    }
-                }
-            }
-        }
+            Ok(())
+        })?;
         if hits.is_empty() {
             if self.event == Stacked::Profile {
                 trace.tables.recorded(Table::Samples)?;
@@ -283,69 +232,55 @@ impl Stack {
 
     fn rows(
         &self,
+        trace: &Recording,
         out: &mut Writer,
-        frames: &Frames<'_>,
+        places: &Places<'_>,
         sums: &[Sum],
         calls: &BTreeMap<(u32, u32), u64>,
         all: u64,
     ) -> Result<(), Error> {
         let share = |hits: u64, of: u64| percent(hits as i64, of as i64);
         let least = self.butterfly.unwrap_or(0.0);
-        let mut shown: Vec<(usize, &Sum)> = sums.iter().enumerate().collect();
+        let mut shown: Vec<(u32, &Sum)> = (0..).zip(sums).collect();
         shown.retain(|(_, sum)| share(sum.inclusive, all) >= least);
         shown.sort_by_key(|(place, sum)| {
-            (
-                std::cmp::Reverse((sum.inclusive, sum.exclusive)),
-                frames.name(*place as u32),
-            )
+            (Reverse((sum.inclusive, sum.exclusive)), places.name(*place))
         });
         // Callers and callees of each module or function. The code below sorts them by number of stacks.
         let mut around: FxHashMap<u32, Vec<(&'static str, u32, u64)>> = FxHashMap::default();
         for ((caller, callee), hits) in calls {
-            around
-                .entry(*callee)
-                .or_default()
-                .push(("caller", *caller, *hits));
-            around
-                .entry(*caller)
-                .or_default()
-                .push(("callee", *callee, *hits));
+            let callers = around.entry(*callee).or_default();
+            callers.push(("caller", *caller, *hits));
+            let callees = around.entry(*caller).or_default();
+            callees.push(("callee", *callee, *hits));
         }
-        out.table(&LAYOUT)?;
+        let name = |place: u32| Value::from(places.name(place).map(|name| &**name));
+        let share = |hits: u64, of: u64| Value::Share(share(hits, of));
+        let mut table = out.table(&LAYOUT, &trace.names);
         for (place, sum) in shown {
-            let place = place as u32;
-            let name = Value::Module(frames.name(place));
-            let values = [
-                name,
-                Value::Word("itself"),
-                Value::Unknown,
-                Value::count(sum.inclusive),
-                Value::Percent(share(sum.inclusive, all)),
-                Value::count(sum.exclusive),
-                Value::Percent(share(sum.exclusive, all)),
-            ];
-            out.row("", &values)?;
-            let Some(others) = around.get_mut(&place) else {
-                continue;
-            };
+            table.row(&[
+                name(place),
+                "itself".into(),
+                Value::Absent,
+                sum.inclusive.into(),
+                share(sum.inclusive, all),
+                sum.exclusive.into(),
+                share(sum.exclusive, all),
+            ])?;
+            let mut others = around.remove(&place).unwrap_or_default();
             others.sort_by_key(|(relation, other, hits)| {
-                (
-                    *relation == "callee",
-                    std::cmp::Reverse(*hits),
-                    frames.name(*other),
-                )
+                (*relation == "callee", Reverse(*hits), places.name(*other))
             });
             for (relation, other, hits) in others {
-                let values = [
-                    name,
-                    Value::Word(relation),
-                    Value::Module(frames.name(*other)),
-                    Value::count(*hits),
-                    Value::Percent(share(*hits, sum.inclusive)),
-                    Value::Unknown,
-                    Value::Unknown,
-                ];
-                out.row("", &values)?;
+                table.row(&[
+                    name(place),
+                    relation.into(),
+                    name(other),
+                    hits.into(),
+                    share(hits, sum.inclusive),
+                    Value::Absent,
+                    Value::Absent,
+                ])?;
             }
         }
         Ok(())

@@ -4,13 +4,13 @@
 //! and units of the columns in the crate `tables`.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io::{self, Write};
-use std::ops::Range;
 
 use rayon::prelude::*;
-use tables::Process;
+use tables::Identities;
 use wording::{JsonText, Printable, csv_cell};
+
+use crate::layout::{self, Column, Layout, Value};
 
 /// Output format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,157 +24,24 @@ pub enum Format {
     Csv,
 }
 
-/// Layout of one table of a report.
-pub struct Layout {
-    /// Name of the table, printed in each JSON line.
-    pub name: &'static str,
-    /// True if each line of text starts with a label, as in the event lines of xperf.
-    pub labelled: bool,
-    /// Columns of the table, from left to right.
-    pub columns: &'static [Column],
-}
-
-/// Column of a report.
-pub struct Column {
-    heading: Option<&'static str>,
-    width: usize,
-    name: Option<&'static str>,
-    is_process: bool,
-}
-
-impl Column {
-    /// Creates a column for all formats. In text, the column has the width of its heading. If values are wider than
-    /// the name, the heading must start with spaces.
-    pub const fn new(heading: &'static str, name: &'static str) -> Column {
-        Column {
-            heading: Some(heading),
-            width: heading.len(),
-            name: Some(name),
-            is_process: false,
+impl Format {
+    fn separator(self) -> &'static str {
+        match self {
+            Format::Text => ", ",
+            Format::Json | Format::Csv => ",",
         }
-    }
-
-    /// Creates a process column: `name ( id)` in text. CSV and JSON have the two columns `process_id` and
-    /// `process_name` instead, with `prefix` before each name.
-    pub const fn process(heading: &'static str, prefix: &'static str) -> Column {
-        Column {
-            heading: Some(heading),
-            width: if heading.len() > 24 {
-                heading.len()
-            } else {
-                24
-            },
-            name: Some(prefix),
-            is_process: true,
-        }
-    }
-
-    /// Creates a column for text only. xperf has this column, but the crate `tables` does not.
-    pub const fn text_only(heading: &'static str) -> Column {
-        Column {
-            heading: Some(heading),
-            width: heading.len(),
-            name: None,
-            is_process: false,
-        }
-    }
-
-    /// Creates a column for CSV and JSON only. The crate `tables` has this column, but xperf does not.
-    pub const fn data_only(name: &'static str) -> Column {
-        Column {
-            heading: None,
-            width: 0,
-            name: Some(name),
-            is_process: false,
-        }
-    }
-}
-
-/// Value of a cell.
-#[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
-    /// Unknown value.
-    Unknown,
-    /// Time in nanoseconds. In text, it is rounded to microseconds.
-    Time(i64),
-    /// Number without a unit, or a number of bytes.
-    Number(i64),
-    /// Share in percent.
-    Percent(f64),
-    /// Address or flags, in hexadecimal.
-    Hex(u64),
-    /// Boolean value.
-    Flag(bool),
-    /// Word from a fixed list.
-    Word(&'static str),
-    /// Text from the trace.
-    Text(&'a str),
-    /// Name of a module or function; `None` if it is unknown.
-    Module(Option<&'a str>),
-    /// Text from the trace, printed in quotes because it may contain commas.
-    Quoted(&'a str),
-    /// Process with its id and name.
-    Process(Process<'a>),
-}
-
-impl<'a> Value<'a> {
-    /// Creates a time that may be unknown.
-    pub fn time(ns: Option<i64>) -> Value<'a> {
-        ns.map_or(Value::Unknown, Value::Time)
-    }
-
-    /// Creates a number that may be unknown.
-    pub fn number<N: Into<i64>>(number: Option<N>) -> Value<'a> {
-        number.map_or(Value::Unknown, |number| Value::Number(number.into()))
-    }
-
-    /// Creates a count or a number of bytes.
-    pub fn count(count: u64) -> Value<'a> {
-        Value::Number(i64::try_from(count).unwrap_or(i64::MAX))
-    }
-
-    /// Creates flags that may be unknown.
-    pub fn hex(bits: Option<u64>) -> Value<'a> {
-        bits.map_or(Value::Unknown, Value::Hex)
-    }
-
-    /// Creates a boolean value that may be unknown.
-    pub fn flag(flag: Option<bool>) -> Value<'a> {
-        flag.map_or(Value::Unknown, Value::Flag)
-    }
-
-    /// Creates quoted text that may be unknown.
-    pub fn quoted(text: Option<&'a str>) -> Value<'a> {
-        text.map_or(Value::Unknown, Value::Quoted)
-    }
-
-    /// Creates text that may be unknown.
-    pub fn text(text: Option<&'a str>) -> Value<'a> {
-        text.map_or(Value::Unknown, Value::Text)
     }
 }
 
 /// Writer of a report.
 pub struct Writer {
     out: Box<dyn Write + Send>,
-    lines: Lines,
+    format: Format,
+    /// Lines that are not written to `out` yet.
+    lines: Vec<u8>,
     /// Buffers of the parallel threads. Each thread adds its lines to one of them.
-    parts: Vec<Lines>,
+    parts: Vec<Vec<u8>>,
     warnings: Vec<String>,
-}
-
-/// Buffer of output lines.
-pub struct Lines {
-    layout: Option<&'static Layout>,
-    sink: Sink,
-    /// Reused buffer for one field of a CSV line.
-    field: Vec<u8>,
-}
-
-enum Sink {
-    Text(Vec<u8>),
-    Json(Vec<u8>),
-    Csv(Box<csv::Writer<Vec<u8>>>),
 }
 
 /// Size of the buffer for lines in bytes. When the buffer reaches this size, it is written to the output.
@@ -183,18 +50,19 @@ const BYTES_AT_ONCE: usize = 1 << 16;
 /// Number of rows per task of a parallel thread.
 const ROWS_AT_ONCE: usize = 1 << 10;
 
-/// Width of the labels at the start of lines, in characters.
-const LABEL_WIDTH: usize = 23;
-
 /// Width of process ids within their column, in characters.
 const ID_WIDTH: usize = 4;
+
+/// Minimum width of the column of a process, in characters.
+const PROCESS_WIDTH: usize = 24;
 
 impl Writer {
     /// Creates a writer that writes a report to `out`.
     pub fn new(format: Format, out: Box<dyn Write + Send>) -> Writer {
         Writer {
             out,
-            lines: Lines::new(format),
+            format,
+            lines: Vec::new(),
             parts: Vec::new(),
             warnings: Vec::new(),
         }
@@ -211,321 +79,252 @@ impl Writer {
     }
 
     /// Returns the output, so that a report can write text in a separate layout. Returns `None` for CSV and JSON.
-    pub fn page(&mut self) -> Option<&mut dyn Write> {
-        match &mut self.lines.sink {
-            Sink::Text(page) => Some(page),
-            Sink::Json(_) | Sink::Csv(_) => None,
-        }
+    pub(crate) fn page(&mut self) -> Option<&mut dyn Write> {
+        (self.format == Format::Text).then_some(&mut self.lines)
     }
 
     /// Returns true if the format can hold several tables.
-    pub fn holds_several(&self) -> bool {
-        self.lines.format() != Format::Csv
+    pub(crate) fn holds_several(&self) -> bool {
+        self.format != Format::Csv
     }
 
-    /// Starts a table and writes its headings.
-    pub fn table(&mut self, layout: &'static Layout) -> io::Result<()> {
-        self.lines.layout = Some(layout);
-        self.lines.headings(layout)
-    }
-
-    /// Writes a row of the table, with one value per column.
-    pub fn row<const N: usize>(&mut self, label: &str, values: &[Value<'_>; N]) -> io::Result<()> {
-        self.lines.row(label, values)?;
-        match self.lines.len() {
-            ..BYTES_AT_ONCE => Ok(()),
-            _ => self.lines.write_to(&mut self.out),
+    /// Starts a table and writes its headings. `names` has the names of the processes in its rows.
+    pub(crate) fn table<'w, X>(
+        &'w mut self,
+        layout: &'static Layout<X>,
+        names: &'w Identities,
+    ) -> TableWriter<'w, X> {
+        let columns = layout.columns.iter();
+        let headings: Vec<String> = match self.format {
+            Format::Json => Vec::new(),
+            Format::Csv => columns
+                .flat_map(|column| data_cells(column, Value::Unknown, names))
+                .map(|(prefix, name, _)| format!("{prefix}{name}"))
+                .collect(),
+            Format::Text => columns
+                .filter(|column| !column.heading.is_empty())
+                .map(|column| format!("{:>1$}", column.heading, width(column)))
+                .collect(),
+        };
+        if self.format != Format::Json {
+            let headings = headings.join(self.format.separator());
+            self.lines.extend_from_slice(headings.as_bytes());
+            self.lines.push(b'\n');
         }
-    }
-
-    /// Calls `make` for each number in `numbers`, in parallel threads. `make` adds the line of one row, or adds
-    /// nothing. Writes the lines in the order of the numbers.
-    pub fn rows(
-        &mut self,
-        numbers: Range<usize>,
-        make: impl Fn(usize, &mut Lines) -> io::Result<()> + Sync,
-    ) -> io::Result<()> {
-        let (format, layout) = (self.lines.format(), self.lines.layout);
-        // Each thread gets several parts, so that all threads finish at about the same time.
-        let parts = 4 * rayon::current_num_threads();
-        self.parts.resize_with(parts, || Lines::new(format));
-        self.lines.write_to(&mut self.out)?;
-        for begin in numbers.clone().step_by(parts * ROWS_AT_ONCE) {
-            let parts = self.parts.par_iter_mut().enumerate();
-            parts.try_for_each(|(part, lines)| {
-                lines.layout = layout;
-                let from = begin + part * ROWS_AT_ONCE;
-                let to = numbers.end.min(from + ROWS_AT_ONCE);
-                (from..to).try_for_each(|number| make(number, lines))
-            })?;
-            let mut parts = self.parts.iter_mut();
-            parts.try_for_each(|lines| lines.write_to(&mut self.out))?;
+        TableWriter {
+            layout,
+            names,
+            writer: self,
         }
-        Ok(())
     }
 
     /// Writes all buffered lines and flushes the output.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.lines.write_to(&mut self.out)?;
+        write_lines(&mut self.lines, self.format, &mut self.out)?;
         self.out.flush()
     }
 }
 
-impl Lines {
-    fn new(format: Format) -> Lines {
-        Lines {
-            layout: None,
-            sink: Sink::new(format),
-            field: Vec::new(),
-        }
+/// Writes all buffered lines to `out` and empties the buffer.
+fn write_lines(lines: &mut Vec<u8>, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Json => JsonText::new(out).write_all(lines)?,
+        Format::Text | Format::Csv => out.write_all(lines)?,
     }
+    lines.clear();
+    Ok(())
+}
 
-    fn format(&self) -> Format {
-        match self.sink {
-            Sink::Text(_) => Format::Text,
-            Sink::Json(_) => Format::Json,
-            Sink::Csv(_) => Format::Csv,
-        }
-    }
+/// Writer of the rows of a table.
+pub(crate) struct TableWriter<'w, X: 'static> {
+    layout: &'static Layout<X>,
+    names: &'w Identities,
+    writer: &'w mut Writer,
+}
 
-    /// Returns the number of buffered bytes; for CSV, an estimate.
-    fn len(&self) -> usize {
-        match &self.sink {
-            Sink::Text(lines) | Sink::Json(lines) => lines.len(),
-            Sink::Csv(lines) => lines.get_ref().len(),
-        }
-    }
-
-    /// Writes all buffered lines to `out` and empties the buffer.
-    fn write_to(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        match &mut self.sink {
-            Sink::Text(lines) => {
-                out.write_all(lines)?;
-                lines.clear();
-            }
-            Sink::Json(lines) => {
-                JsonText::new(out).write_all(lines)?;
-                lines.clear();
-            }
-            Sink::Csv(lines) => {
-                lines.flush()?;
-                out.write_all(lines.get_ref())?;
-                self.sink = Sink::new(Format::Csv);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the headings of a table, if the format has any.
-    fn headings(&mut self, layout: &Layout) -> io::Result<()> {
-        match &mut self.sink {
-            Sink::Json(_) => Ok(()),
-            Sink::Csv(out) => {
-                for column in layout.columns {
-                    match column.name {
-                        Some(prefix) if column.is_process => {
-                            out.write_field(format!("{prefix}process_id"))
-                                .map_err(csv_error)?;
-                            out.write_field(format!("{prefix}process_name"))
-                                .map_err(csv_error)?;
-                        }
-                        Some(name) => out.write_field(name).map_err(csv_error)?,
-                        None => {}
-                    }
-                }
-                out.write_record(None::<&[u8]>).map_err(csv_error)
-            }
-            Sink::Text(lines) => {
-                let start = lines.len();
-                if layout.labelled {
-                    push_right(lines, LABEL_WIDTH, b"Event");
-                }
-                for column in layout.columns {
-                    if let Some(heading) = column.heading {
-                        separate(lines, start);
-                        push_right(lines, column.width, heading.as_bytes());
-                    }
-                }
-                lines.push(b'\n');
-                Ok(())
-            }
-        }
-    }
-
-    /// Adds one row as a line, with one value per column.
-    pub fn row<const N: usize>(&mut self, label: &str, values: &[Value<'_>; N]) -> io::Result<()> {
-        let Some(layout) = self.layout else {
+impl<X> TableWriter<'_, X> {
+    /// Writes a row, with one value per column.
+    pub(crate) fn row(&mut self, values: &[Value<'_>]) -> io::Result<()> {
+        let (layout, names) = (self.layout, self.names);
+        debug_assert_eq!(layout.columns.len(), values.len(), "{}", layout.name);
+        let Writer {
+            out, format, lines, ..
+        } = &mut *self.writer;
+        push_row(lines, *format, layout, names, |column| values[column])?;
+        if lines.len() < BYTES_AT_ONCE {
             return Ok(());
-        };
-        debug_assert_eq!(layout.columns.len(), N, "{}", layout.name);
-        let cells = layout.columns.iter().zip(values);
-        match &mut self.sink {
-            Sink::Text(lines) => {
-                let start = lines.len();
-                if layout.labelled {
-                    push_right(lines, LABEL_WIDTH, label.as_bytes());
-                }
-                for (column, value) in cells {
-                    if column.heading.is_some() {
-                        separate(lines, start);
-                        value.push_text(lines, column.width);
-                    }
-                }
-                lines.push(b'\n');
-                Ok(())
-            }
-            Sink::Json(lines) => {
-                lines.extend_from_slice(b"{\"table\":\"");
-                lines.extend_from_slice(layout.name.as_bytes());
-                lines.push(b'"');
-                for (column, value) in cells {
-                    let Some(name) = column.name else { continue };
-                    if !column.is_process {
-                        push_key(lines, name, "");
-                        value.push_json(lines)?;
-                        continue;
-                    }
-                    let (id, name_of) = value.id_and_name();
-                    push_key(lines, name, "process_id");
-                    id.push_json(lines)?;
-                    push_key(lines, name, "process_name");
-                    name_of.push_json(lines)?;
-                }
-                lines.extend_from_slice(b"}\n");
-                Ok(())
-            }
-            Sink::Csv(lines) => {
-                let mut field = |value: &Value<'_>| -> io::Result<()> {
-                    self.field.clear();
-                    value.push_csv(&mut self.field);
-                    lines.write_field(&self.field).map_err(csv_error)
-                };
-                for (column, value) in cells {
-                    if column.name.is_none() {
-                        continue;
-                    }
-                    if column.is_process {
-                        let (id, name) = value.id_and_name();
-                        field(&id)?;
-                        field(&name)?;
-                    } else {
-                        field(value)?;
-                    }
-                }
-                lines.write_record(None::<&[u8]>).map_err(csv_error)
-            }
         }
-    }
-}
-
-impl Sink {
-    fn new(format: Format) -> Sink {
-        match format {
-            Format::Text => Sink::Text(Vec::new()),
-            Format::Json => Sink::Json(Vec::new()),
-            Format::Csv => Sink::Csv(Box::new(csv::Writer::from_writer(Vec::new()))),
-        }
-    }
-}
-
-impl Value<'_> {
-    fn id_and_name(&self) -> (Value<'_>, Value<'_>) {
-        match self {
-            Value::Process(process) => (Value::number(process.id), Value::text(process.name)),
-            _ => (Value::Unknown, Value::Unknown),
-        }
+        write_lines(lines, *format, out)
     }
 
-    /// Adds the text of the value to `line`, padded on the left to `width` characters.
-    fn push_text(&self, line: &mut Vec<u8>, width: usize) {
-        match *self {
-            Value::Unknown => push_right(line, width, b"-"),
-            Value::Time(ns) => push_right(
-                line,
-                width,
-                itoa::Buffer::new().format(ns.div_euclid(1000)).as_bytes(),
-            ),
-            Value::Number(number) => {
-                push_right(line, width, itoa::Buffer::new().format(number).as_bytes());
-            }
-            Value::Percent(share) => push_display(line, width, format_args!("{share:.2}")),
-            Value::Hex(bits) => push_display(line, width, format_args!("{bits:#018x}")),
-            Value::Flag(flag) => push_right(line, width, if flag { b"1" } else { b"0" }),
-            Value::Word(word) => push_right(line, width, word.as_bytes()),
-            Value::Text(text) => push_right(line, width, printable(text).as_bytes()),
-            // xperf prints this name for an unknown module.
-            Value::Module(name) => {
-                let name = printable(name.unwrap_or("\"Unknown\""));
-                push_right(line, width, name.as_bytes());
-            }
-            Value::Quoted(text) => {
-                push_display(line, width, format_args!("\"{}\"", printable(text)));
-            }
-            Value::Process(process) => {
-                let name = printable(process.name.unwrap_or("Unknown"));
-                let mut id = itoa::Buffer::new();
-                let id = process.id.map_or("-1", |process_id| id.format(process_id));
-                let after = " (".len() + id.len().max(ID_WIDTH) + ")".len();
-                push_right(line, width.saturating_sub(after), name.as_bytes());
-                line.extend_from_slice(b" (");
-                push_right(line, ID_WIDTH, id.as_bytes());
-                line.push(b')');
-            }
-        }
-    }
-
-    fn push_json(&self, line: &mut Vec<u8>) -> io::Result<()> {
-        match *self {
-            Value::Unknown | Value::Module(None) | Value::Process(_) => {
-                line.extend_from_slice(b"null");
-            }
-            Value::Time(number) | Value::Number(number) => push_number(line, number),
-            Value::Percent(share) => push_display(line, 0, format_args!("{share:.4}")),
-            Value::Hex(bits) => push_display(line, 0, format_args!("\"{bits:#x}\"")),
-            Value::Flag(flag) => push_display(line, 0, format_args!("{flag}")),
-            Value::Word(text)
-            | Value::Text(text)
-            | Value::Quoted(text)
-            | Value::Module(Some(text)) => {
-                serde_json::to_writer(line, text)?;
-            }
+    /// Writes `count` rows, which parallel threads make. `value` returns the value of a row in a column.
+    pub(crate) fn rows<'v>(
+        &mut self,
+        count: usize,
+        value: impl Fn(usize, usize) -> Value<'v> + Sync,
+    ) -> io::Result<()> {
+        let (layout, names) = (self.layout, self.names);
+        let Writer {
+            out,
+            format,
+            lines,
+            parts,
+            ..
+        } = &mut *self.writer;
+        // Each thread gets several parts, so that all threads finish at about the same time.
+        let at_once = 4 * rayon::current_num_threads();
+        parts.resize_with(at_once, Vec::new);
+        write_lines(lines, *format, out)?;
+        for begin in (0..count).step_by(at_once * ROWS_AT_ONCE) {
+            let numbered = parts.par_iter_mut().enumerate();
+            numbered.try_for_each(|(part, lines)| {
+                let from = begin + part * ROWS_AT_ONCE;
+                (from..count.min(from + ROWS_AT_ONCE)).try_for_each(|row| {
+                    push_row(lines, *format, layout, names, |column| value(row, column))
+                })
+            })?;
+            let mut parts = parts.iter_mut();
+            parts.try_for_each(|lines| write_lines(lines, *format, out))?;
         }
         Ok(())
     }
+}
 
-    fn push_csv(&self, line: &mut Vec<u8>) {
-        match *self {
-            Value::Unknown | Value::Module(None) | Value::Process(_) => {}
-            Value::Time(number) | Value::Number(number) => push_number(line, number),
-            Value::Percent(share) => push_display(line, 0, format_args!("{share:.4}")),
-            Value::Hex(bits) => push_display(line, 0, format_args!("{bits:#x}")),
-            Value::Flag(flag) => push_display(line, 0, format_args!("{flag}")),
-            Value::Word(text)
-            | Value::Text(text)
-            | Value::Quoted(text)
-            | Value::Module(Some(text)) => {
-                line.extend_from_slice(csv_cell(text).as_bytes());
+/// Adds one row as a line. `value` returns the value in a column.
+fn push_row<'v, X>(
+    lines: &mut Vec<u8>,
+    format: Format,
+    layout: &Layout<X>,
+    names: &Identities,
+    value: impl Fn(usize) -> Value<'v>,
+) -> io::Result<()> {
+    let mut separator = "";
+    if format == Format::Json {
+        write!(lines, "{{\"table\":\"{}\"", layout.name)?;
+        separator = format.separator();
+    }
+    for (at, column) in layout.columns.iter().enumerate() {
+        if format == Format::Text {
+            if !column.heading.is_empty() {
+                lines.extend_from_slice(separator.as_bytes());
+                push_text(lines, column, value(at), names);
+                separator = format.separator();
             }
+            continue;
+        }
+        for (prefix, name, value) in data_cells(column, value(at), names) {
+            lines.extend_from_slice(separator.as_bytes());
+            if format == Format::Json {
+                for part in ["\"", prefix, name, "\":"] {
+                    lines.extend_from_slice(part.as_bytes());
+                }
+            }
+            push_data(lines, column.format, value, format)?;
+            separator = format.separator();
+        }
+    }
+    let end = if format == Format::Json { "}\n" } else { "\n" };
+    lines.extend_from_slice(end.as_bytes());
+    Ok(())
+}
+
+/// Returns the cells of a column in CSV and JSON, each with the two parts of its name. A process has two cells, a column
+/// of text only has none.
+fn data_cells<'v, X>(
+    column: &Column<X>,
+    value: Value<'v>,
+    names: &'v Identities,
+) -> impl Iterator<Item = (&'static str, &'static str, Value<'v>)> {
+    let cells = if column.format == layout::Format::Process {
+        let (id, name) = match value {
+            Value::Process((row, id)) => {
+                let process = names.process(row, id);
+                (process.id.into(), process.name.into())
+            }
+            _ => (Value::Unknown, Value::Unknown),
+        };
+        let id = (column.name, "process_id", id);
+        [Some(id), Some((column.name, "process_name", name))]
+    } else {
+        let is_shown = !column.name.is_empty();
+        [is_shown.then_some((column.name, "", value)), None]
+    };
+    cells.into_iter().flatten()
+}
+
+/// Returns the width of a column in text, in characters. If values are wider than the name, the heading starts with spaces.
+fn width<X>(column: &Column<X>) -> usize {
+    let is_process = column.format == layout::Format::Process;
+    let least = if is_process { PROCESS_WIDTH } else { 0 };
+    column.heading.len().max(least)
+}
+
+/// Adds the text of a value, padded on the left to the width of its column.
+fn push_text<X>(line: &mut Vec<u8>, column: &Column<X>, value: Value<'_>, names: &Identities) {
+    use layout::Format::{Hex, Module, Quoted, Time};
+    let mut push = |text: &str| push_right(line, width(column), text);
+    match (column.format, value) {
+        // xperf prints this name for an unknown module.
+        (Module, Value::Unknown) => push("\"Unknown\""),
+        (_, Value::Unknown | Value::Absent) => push("-"),
+        (Hex, Value::Number(bits)) => push(&format!("{bits:#018x}")),
+        (Hex, Value::Large(bits)) => push(&format!("{bits:#018x}")),
+        (Time, Value::Number(ns)) => push(itoa::Buffer::new().format(ns.div_euclid(1000))),
+        (_, Value::Number(number)) => push(itoa::Buffer::new().format(number)),
+        (_, Value::Large(number)) => push(itoa::Buffer::new().format(number)),
+        (_, Value::Share(share)) => push(&format!("{share:.2}")),
+        (_, Value::Flag(flag)) => push(if flag { "1" } else { "0" }),
+        (Quoted, Value::Text(text)) => push(&format!("\"{}\"", printable(text))),
+        (_, Value::Text(text)) => push(&printable(text)),
+        (_, Value::Process((row, id))) => {
+            let process = names.process(row, id);
+            let name = printable(process.name.unwrap_or("Unknown"));
+            let mut id = itoa::Buffer::new();
+            let id = process.id.map_or("-1", |process_id| id.format(process_id));
+            let after = " (".len() + id.len().max(ID_WIDTH) + ")".len();
+            push_right(line, width(column).saturating_sub(after), &name);
+            line.extend_from_slice(b" (");
+            push_right(line, ID_WIDTH, id);
+            line.push(b')');
         }
     }
 }
 
-fn push_key(line: &mut Vec<u8>, name: &str, rest: &str) {
-    line.extend_from_slice(b",\"");
-    line.extend_from_slice(name.as_bytes());
-    line.extend_from_slice(rest.as_bytes());
-    line.extend_from_slice(b"\":");
-}
-
-/// Adds a separator to `line`, except before the first cell. The current row begins at the index `start`.
-fn separate(line: &mut Vec<u8>, start: usize) {
-    if line.len() > start {
-        line.extend_from_slice(b", ");
+/// Adds a value of CSV or JSON.
+fn push_data(
+    line: &mut Vec<u8>,
+    cell: layout::Format,
+    value: Value<'_>,
+    format: Format,
+) -> io::Result<()> {
+    use layout::Format::Hex;
+    let is_json = format == Format::Json;
+    let quote = if is_json { "\"" } else { "" };
+    match (cell, value) {
+        (_, Value::Unknown | Value::Absent | Value::Process(_)) => {
+            line.extend_from_slice(if is_json { b"null" } else { b"" });
+        }
+        (Hex, Value::Number(bits)) => write!(line, "{quote}{bits:#x}{quote}")?,
+        (Hex, Value::Large(bits)) => write!(line, "{quote}{bits:#x}{quote}")?,
+        (_, Value::Number(number)) => push_right(line, 0, itoa::Buffer::new().format(number)),
+        (_, Value::Large(number)) => push_right(line, 0, itoa::Buffer::new().format(number)),
+        (_, Value::Share(share)) => write!(line, "{share:.4}")?,
+        (_, Value::Flag(flag)) => write!(line, "{flag}")?,
+        (_, Value::Text(text)) if is_json => serde_json::to_writer(line, text)?,
+        (_, Value::Text(text)) => {
+            let text = csv_cell(text);
+            if text.contains([',', '"']) {
+                write!(line, "\"{}\"", text.replace('"', "\"\""))?;
+            } else {
+                line.extend_from_slice(text.as_bytes());
+            }
+        }
     }
+    Ok(())
 }
 
 /// Adds `text`, padded on the left to `width` characters.
-fn push_right(line: &mut Vec<u8>, width: usize, text: &[u8]) {
+fn push_right(line: &mut Vec<u8>, width: usize, text: &str) {
     // Copying a fixed number of spaces is faster than filling the exact number.
     const BLANKS: [u8; 32] = [b' '; 32];
     let blanks = width.saturating_sub(text.len());
@@ -536,29 +335,7 @@ fn push_right(line: &mut Vec<u8>, width: usize, text: &[u8]) {
     } else {
         line.resize(line.len() + blanks, b' ');
     }
-    line.extend_from_slice(text);
-}
-
-fn push_number(line: &mut Vec<u8>, number: i64) {
-    line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-}
-
-/// Adds formatted text, padded on the left to `width` characters.
-fn push_display(line: &mut Vec<u8>, width: usize, text: fmt::Arguments<'_>) {
-    // Writing to memory cannot fail.
-    let start = line.len();
-    let _ = line.write_fmt(text);
-    let blanks = width.saturating_sub(line.len() - start);
-    line.resize(line.len() + blanks, b' ');
-    line[start..].rotate_right(blanks);
-}
-
-/// Returns the I/O error inside a CSV error, because callers must recognise a closed pipe.
-fn csv_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
-    }
+    line.extend_from_slice(text.as_bytes());
 }
 
 /// Escapes control characters in text from the trace, because they could control the terminal.

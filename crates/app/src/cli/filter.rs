@@ -91,6 +91,7 @@ impl FilterArgs {
             names: tables.identities()?,
             tables,
             range: i64::MIN..i64::MAX,
+            filter: xperf::Filter::default(),
         };
         reason(self.check_names(&recording))
     }

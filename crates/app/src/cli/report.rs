@@ -3,13 +3,13 @@
 mod args;
 
 use clap::Subcommand;
-use xperf::{ProcessFilter, Recording, Report as _, Writer};
+use xperf::{Filter, Recording, Report as _, Writer};
 
 use super::Failure;
 use super::open::TabledTrace;
 use super::scope::{self, TimeArgs};
 use crate::output::{self, Format, counted};
-use args::{Filters, ReportArgs};
+use args::ReportArgs;
 
 /// Commands for the reports of `xperf -a`, with the same names.
 #[derive(Subcommand)]
@@ -93,8 +93,9 @@ impl<R: ReportArgs> Reported<R> {
             names: tables.identities()?,
             tables,
             range,
+            filter: self.report.filter(),
         };
-        check(&self.report.filters(), &trace)?;
+        check(&trace)?;
         let format = match if json { Format::Json } else { self.format } {
             Format::Text => xperf::Format::Text,
             Format::Json => xperf::Format::Json,
@@ -122,26 +123,27 @@ impl<R: ReportArgs> Reported<R> {
     }
 }
 
-/// Returns an error if the trace does not contain a process, thread or CPU that a filter names.
-fn check(filters: &Filters<'_>, trace: &Recording) -> Result<(), Failure> {
-    let names = &trace.names;
+/// Returns an error if the trace does not contain a process, thread or CPU that the filter names.
+fn check(trace: &Recording) -> Result<(), Failure> {
+    let Recording { names, filter, .. } = trace;
     // Without events of processes and threads, only the ids in other events are known.
     if names.processes().next().is_some() {
-        for text in filters.processes {
-            let filter = ProcessFilter {
+        for text in &filter.process {
+            let one = Filter {
                 process: vec![text.clone()],
+                ..Filter::default()
             };
-            if !filter.has_any(names) {
+            if !one.has_any_process(names) {
                 return Err(scope::unknown_process(names, text));
             }
         }
     }
     if names.thread_rows() > 0 {
-        for id in filters.threads {
+        for id in &filter.thread {
             scope::check_thread("--thread", names, *id)?;
         }
     }
-    scope::check_cpus(filters.cpus, trace)
+    scope::check_cpus(&filter.cpu, trace)
 }
 
 /// Prints on stderr how many events of a trace of Windows are lost, damaged or unreadable.

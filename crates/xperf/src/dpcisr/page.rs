@@ -1,15 +1,16 @@
 //! Text of the report in xperf's layout.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use wording::Printable;
 
-use super::{CLASSES, Figures, Kind, OverTime, Shown, Sum};
+use super::{CLASSES, DpcIsr, Figures, Kind, OverTime, Sum};
 use crate::percent;
 
 const LINE: &str = "--------------------------";
 
-pub(super) fn write(out: &mut dyn Write, figures: &Figures, shown: &Shown) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, figures: &Figures, shown: &DpcIsr) -> io::Result<()> {
     for (kind, modules) in &figures.by_module {
         let title = match kind {
             Kind::Dpc => "DPC Info",
@@ -42,7 +43,7 @@ pub(super) fn write(out: &mut dyn Write, figures: &Figures, shown: &Shown) -> io
 }
 
 /// Returns the name of a module as xperf prints it.
-fn name(module: &Option<String>) -> Printable<'_> {
+fn name(module: &Option<Arc<str>>) -> Printable<'_> {
     Printable(module.as_deref().unwrap_or("\"Unknown\""))
 }
 
@@ -53,7 +54,7 @@ fn microseconds(ns: i64) -> i64 {
 fn usage<'s>(
     out: &mut dyn Write,
     figures: &Figures,
-    modules: impl Iterator<Item = (&'s Option<String>, &'s Sum)>,
+    modules: impl Iterator<Item = (&'s Option<Arc<str>>, &'s Sum)>,
 ) -> io::Result<()> {
     let (from, to) = (
         microseconds(figures.span.start),

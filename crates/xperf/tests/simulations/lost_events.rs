@@ -18,7 +18,6 @@ fn lost_events_make_no_cpu_time() {
         let trace = open(&lossy);
         let by_process = CSwitch {
             by: Some(Whose::Process),
-            ..CSwitch::default()
         };
         let used = [
             (rows(&by_process, &trace), "cpu_ns"),

@@ -9,7 +9,7 @@ use session::{SymbolOptions, TraceTables, Unobserved};
 use simulated::Simulated;
 use tables::Cache;
 use xperf::{
-    By, CSwitch, CpuDisk, Format, PlaceOptions, Profile, Recording, Report, Whose, Writer,
+    By, CSwitch, CpuDisk, Filter, Format, PlaceOptions, Profile, Recording, Report, Whose, Writer,
 };
 
 /// Opens a simulated trace.
@@ -24,6 +24,7 @@ pub(crate) fn open_files(files: &[PathBuf]) -> Recording {
         names: tables.identities().unwrap(),
         tables,
         range: i64::MIN..i64::MAX,
+        filter: Filter::default(),
     }
 }
 
@@ -83,7 +84,6 @@ fn percentages_use_all_cpus_that_logged_events_if_the_header_counts_fewer() {
         let trace = open_files(&[file.path().to_owned()]);
         let by_process = CSwitch {
             by: Some(Whose::Process),
-            ..CSwitch::default()
         };
         let profile = rows(&Profile::default(), &trace);
         let sampled = profile.iter().find(|row| row["process_id"] == 9144);

@@ -260,7 +260,7 @@ fn focus_matches_the_truth() {
         }
         let columns = told[0].as_object().unwrap().keys().cloned();
         let columns: Vec<String> = columns.collect();
-        let reported = rows(&FocusChange::default(), &open(&desktop));
+        let reported = rows(&FocusChange, &open(&desktop));
         let mut reported = reported.into_iter().map(|row| {
             let cells = columns.iter().map(|key| (key.clone(), row[key].clone()));
             Value::Object(cells.collect())

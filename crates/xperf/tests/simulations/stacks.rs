@@ -236,7 +236,6 @@ fn stacks_hold_the_functions_of_the_scenario() {
                     event,
                     butterfly: Some(0.0),
                     places,
-                    ..xperf::Stack::default()
                 };
                 let (rows, warnings) = rows_and_warnings(&report, &recording);
                 let reported = Hits::reported(&rows);

@@ -40,7 +40,6 @@ fn cpu_times(trace: &Path) -> [BTreeMap<i64, i64>; 2] {
     let trace = open_files(&[trace.to_owned()]);
     let by_process = CSwitch {
         by: Some(Whose::Process),
-        ..CSwitch::default()
     };
     [rows(&by_process, &trace), rows(&CpuDisk::default(), &trace)].map(|rows| {
         let known = rows.into_iter().filter(|row| !row["process_id"].is_null());

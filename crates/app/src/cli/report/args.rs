@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use wording::{DefaultUnit, parse_duration};
+use xperf::Filter;
 
 use crate::cli::symbols::SymbolArgs;
 
@@ -13,21 +14,10 @@ pub(in crate::cli) trait ReportArgs: clap::Args {
     /// Returns the report that the options select.
     fn report(&self) -> Self::Report;
 
-    /// Returns the filters of the report. The trace must contain what they name.
-    fn filters(&self) -> Filters<'_> {
-        Filters::default()
+    /// Returns the filter of the report's rows. The trace must contain what it names.
+    fn filter(&self) -> Filter {
+        Filter::default()
     }
-}
-
-/// Filters of a report. An empty list selects all.
-#[derive(Clone, Copy, Default)]
-pub(in crate::cli) struct Filters<'f> {
-    /// Ids of processes, or texts that their names contain.
-    pub(super) processes: &'f [String],
-    /// Ids of threads.
-    pub(super) threads: &'f [u32],
-    /// Numbers of CPUs.
-    pub(super) cpus: &'f [u16],
 }
 
 /// Parses the length of an interval. A number without a unit is milliseconds. Returns nanoseconds.
@@ -38,7 +28,7 @@ fn length(text: &str) -> Result<i64, &'static str> {
 }
 
 /// Process filter of a report. Without options, it selects all processes.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Debug)]
 pub(super) struct ProcessFilter {
     /// Show only processes with this id, or with this text in their name (case-insensitive)
     #[arg(long, value_name = "NAME|PID")]
@@ -46,9 +36,10 @@ pub(super) struct ProcessFilter {
 }
 
 impl ProcessFilter {
-    fn filter(&self) -> xperf::ProcessFilter {
-        xperf::ProcessFilter {
+    fn filter(&self) -> Filter {
+        Filter {
             process: self.process.clone(),
+            ..Filter::default()
         }
     }
 }
@@ -101,15 +92,11 @@ impl ReportArgs for CpuDisk {
     fn report(&self) -> xperf::CpuDisk {
         xperf::CpuDisk {
             interval: self.interval,
-            processes: self.processes.filter(),
         }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }
 
@@ -147,17 +134,14 @@ impl ReportArgs for CSwitch {
                 SumBy::Process => xperf::Whose::Process,
                 SumBy::Thread => xperf::Whose::Thread,
             }),
-            processes: self.processes.filter(),
-            thread: self.thread.clone(),
-            cpu: self.cpu.clone(),
         }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            threads: &self.thread,
-            cpus: &self.cpu,
+    fn filter(&self) -> Filter {
+        Filter {
+            thread: self.thread.clone(),
+            cpu: self.cpu.clone(),
+            ..self.processes.filter()
         }
     }
 }
@@ -186,15 +170,11 @@ impl ReportArgs for DiskIo {
             detail: self.detail,
             summary: self.summary,
             util: self.util,
-            processes: self.processes.filter(),
         }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }
 
@@ -237,15 +217,14 @@ impl ReportArgs for DpcIsr {
             histogram: self.histogram,
             interval: self.interval,
             bucket: self.bucket,
-            cpu: self.cpu.clone(),
             places: self.places.options(),
         }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            cpus: &self.cpu,
-            ..Filters::default()
+    fn filter(&self) -> Filter {
+        Filter {
+            cpu: self.cpu.clone(),
+            ..Filter::default()
         }
     }
 }
@@ -261,16 +240,11 @@ impl ReportArgs for FocusChange {
     type Report = xperf::FocusChange;
 
     fn report(&self) -> xperf::FocusChange {
-        xperf::FocusChange {
-            processes: self.processes.filter(),
-        }
+        xperf::FocusChange
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }
 
@@ -290,15 +264,11 @@ impl ReportArgs for HardFault {
     fn report(&self) -> xperf::HardFault {
         xperf::HardFault {
             detail: self.detail,
-            processes: self.processes.filter(),
         }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }
 
@@ -313,16 +283,11 @@ impl ReportArgs for Marks {
     type Report = xperf::Marks;
 
     fn report(&self) -> xperf::Marks {
-        xperf::Marks {
-            processes: self.processes.filter(),
-        }
+        xperf::Marks
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }
 
@@ -340,17 +305,11 @@ impl ReportArgs for Process {
     type Report = xperf::Process;
 
     fn report(&self) -> xperf::Process {
-        xperf::Process {
-            tree: self.tree,
-            processes: self.processes.filter(),
-        }
+        xperf::Process { tree: self.tree }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }
 
@@ -373,15 +332,11 @@ impl ReportArgs for Profile {
         xperf::Profile {
             detail: self.detail,
             places: self.places.options(),
-            processes: self.processes.filter(),
         }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }
 
@@ -399,17 +354,13 @@ impl ReportArgs for ReadyThread {
     type Report = xperf::ReadyThread;
 
     fn report(&self) -> xperf::ReadyThread {
-        xperf::ReadyThread {
-            thread: self.thread.clone(),
-            processes: self.processes.filter(),
-        }
+        xperf::ReadyThread
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            threads: &self.thread,
-            ..Filters::default()
+    fn filter(&self) -> Filter {
+        Filter {
+            thread: self.thread.clone(),
+            ..self.processes.filter()
         }
     }
 }
@@ -453,14 +404,10 @@ impl ReportArgs for Stack {
             },
             butterfly: self.butterfly,
             places: self.places.options(),
-            processes: self.processes.filter(),
         }
     }
 
-    fn filters(&self) -> Filters<'_> {
-        Filters {
-            processes: &self.processes.process,
-            ..Filters::default()
-        }
+    fn filter(&self) -> Filter {
+        self.processes.filter()
     }
 }

@@ -1,29 +1,35 @@
-//! Filter by process.
+//! Filter of rows by process, thread and CPU.
 
 use tables::Identities;
 
-/// Names and ids of processes to include. If empty, all processes are included.
+use crate::layout::ProcessKey;
+
+/// Rows to include. An empty list includes all.
 #[derive(Clone, Debug, Default)]
-pub struct ProcessFilter {
-    /// Ids of processes to include, or texts that their names contain (case-insensitive).
+pub struct Filter {
+    /// Ids of processes, or texts that their names contain (case-insensitive).
     pub process: Vec<String>,
+    /// Ids of threads.
+    pub thread: Vec<u32>,
+    /// Numbers of CPUs.
+    pub cpu: Vec<u16>,
 }
 
 /// Processes of a trace that the filter selects.
-pub struct WantedProcesses {
+pub(crate) struct WantedProcesses {
     rows: Option<Vec<bool>>,
     ids: Vec<u32>,
 }
 
-impl ProcessFilter {
+impl Filter {
     /// Returns true if the filter selects at least one process.
-    pub fn has_any(&self, names: &Identities) -> bool {
+    pub fn has_any_process(&self, names: &Identities) -> bool {
         let wanted = self.wanted(names).rows;
         wanted.is_none_or(|rows| rows.contains(&true))
     }
 
     /// Finds the processes that the filter selects.
-    pub fn wanted(&self, names: &Identities) -> WantedProcesses {
+    pub(crate) fn wanted(&self, names: &Identities) -> WantedProcesses {
         let ids: Vec<u32> = self.process.iter().filter_map(|p| p.parse().ok()).collect();
         let parts: Vec<String> = self.process.iter().map(|p| p.to_lowercase()).collect();
         let rows = names.processes().map(|process| {
@@ -39,9 +45,14 @@ impl ProcessFilter {
 }
 
 impl WantedProcesses {
+    /// Returns true if the filter selects all processes.
+    pub(crate) fn are_all(&self) -> bool {
+        self.rows.is_none()
+    }
+
     /// Returns true if the filter selects a process. The process is identified by its row or, if the row is
     /// unknown, by its id.
-    pub fn has(&self, row: Option<u32>, id: Option<u32>) -> bool {
+    pub(crate) fn has(&self, (row, id): ProcessKey) -> bool {
         let Some(rows) = &self.rows else {
             return true;
         };
