@@ -127,7 +127,7 @@ impl<'de, T: SessionOption> Deserialize<'de> for Named<T> {
         value.map(|(value, _)| Named(value)).ok_or_else(|| {
             let names: Vec<String> = T::values().map(|(_, name)| format!("`{name}`")).collect();
             D::Error::custom(format!(
-                "unknown name `{name}`, expected one of {}",
+                "unknown variant `{name}`, expected one of {}",
                 names.join(", ")
             ))
         })
