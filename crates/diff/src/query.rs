@@ -43,7 +43,7 @@ impl Recording {
                 self.own_time(&of.name, Condition::is_one_of("thread_row", rows))
             }
             Kind::Ready => {
-                let waits = Selection::of(Table::CpuRuns)
+                let waits = Selection::new(Table::CpuRuns)
                     .computed("ready_from_ns", "start_ns - ready_ns")
                     .filters([self.is_believed(), self.is_program(&name)])
                     .filter(Condition::AtLeast("ready_ns", 1));
@@ -63,7 +63,7 @@ impl Recording {
                     _ => ("", 0, None),
                 };
                 let in_code = stacks.map(|stacks| Condition::is_one_of("stack_id", stacks));
-                let waits = Selection::of(Table::CpuRuns)
+                let waits = Selection::new(Table::CpuRuns)
                     .computed(
                         "waits_from_ns",
                         "start_ns - coalesce(ready_ns, 0) - waits_ns",
@@ -80,7 +80,7 @@ impl Recording {
                     Kind::Isr | Kind::IsrFunction => &ISRS[..],
                     _ => &DPCS,
                 };
-                let routines = Selection::of(Table::Interrupts)
+                let routines = Selection::new(Table::Interrupts)
                     .filter(Condition::is_text("kind", kinds))
                     .filter(Condition::IsKnown("exclusive_ns"));
                 let routines = match of.kind {
@@ -113,14 +113,14 @@ impl Recording {
                     Key::Disk(disk, kind) => (disk, kind),
                     _ => (0, ""),
                 };
-                let requests = Selection::of(Table::DiskIo)
+                let requests = Selection::new(Table::DiskIo)
                     .filter(Condition::is("disk", disk))
                     .filter(Condition::is_text("kind", &[kind]))
                     .filter(Condition::IsKnown("service_ns"));
                 self.rows(of, requests, "time_ns", "service_ns")
             }
             Kind::File => {
-                let requests = Selection::of(Table::DiskIo)
+                let requests = Selection::new(Table::DiskIo)
                     .computed("file", FILE_SQL)
                     .filter(Condition::is_text("file", &[&name]))
                     .filter(Condition::is_text("kind", &["read", "write", "flush"]))
@@ -149,13 +149,14 @@ impl Recording {
         let samples = samples(*root == Root::Interrupts)
             .filters(of_root)
             .filter(Condition::IsOneOf("stack_id", ids));
-        let evidence = Evidence::of("Samples below the call", self.within(samples, "time_ns"))
-            .column(
-                "time_ns",
-                "time",
-                Unit::Duration,
-                Expression::Sum("weight_ns"),
-            );
+        let evidence =
+            Evidence::from_selection("Samples below the call", self.within(samples, "time_ns"))
+                .column(
+                    "time_ns",
+                    "time",
+                    Unit::Duration,
+                    Expression::Sum("weight_ns"),
+                );
         let time = (!stacks.is_empty()).then(|| Value::from(ns.round() as i64));
         Some(evidence.row([time]))
     }
@@ -172,7 +173,7 @@ impl Recording {
             Work::NetworkKib | Work::DiskKib => ("bytes", Unit::Bytes, units * 1024.0),
             _ => ("units", Unit::Count, units),
         };
-        Evidence::of(format!("Work: {of}"), selection)
+        Evidence::from_selection(format!("Work: {of}"), selection)
             .column(name, name, unit, amount)
             .row([Some(Value::from(value.round() as i64))])
     }
@@ -192,7 +193,7 @@ impl Recording {
     }
 
     fn routines(&self, title: String, routines: Selection, ns: Option<f64>) -> Evidence {
-        Evidence::of(title, self.within(routines, "end_ns"))
+        Evidence::from_selection(title, self.within(routines, "end_ns"))
             .column(
                 "time_ns",
                 "time",
@@ -270,7 +271,7 @@ impl Recording {
             "SELECT count(*) AS count, sum(cpu_ns) AS time_ns FROM {runs} WHERE {}",
             whose.sql()
         );
-        let shown = Selection::of(Table::CpuRuns)
+        let shown = Selection::new(Table::CpuRuns)
             .filters([believed, whose])
             .column("cpu_ns", Expression::TimeWithin);
         let shown = match part {
@@ -344,7 +345,7 @@ fn on_cpu(cpu: u16) -> Selection {
 
 /// Selects the DPCs and service routines on all CPUs, except routines that run in threads.
 fn on_cpus() -> Selection {
-    Selection::of(Table::Interrupts)
+    Selection::new(Table::Interrupts)
         .filter(Condition::IsNotText(
             "kind",
             IN_THREADS.map(str::to_owned).to_vec(),
@@ -359,7 +360,7 @@ fn samples(in_interrupts: bool) -> Selection {
         Condition::IsTrue("in_dpc"),
         Condition::IsTrue("in_isr"),
     ]);
-    let of = Selection::of(Table::Samples).filter(Condition::IsKnown("weight_ns"));
+    let of = Selection::new(Table::Samples).filter(Condition::IsKnown("weight_ns"));
     if in_interrupts {
         of.filter(inside)
     } else {
@@ -381,7 +382,7 @@ fn columns(kind: Kind) -> [Column; 2] {
 
 fn counted(of: &Change, selection: Selection, time: Expression) -> Evidence {
     let [count, ns] = columns(of.kind);
-    Evidence::of(of.name.clone(), selection)
+    Evidence::from_selection(of.name.clone(), selection)
         .column(count.name, count.label, count.unit, Expression::Count)
         .column(ns.name, ns.label, ns.unit, time)
 }

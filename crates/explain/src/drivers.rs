@@ -168,7 +168,7 @@ impl Reader<'_> {
         if !is_share(samples as i64, all as i64, DRIVER_PERCENT) {
             return Ok(None);
         }
-        let selection = Selection::of(Table::Samples)
+        let selection = Selection::new(Table::Samples)
             .within("time_ns", range.clone())
             .filter(Condition::is("process_id", SYSTEM))
             .filter(Condition::is_not("thread_id", 0))
@@ -183,7 +183,7 @@ impl Reader<'_> {
             .limit(SHOWN);
         let title = "Samples of threads of System in this time, by module";
         let module = Expression::Module("image_row");
-        let evidence = Evidence::of(title, selection)
+        let evidence = Evidence::from_selection(title, selection)
             .column("module", "module", Unit::None, module)
             .column("samples", "samples", Unit::Count, Expression::Sum("count"));
         let shown = images.iter().take(SHOWN);

@@ -180,7 +180,7 @@ impl Explanation {
 
     /// Returns the terms of the traced operating system.
     pub fn terms(&self) -> &'static Terms {
-        Terms::of(self.is_linux)
+        Terms::for_system(self.is_linux)
     }
 
     /// Returns the events that the trace lacks for the answers of theories. The text can follow the word "record".

@@ -115,7 +115,7 @@ impl Evidence {
     }
 
     /// Creates evidence without columns and rows. Its query is a selection.
-    pub fn of(title: impl Into<Sentence>, selection: Selection) -> Evidence {
+    pub fn from_selection(title: impl Into<Sentence>, selection: Selection) -> Evidence {
         Evidence {
             title: title.into(),
             query: Query::Selection(selection),

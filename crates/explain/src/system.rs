@@ -20,7 +20,7 @@ pub struct Terms {
 
 impl Terms {
     /// Returns the terms of Linux or of Windows.
-    pub(crate) fn of(is_linux: bool) -> &'static Terms {
+    pub(crate) fn for_system(is_linux: bool) -> &'static Terms {
         if is_linux { &LINUX } else { &WINDOWS }
     }
 }
@@ -47,7 +47,7 @@ impl Reader<'_> {
 
     /// Returns the terms of the traced operating system.
     pub(crate) fn terms(&self) -> &'static Terms {
-        Terms::of(self.is_linux())
+        Terms::for_system(self.is_linux())
     }
 
     /// Returns the lowest priority of threads whose delays matter. On Linux, the delays of all threads matter,

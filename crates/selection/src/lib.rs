@@ -8,7 +8,7 @@
 //! use selection::{Condition, Expression, Order, Selection};
 //! use tables::Table;
 //!
-//! let longest = Selection::of(Table::CpuRuns)
+//! let longest = Selection::new(Table::CpuRuns)
 //!     .column("process", Expression::Process("process_row"))
 //!     .column("longest_ns", Expression::Max("ready_ns"))
 //!     .filter(Condition::is_not("thread_id", 0))
@@ -110,7 +110,7 @@ impl Order {
 
 impl Selection {
     /// Selects all rows of a table, with no columns yet.
-    pub fn of(table: Table) -> Selection {
+    pub fn new(table: Table) -> Selection {
         Selection {
             table,
             computed: Vec::new(),

@@ -291,7 +291,7 @@ mod tests {
                 Condition::AtLeast("count", 2),
             ]),
         ]);
-        let selection = Selection::of(Table::Samples)
+        let selection = Selection::new(Table::Samples)
             .column("samples", Expression::count_if(either.clone()))
             .filter(either)
             .filter(Condition::is_not("thread_id", 0));
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn time_within_ranges_is_cut_at_their_ends() {
         let runs = |ranges: &[Range<i64>]| {
-            Selection::of(Table::CpuRuns)
+            Selection::new(Table::CpuRuns)
                 .overlapping(ranges)
                 .column("ns", Expression::TimeWithin)
                 .sql()
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn rows_are_filtered_by_computed_columns() {
-        let selection = Selection::of(Table::CpuRuns)
+        let selection = Selection::new(Table::CpuRuns)
             .computed("awake_ns", "waits_ns - 5")
             .within("readied_ns", 3..9)
             .filter(Condition::AtLeast("awake_ns", 20))

@@ -99,7 +99,7 @@ enum Kind {
 
 impl Kind {
     /// Returns the kind of routine for a value of the column `kind` of the table `interrupts`.
-    fn of(name: Option<&str>) -> Kind {
+    fn from_name(name: Option<&str>) -> Kind {
         match name {
             Some("isr" | "msi" | "passive_isr") => Kind::Isr,
             _ => Kind::Dpc,
@@ -291,7 +291,7 @@ impl DpcIsr {
         ];
         routines.for_each(&columns, |batch, rows| {
             let view = InterruptsView::new(batch)?;
-            let kind_of = |row: usize| Kind::of(view.kind.get(row));
+            let kind_of = |row: usize| Kind::from_name(view.kind.get(row));
             for &row in rows.iter().filter(|row| self.wants(kind_of(**row))) {
                 let (kind, cpu) = (kind_of(row), view.cpu[row]);
                 let place = match (view.image_row.get(row), view.name.get(row)) {

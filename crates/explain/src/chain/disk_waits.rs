@@ -240,7 +240,7 @@ pub(crate) fn evidence(
             row.map_or(u64::MAX, u64::from),
         )
     });
-    let selection = Selection::of(Table::DiskIo)
+    let selection = Selection::new(Table::DiskIo)
         .within("time_ns", within)
         .filter(Condition::is("disk", disk))
         .group_by(&["process_row"])
@@ -252,7 +252,7 @@ pub(crate) fn evidence(
     let title = format!("Requests to disk {disk} that were completed in this time, by process");
     let (process, sum) = (Expression::Process("process_row"), Expression::Sum);
     let longest = Expression::Max("duration_ns");
-    let mut evidence = Evidence::of(title, selection)
+    let mut evidence = Evidence::from_selection(title, selection)
         .column("process", "process", Unit::None, process)
         .column("requests", "requests", Unit::Count, Expression::Count)
         .column("total_ns", "time", Unit::Duration, sum("duration_ns"))

@@ -19,12 +19,12 @@ impl Freeze {
     /// Returns evidence with the row of the freeze.
     pub(crate) fn evidence(&self, case: &Case<'_>) -> Evidence {
         let Range { start, end } = self.range;
-        let selection = Selection::of(Table::ProcessFreezes)
+        let selection = Selection::new(Table::ProcessFreezes)
             .filter(Condition::is("process_id", self.process_id))
             .filter(Condition::is("start_ns", start));
         let process = Expression::Process("process_row");
         let frozen = Expression::Formula("end_ns - start_ns".to_owned());
-        let evidence = Evidence::of("The freeze", selection)
+        let evidence = Evidence::from_selection("The freeze", selection)
             .column("process", "process", Unit::None, process)
             .stored("start_ns", "frozen at", Unit::Moment)
             .stored("end_ns", "thawed at", Unit::Moment)

@@ -65,7 +65,7 @@ pub(crate) struct Outranking {
 }
 
 impl Held {
-    pub(crate) fn of(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Held {
+    pub(crate) fn new(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Held {
         let cpus = case
             .survey
             .cpus
@@ -261,10 +261,11 @@ pub(crate) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
     } else {
         Expression::FirstKnown(vec!["priority", "priority_out"])
     };
-    let mut evidence = Evidence::of("Threads that ran instead, by rank and priority", selection)
-        .column("rank", "rank", Unit::None, rank)
-        .column("priority", "priority", Unit::None, priority)
-        .column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
+    let mut evidence =
+        Evidence::from_selection("Threads that ran instead, by rank and priority", selection)
+            .column("rank", "rank", Unit::None, rank)
+            .column("priority", "priority", Unit::None, priority)
+            .column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
     for ((rank, priority), ns) in sums.into_iter().take(SHOWN) {
         let cells = [
             rank.map(Value::from),
@@ -331,7 +332,7 @@ pub(crate) fn by_process(
             Order::ascending("process_id"),
         ]);
     let process = Expression::Process("process_row");
-    let mut evidence = Evidence::of("Threads that ran instead, by process", selection)
+    let mut evidence = Evidence::from_selection("Threads that ran instead, by process", selection)
         .column("process", "process", Unit::None, process)
         .column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
     let mut first = sums.iter().map(|((row, id), ns)| Most {
@@ -378,14 +379,14 @@ pub(crate) fn idle_beyond(
     }
     idle.retain(|(_, ns)| *ns > 0);
     idle.sort_unstable_by_key(|(cpu, ns)| (-ns, *cpu));
-    let selection = Selection::of(Table::CpuRuns)
+    let selection = Selection::new(Table::CpuRuns)
         .overlapping(std::slice::from_ref(&waiter.range))
         .filter(Condition::is("thread_id", 0))
         .filter(Condition::is_none_of("cpu", cpus))
         .group_by(&["cpu"])
         .order(&[Order::descending("cpu_ns"), Order::ascending("cpu")])
         .limit(SHOWN);
-    let mut evidence = Evidence::of(title, selection)
+    let mut evidence = Evidence::from_selection(title, selection)
         .stored("cpu", "CPU", Unit::None)
         .column("cpu_ns", "idle", Unit::Duration, Expression::TimeWithin);
     for (cpu, ns) in idle.iter().take(SHOWN) {
@@ -398,7 +399,7 @@ pub(crate) fn idle_beyond(
 /// `waiter` is `None`, the runs on all CPUs are selected.
 fn ran(waiter: Option<&Waiter>, during: &[Range<i64>]) -> Selection {
     let its_cpus = waiter.and_then(Waiter::its_cpus);
-    Selection::of(Table::CpuRuns)
+    Selection::new(Table::CpuRuns)
         .overlapping(during)
         .filter(Condition::is_not("thread_id", 0))
         .filters(its_cpus.map(|cpus| Condition::is_one_of("cpu", cpus)))

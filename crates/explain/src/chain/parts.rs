@@ -47,7 +47,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Returns the kind of a wait with this reason. Returns `None` if the thread has nothing to do while it
     /// waits, or if this reason does not mean a wait.
-    pub(crate) fn of(reason: u8) -> Option<Kind> {
+    pub(crate) fn from_reason(reason: u8) -> Option<Kind> {
         Some(match reason {
             0 | 7 => Kind::Device,
             1..=3 | 8..=10 | 18 | 19 | 23 => Kind::Memory,
@@ -222,7 +222,7 @@ pub(crate) fn activity(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String 
         What::Unknown => format!("{who} waited for an unknown reason"),
         What::Waited(reason) => {
             let name = labels::wait_reason(reason);
-            match Kind::of(reason) {
+            match Kind::from_reason(reason) {
                 Some(Kind::Sleep) => format!("{who} slept ({name})"),
                 Some(Kind::RateControl) => format!("CPU rate control stopped {who} ({name})"),
                 Some(Kind::Suspended) => format!("{who} was suspended ({name})"),

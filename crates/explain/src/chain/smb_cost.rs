@@ -34,7 +34,7 @@ pub(crate) const SMB: [&str; 7] = [
 /// [`SmbSecurity`] reports a problem.
 pub(crate) fn floods_cpus(case: &Case<'_>, flood: &Flood) -> Result<bool, StoreError> {
     let traffic = Traffic::read(case)?;
-    let copied = traffic.as_ref().and_then(Copied::of);
+    let copied = traffic.as_ref().and_then(Copied::from_traffic);
     Ok(match copied.filter(|copied| copied.meets(flood)) {
         Some(copied) => {
             let cost = Cost::read(case, &copied.during)?;
@@ -53,7 +53,7 @@ pub(crate) struct Copied {
 }
 
 impl Copied {
-    pub(crate) fn of(traffic: &Traffic) -> Option<Copied> {
+    pub(crate) fn from_traffic(traffic: &Traffic) -> Option<Copied> {
         let is_smb = |local: u16, remote: u16| local == PORT || remote == PORT;
         let mut flows = traffic.flows.iter().filter_map(|(flow, moved)| {
             let is_smb = flow.transport == "tcp" && is_smb(flow.local_port, flow.remote_port);
@@ -89,7 +89,7 @@ impl Copied {
             Expression::Min("time_ns"),
             Expression::Max("time_ns"),
         );
-        let evidence = Evidence::of("Data that SMB moved", selection)
+        let evidence = Evidence::from_selection("Data that SMB moved", selection)
             .column("events", "events", Unit::Count, Expression::Count)
             .column("size_bytes", "data", Unit::Bytes, bytes)
             .column("first_ns", "first", Unit::Moment, first)
@@ -265,7 +265,7 @@ impl Cost {
             (Reverse(*samples), image.map_or(i64::MAX, i64::from))
         });
         let title = "Modules inside DPCs during the copy, by samples";
-        let selection = Selection::of(Table::Samples)
+        let selection = Selection::new(Table::Samples)
             .within("time_ns", during.start..during.end.saturating_add(1))
             .filter(Condition::IsTrue("in_dpc"))
             .group_by(&["image_row"])
@@ -274,7 +274,7 @@ impl Cost {
         let share = "100.0 * count(*) / sum(count(*)) OVER ()".to_owned();
         let module = Expression::Module("image_row");
         let weight = Expression::Sum("weight_ns");
-        let mut evidence = Evidence::of(title, selection)
+        let mut evidence = Evidence::from_selection(title, selection)
             .column("module", "module", Unit::None, module)
             .column("samples", "samples", Unit::Count, Expression::Count)
             .column("weight_ns", "time", Unit::Duration, weight)
@@ -294,7 +294,7 @@ impl Cost {
     /// SMB on the call stack.
     pub(crate) fn by_function(&self, case: &Case<'_>, during: &Range<i64>) -> Evidence {
         const SHOWN: usize = 5;
-        let selection = Selection::of(Table::Samples)
+        let selection = Selection::new(Table::Samples)
             .within("time_ns", during.start..during.end.saturating_add(1))
             .filter(Condition::is_one_of("image_row", &self.images))
             .filters(
@@ -315,7 +315,7 @@ impl Cost {
         let weight = Expression::Sum("weight_ns");
         let all_samples = Expression::Count.over_all();
         let title = "Signing and encrypting called by SMB, by samples";
-        let mut evidence = Evidence::of(title, selection)
+        let mut evidence = Evidence::from_selection(title, selection)
             .column("function", "function", Unit::None, function)
             .column("samples", "samples", Unit::Count, Expression::Count)
             .column("weight_ns", "time", Unit::Duration, weight.clone())

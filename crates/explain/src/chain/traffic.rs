@@ -55,7 +55,7 @@ impl Traffic {
 
     /// Returns a selection of the rows of `network` that were summed up.
     pub(crate) fn rows(&self) -> Selection {
-        let rows = Selection::of(Table::Network)
+        let rows = Selection::new(Table::Network)
             .filter(Condition::is_text("source", &[self.source]))
             .filter(Condition::is_text("action", &["send", "receive"]));
         match &self.during {

@@ -55,7 +55,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    pub(crate) fn of(wait: &Wait) -> Waiter {
+    pub(crate) fn new(wait: &Wait) -> Waiter {
         let paged_out = [wait.kernel_stack_not_resident, wait.process_out_of_memory];
         Waiter {
             range: wait.range(),

@@ -242,7 +242,7 @@ pub(crate) fn evidence(
 ) -> Result<Evidence, StoreError> {
     let within = range.start..range.end.saturating_add(1);
     let transport = remote.transport.to_lowercase();
-    let selection = Selection::of(Table::Network)
+    let selection = Selection::new(Table::Network)
         .within("time_ns", within.clone())
         .filter(Condition::is_or_unknown("process_row", process_row))
         .filter(Condition::is_text("transport", &[transport.as_str()]))
@@ -262,7 +262,7 @@ pub(crate) fn evidence(
         "Last traffic with {}:{} in this time",
         remote.address, remote.port
     );
-    let mut evidence = Evidence::of(title, selection)
+    let mut evidence = Evidence::from_selection(title, selection)
         .stored("time_ns", "time", Unit::Moment)
         .stored("cpu", "CPU", Unit::None)
         .stored("action", "action", Unit::None)

@@ -122,14 +122,14 @@ impl Complete {
             (false, true) => format!("from {}", moment(start)),
             (false, false) => format!("from {} to {}", moment(start), moment(end)),
         };
-        let selection = Selection::of(Table::Cpus)
+        let selection = Selection::new(Table::Cpus)
             .filter(Condition::Any(vec![
                 Condition::IsKnown("recorded_from_ns"),
                 Condition::IsKnown("recorded_until_ns"),
             ]))
             .order(&[Order::ascending("cpu")])
             .limit(SHOWN);
-        let mut evidence = Evidence::of("Recorded time of each CPU", selection)
+        let mut evidence = Evidence::from_selection("Recorded time of each CPU", selection)
             .stored("cpu", "CPU", Unit::None)
             .stored("recorded_from_ns", "recorded from", Unit::Moment)
             .stored("recorded_until_ns", "until", Unit::Moment);

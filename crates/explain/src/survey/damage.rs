@@ -44,7 +44,7 @@ const EFFECTS: [(&str, Effect); 14] = [
 
 impl Effect {
     /// Returns the effect of a kind of damage. `kind` is a value of the column `kind` of `damage`.
-    pub(crate) fn of(kind: &str) -> Effect {
+    pub(crate) fn from_kind(kind: &str) -> Effect {
         let known = EFFECTS.iter().find(|(name, _)| *name == kind);
         known.map_or(Effect::Wrong, |(_, effect)| *effect)
     }
@@ -92,7 +92,7 @@ impl Damage {
             let batch = batch?;
             let view = DamagesView::new(&batch)?;
             for row in 0..view.len() {
-                let effect = Effect::of(view.kind.get(row).unwrap_or_default());
+                let effect = Effect::from_kind(view.kind.get(row).unwrap_or_default());
                 is_any |= !matches!(effect, Effect::Harmless | Effect::FewerSamples);
                 lacks_events |= effect.lacks_events();
                 wrong += u64::from(effect == Effect::Wrong);

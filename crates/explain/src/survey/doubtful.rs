@@ -75,8 +75,8 @@ impl Doubtful {
             };
         }
         let selection =
-            Selection::of(Table::CpuRuns).filter(Condition::IsDoubtful(self.which.clone()));
-        let evidence = Evidence::of("Runs with missing switches", selection)
+            Selection::new(Table::CpuRuns).filter(Condition::IsDoubtful(self.which.clone()));
+        let evidence = Evidence::from_selection("Runs with missing switches", selection)
             .column("runs", "runs", Unit::Count, Expression::Count)
             .column(
                 "cpu_ns",

@@ -105,7 +105,7 @@ pub(crate) fn selection(
     by: &'static str,
     key: Expression,
 ) -> Selection {
-    let runs = Selection::of(Table::CpuRuns)
+    let runs = Selection::new(Table::CpuRuns)
         .column(by, key)
         .column("cpu_ns", Expression::TimeWithin)
         .filter(case.survey.doubtful.believed())

@@ -138,7 +138,7 @@ impl Spin {
     /// Returns a selection of the samples taken while the driver waited.
     fn samples(&self) -> Selection {
         let places = self.places.iter().map(|(from, to)| *from..=*to);
-        Selection::of(Table::Samples)
+        Selection::new(Table::Samples)
             .filter(Condition::AddressIn("address", places.collect()))
             .filter(Condition::is_one_of("stack_id", &self.stacks))
     }
@@ -562,7 +562,7 @@ fn by_thread(case: &Case<'_>, spin: &Spin, interval_ns: i64) -> Evidence {
         .limit(SHOWN);
     let process = Expression::Process("process_row");
     let all_samples = Expression::Count.over_all();
-    let mut evidence = Evidence::of(title, selection)
+    let mut evidence = Evidence::from_selection(title, selection)
         .column("process", "process", Unit::None, process)
         .stored("thread_id", "thread", Unit::None)
         .column("samples", "samples", Unit::Count, Expression::Count)

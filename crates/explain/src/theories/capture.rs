@@ -127,7 +127,7 @@ impl Losses {
                 let kind = view.kind.get(row).unwrap_or_default();
                 let (rows, count) = kinds.entry(kind.to_owned()).or_default();
                 *rows += 1;
-                gaps.extend(Gap::of(case, &view, row));
+                gaps.extend(Gap::read(case, &view, row));
                 if let Some(more) = view.count.get(row) {
                     *count = Some(count.unwrap_or(0).saturating_add(more));
                 }
@@ -156,10 +156,10 @@ fn phrases(kinds: &Kinds) -> Vec<String> {
 }
 
 fn by_kind(kinds: &Kinds) -> Evidence {
-    let selection = Selection::of(Table::Damages)
+    let selection = Selection::new(Table::Damages)
         .group_by(&["kind"])
         .order(&[Order::ascending("kind")]);
-    let evidence = Evidence::of("Losses and damage", selection)
+    let evidence = Evidence::from_selection("Losses and damage", selection)
         .column("kind", "kind", Unit::None, Expression::TextOrEmpty("kind"))
         .column("places", "places", Unit::Count, Expression::Count)
         .column("lost", "number", Unit::Count, Expression::Sum("count"));
@@ -176,10 +176,10 @@ fn by_kind(kinds: &Kinds) -> Evidence {
 
 /// Returns evidence with the runs of threads that no context switch started.
 fn contradicted_runs(case: &Case<'_>) -> Evidence {
-    let selection = Selection::of(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
+    let selection = Selection::new(Table::CpuRuns).filter(Condition::IsKnown("planned_thread_id"));
     let title = "Runs of threads that the CPU's previous context switch did not start";
     let cpu_ns = Expression::Sum("cpu_ns");
-    Evidence::of(title, selection)
+    Evidence::from_selection(title, selection)
         .column("runs", "runs", Unit::Count, Expression::Count)
         .column("cpu_ns", "CPU time", Unit::Duration, cpu_ns)
         .row([
@@ -199,7 +199,7 @@ struct Gap {
 }
 
 impl Gap {
-    fn of(case: &Case<'_>, damages: &DamagesView<'_>, row: usize) -> Option<Gap> {
+    fn read(case: &Case<'_>, damages: &DamagesView<'_>, row: usize) -> Option<Gap> {
         let asked = case.scope.during.as_ref()?;
         let gap = Gap {
             start_ns: damages.start_ns[row],
@@ -208,7 +208,7 @@ impl Gap {
             kind: damages.kind.get(row).unwrap_or_default().to_owned(),
         };
         let is_then = gap.start_ns < asked.end && asked.start < gap.end_ns;
-        (is_then && is_gap(Effect::of(&gap.kind))).then_some(gap)
+        (is_then && is_gap(Effect::from_kind(&gap.kind))).then_some(gap)
     }
 }
 
@@ -221,7 +221,7 @@ fn is_gap(effect: Effect) -> bool {
 fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) -> Finding {
     const SHOWN: usize = 20;
     gaps.sort();
-    let selection = Selection::of(Table::Damages)
+    let selection = Selection::new(Table::Damages)
         .filter(Condition::Below("start_ns", asked.end))
         .filter(Condition::AtLeast("end_ns", asked.start.saturating_add(1)))
         .filter(Condition::IsNotText(
@@ -236,7 +236,7 @@ fn then_missing(mut finding: Finding, asked: &Range<i64>, mut gaps: Vec<Gap>) ->
         ])
         .limit(SHOWN);
     let title = "Missing events that may be from the requested time";
-    let mut evidence = Evidence::of(title, selection)
+    let mut evidence = Evidence::from_selection(title, selection)
         .stored("cpu", "CPU", Unit::None)
         .stored("start_ns", "from", Unit::Moment)
         .stored("end_ns", "to", Unit::Moment)
@@ -328,7 +328,9 @@ fn words(kind: &str, number: u64) -> String {
 fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
     let mut remedies = Vec::new();
     let has = |kind: &str| kinds.contains(&kind);
-    let is_broken = kinds.iter().any(|kind| Effect::of(kind).is_fault_of_file());
+    let is_broken = kinds
+        .iter()
+        .any(|kind| Effect::from_kind(kind).is_fault_of_file());
     if is_broken {
         remedies.push(
             "Copy the file again from the machine that recorded it and compare the sizes: it was \
@@ -342,7 +344,9 @@ fn remedies(kinds: &[&str], is_relogged: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let is_lost = kinds.iter().any(|kind| Effect::of(kind) == Effect::Lost);
+    let is_lost = kinds
+        .iter()
+        .any(|kind| Effect::from_kind(kind) == Effect::Lost);
     if is_lost || has("missing_sequence_numbers") && !is_broken {
         remedies.extend(record::needs::for_theory(ABOUT.id).map(|needs| format!("Record {needs}")));
     }
@@ -372,7 +376,9 @@ fn linux_remedies(kinds: &[&str]) -> Vec<String> {
     if has(Damages::THROTTLED) {
         remedies.push("Sample less often (perf record -F 99)".to_owned());
     }
-    let is_broken = kinds.iter().any(|kind| Effect::of(kind).is_fault_of_file());
+    let is_broken = kinds
+        .iter()
+        .any(|kind| Effect::from_kind(kind).is_fault_of_file());
     if has(Damages::KILLED) {
         let stop = "Stop perf with Ctrl-C (SIGINT), so that it completes the file";
         remedies.push(stop.to_owned());

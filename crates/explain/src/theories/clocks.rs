@@ -131,7 +131,7 @@ fn evidence(skew: &ClockSkew) -> Evidence {
     let mut threads: Vec<u32> = skew.pairs.iter().map(|pair| pair.thread_id).collect();
     threads.sort_unstable();
     threads.dedup();
-    let readied = Selection::of(Table::ReadyThreads)
+    let readied = Selection::new(Table::ReadyThreads)
         .column("thread_id", Expression::Column("thread_id"))
         .filter(Condition::is_one_of("thread_id", &threads));
     let mut evidence = Evidence::new(title, query, &columns).about(readied);

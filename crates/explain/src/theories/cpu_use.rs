@@ -323,14 +323,14 @@ impl<'c> Modules<'c> {
             Condition::IsTrue("in_dpc"),
             Condition::IsTrue("in_isr"),
         ]);
-        let selection = Selection::of(Table::Samples)
+        let selection = Selection::new(Table::Samples)
             .filter(busy.clone())
             .filter(Condition::IsNamed(Expression::Module("image_row")))
             .group_by(&["module"])
             .order(&[Order::descending("samples"), Order::ascending("module")])
             .limit(SHOWN);
         let module = Expression::Module("image_row");
-        let mut evidence = Evidence::of("Samples of busy CPUs by module", selection)
+        let mut evidence = Evidence::from_selection("Samples of busy CPUs by module", selection)
             .column("module", "module", Unit::None, module)
             .column("samples", "samples", Unit::Count, Expression::Sum("count"))
             .column(
@@ -349,9 +349,9 @@ impl<'c> Modules<'c> {
         let module_unknown = Condition::IsNamed(Expression::Module("image_row")).negated();
         let of_no_module = Condition::All(vec![busy.clone(), module_unknown]);
         let sum_if = |condition: Condition| Expression::sum_if("count", condition);
-        let totals = Evidence::of(
+        let totals = Evidence::from_selection(
             "Samples of busy and idle CPUs",
-            Selection::of(Table::Samples),
+            Selection::new(Table::Samples),
         )
         .column("busy", "busy", Unit::Count, sum_if(busy.clone()))
         .column("idle", "idle", Unit::Count, sum_if(busy.negated()))

@@ -165,12 +165,12 @@ fn requests_by_disk(case: &Case<'_>) -> Result<Vec<(u32, Requests)>, StoreError>
 }
 
 fn by_disk(disks: &[(u32, Requests)]) -> Evidence {
-    let selection = Selection::of(Table::DiskIo)
+    let selection = Selection::new(Table::DiskIo)
         .group_by(&["disk"])
         .order(&[Order::descending("total_ns"), Order::ascending("disk")])
         .limit(SHOWN);
     let (sum, longest) = (Expression::Sum, Expression::Max("duration_ns"));
-    let evidence = Evidence::of("Requests by disk", selection)
+    let evidence = Evidence::from_selection("Requests by disk", selection)
         .stored("disk", "disk", Unit::None)
         .column("requests", "requests", Unit::Count, Expression::Count)
         .column("size_bytes", "size", Unit::Bytes, sum("size_bytes"))
@@ -288,12 +288,12 @@ fn slow_requests(
              and the disk's errors and resets in the event log System"
         }
     };
-    let selection = Selection::of(Table::DiskIo)
+    let selection = Selection::new(Table::DiskIo)
         .filter(Condition::is("disk", disk))
         .filter(Condition::AtLeast("duration_ns", SLOW_REQUEST_NS));
     let (sum, longest) = (Expression::Sum, Expression::Max("duration_ns"));
     let title = format!("Requests of {} or longer", duration(SLOW_REQUEST_NS));
-    let evidence = Evidence::of(title, selection)
+    let evidence = Evidence::from_selection(title, selection)
         .column("requests", "requests", Unit::Count, Expression::Count)
         .column("total_ns", "time", Unit::Duration, sum("duration_ns"))
         .column("longest_ns", "longest", Unit::Duration, longest)

@@ -194,14 +194,14 @@ fn with_delay(
 fn woken_evidence(case: &Case<'_>, freeze: &Freeze, woken: &[Woken]) -> Evidence {
     let Range { start, end } = freeze.range;
     let reasons = suspended_reasons(case);
-    let selection = Selection::of(Table::CpuRuns)
+    let selection = Selection::new(Table::CpuRuns)
         .within("end_ns", start.saturating_add(1)..end.saturating_add(1))
         .filter(Condition::is("process_id", freeze.process_id))
         .filter(Condition::is_one_of("wait_reason_out", reasons))
         .order(&[Order::ascending("end_ns"), Order::ascending("thread_id")])
         .limit(SHOWN);
     let title = "Threads that were woken during the freeze and suspended again";
-    let mut evidence = Evidence::of(title, selection)
+    let mut evidence = Evidence::from_selection(title, selection)
         .stored("thread_id", "thread", Unit::None)
         .stored("readied_ns", "woken at", Unit::Moment)
         .stored("start_ns", "ran from", Unit::Moment)

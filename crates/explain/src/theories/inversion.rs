@@ -66,9 +66,9 @@ impl Theory for Inversion {
             if is_asked(&case.scope, &asked, thread) {
                 let mut waits = Vec::new();
                 for wait in thread.blocks.iter().take(EXAMINED) {
-                    waits.extend(LockWait::of(case, &mut runs, &futexes, &raises, wait)?);
+                    waits.extend(LockWait::new(case, &mut runs, &futexes, &raises, wait)?);
                 }
-                found.extend(Waited::of(case, thread, waits)?);
+                found.extend(Waited::new(case, thread, waits)?);
             }
         }
         if found.is_empty() {
@@ -131,7 +131,7 @@ struct LockWait {
 
 impl LockWait {
     /// Returns a wait if it was for a lock that a thread of lower priority held. Returns `None` for other waits.
-    fn of(
+    fn new(
         case: &Case<'_>,
         runs: &mut Runs<'_>,
         futexes: &Futexes,
@@ -207,7 +207,7 @@ struct Waited<'c> {
 }
 
 impl<'c> Waited<'c> {
-    fn of(
+    fn new(
         case: &Case<'_>,
         thread: &'c ThreadWaits,
         waits: Vec<LockWait>,
@@ -305,7 +305,7 @@ impl<'c> Waited<'c> {
     /// Returns evidence with the runs after the waits.
     fn evidence(&self) -> Evidence {
         let ends: Vec<i64> = self.waits.iter().map(|held| held.range.end).collect();
-        let selection = Selection::of(Table::CpuRuns)
+        let selection = Selection::new(Table::CpuRuns)
             .filter(Condition::is("thread_id", self.thread.thread_id))
             .filter(Condition::is_one_of("readied_ns", &ends))
             .order(&[
@@ -313,7 +313,7 @@ impl<'c> Waited<'c> {
                 Order::ascending("readied_ns"),
             ])
             .limit(SHOWN);
-        let evidence = Evidence::of("Runs after its waits for locks", selection)
+        let evidence = Evidence::from_selection("Runs after its waits for locks", selection)
             .stored("previous_out_ns", "waited from", Unit::Moment)
             .stored("waits_ns", "for", Unit::Duration)
             .stored("readying_thread_id", "until thread", Unit::None)

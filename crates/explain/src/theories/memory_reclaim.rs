@@ -181,11 +181,11 @@ impl Reclaims {
 
     fn evidence(&self) -> Evidence {
         let (row, id) = self.process;
-        let selection = Selection::of(Table::MemoryReclaims)
+        let selection = Selection::new(Table::MemoryReclaims)
             .filter(Condition::of_process(row, id))
             .order(&[Order::descending("total_ns")]);
         let (sum, longest) = (Expression::Sum, Expression::Max("duration_ns"));
-        Evidence::of("Its reclaims", selection)
+        Evidence::from_selection("Its reclaims", selection)
             .column("reclaims", "times", Unit::Count, Expression::Count)
             .column("pages", "freed pages", Unit::Count, sum("pages"))
             .column("total_ns", "time", Unit::Duration, sum("duration_ns"))

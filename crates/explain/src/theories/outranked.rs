@@ -70,7 +70,7 @@ fn finding(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
     } else {
         format!("ranks {lowest} to {highest}")
     };
-    let selection = Selection::of(Table::CpuRuns)
+    let selection = Selection::new(Table::CpuRuns)
         .filter(Condition::is_or_unknown("process_row", first.process_row))
         .filter(Condition::AtLeast("rank_out", 1))
         .group_by(&["rank_out"])
@@ -78,7 +78,7 @@ fn finding(case: &Case<'_>, ranks: &[RankUse]) -> Finding {
     let rank = Expression::Column("rank_out");
     let cpu_ns = Expression::sum_if("cpu_ns", case.survey.doubtful.believed());
     let (first_ns, last_ns) = (Expression::Min("end_ns"), Expression::Max("end_ns"));
-    let mut evidence = Evidence::of(format!("Runs of {process} by rank"), selection)
+    let mut evidence = Evidence::from_selection(format!("Runs of {process} by rank"), selection)
         .column("rank", "rank", Unit::None, rank)
         .column("runs", "runs", Unit::Count, Expression::Count)
         .column("cpu_ns", "CPU time", Unit::Duration, cpu_ns)

@@ -314,14 +314,14 @@ fn sums(faults: &Faults) -> [Option<crate::Value>; 4] {
 }
 
 fn by_process(case: &Case<'_>, processes: &[(ProcessRow, ProcessFaults)]) -> Evidence {
-    let selection = Selection::of(Table::HardFaults)
+    let selection = Selection::new(Table::HardFaults)
         .group_by(&["process_row"])
         .order(&[
             Order::descending("waited_ns"),
             Order::ascending("process_row").unknown_first(),
         ])
         .limit(SHOWN);
-    let evidence = Evidence::of("Hard faults by process", selection)
+    let evidence = Evidence::from_selection("Hard faults by process", selection)
         .column(
             "process",
             "process",
@@ -343,7 +343,7 @@ fn by_process(case: &Case<'_>, processes: &[(ProcessRow, ProcessFaults)]) -> Evi
 }
 
 fn by_thread(row: ProcessRow, threads: &[(u32, Faults)]) -> Evidence {
-    let selection = Selection::of(Table::HardFaults)
+    let selection = Selection::new(Table::HardFaults)
         .filter(Condition::is_or_unknown("process_row", row))
         .group_by(&["thread_id"])
         .order(&[
@@ -351,7 +351,7 @@ fn by_thread(row: ProcessRow, threads: &[(u32, Faults)]) -> Evidence {
             Order::ascending("thread_id"),
         ])
         .limit(SHOWN);
-    let evidence = Evidence::of("Its hard faults by thread", selection).stored(
+    let evidence = Evidence::from_selection("Its hard faults by thread", selection).stored(
         "thread_id",
         "thread",
         Unit::None,
@@ -365,7 +365,7 @@ fn by_thread(row: ProcessRow, threads: &[(u32, Faults)]) -> Evidence {
 fn by_file(row: ProcessRow, faults: &ProcessFaults) -> Evidence {
     let mut files: Vec<(&Option<String>, &Faults)> = faults.by_file.iter().collect();
     files.sort_by_key(|(path, faults)| (Reverse(faults.waited_ns), *path));
-    let selection = Selection::of(Table::HardFaults)
+    let selection = Selection::new(Table::HardFaults)
         .filter(Condition::is_or_unknown("process_row", row))
         .group_by(&["path"])
         .order(&[
@@ -373,8 +373,11 @@ fn by_file(row: ProcessRow, faults: &ProcessFaults) -> Evidence {
             Order::ascending("path").unknown_first(),
         ])
         .limit(SHOWN);
-    let evidence =
-        Evidence::of("Its hard faults by file", selection).stored("path", "file", Unit::None);
+    let evidence = Evidence::from_selection("Its hard faults by file", selection).stored(
+        "path",
+        "file",
+        Unit::None,
+    );
     let files = files.into_iter().take(SHOWN);
     files.fold(with_sums(evidence), |evidence, (path, faults)| {
         let path = path.as_deref().map(Into::into);

@@ -315,7 +315,7 @@ fn turns_by(title: &str, in_focus: &str, more: &[&'static str]) -> Evidence {
         Order::ascending("has_focus").unknown_first(),
     ];
     order.extend(more.iter().map(|name| Order::ascending(name)));
-    let selection = Selection::of(Table::CpuRuns)
+    let selection = Selection::new(Table::CpuRuns)
         .filters([
             Condition::is("wait_reason_out", QUANTUM_END),
             Condition::is("state_out", READY),
@@ -327,7 +327,7 @@ fn turns_by(title: &str, in_focus: &str, more: &[&'static str]) -> Evidence {
         .limit(SHOWN);
     let focus = Expression::Formula(in_focus.to_owned());
     let process = Expression::Process("process_row");
-    Evidence::of(title, selection)
+    Evidence::from_selection(title, selection)
         .column("process", "process", Unit::None, process)
         .column("has_focus", "has the focus", Unit::None, focus)
 }

@@ -253,13 +253,13 @@ fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Use
 
 fn by_cpu(case: &Case<'_>) -> Evidence {
     let doubtful = &case.survey.doubtful;
-    let selection = Selection::of(Table::CpuRuns)
+    let selection = Selection::new(Table::CpuRuns)
         .group_by(&["cpu"])
         .order(&[Order::ascending("cpu")])
         .limit(SHOWN);
     let busy = Expression::sum_if("cpu_ns", doubtful.believed());
     let idle = Expression::sum_if("cpu_ns", Condition::is("thread_id", 0));
-    let mut evidence = Evidence::of("Load of each CPU", selection)
+    let mut evidence = Evidence::from_selection("Load of each CPU", selection)
         .stored("cpu", "CPU", Unit::None)
         .column("busy_ns", "threads", Unit::Duration, busy)
         .column("idle_ns", "idle thread", Unit::Duration, idle);

@@ -157,7 +157,7 @@ fn period_ns(thread: &ThreadWaits) -> Option<i64> {
 
 impl<'c> Missed<'c> {
     /// Returns the missed periods of a real-time thread that usually runs with a period.
-    fn of(case: &Case<'_>, thread: &'c ThreadWaits) -> Option<Missed<'c>> {
+    fn new(case: &Case<'_>, thread: &'c ThreadWaits) -> Option<Missed<'c>> {
         let period_ns = period_ns(thread)?;
         let gaps = &case.survey.suspend_gaps;
         let awake_ns = |at: i64, ready_ns: i64| {
@@ -181,7 +181,9 @@ impl<'c> Missed<'c> {
 
 /// Returns findings about the real-time threads that missed most periods.
 fn missed_periods(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
-    let all = threads.iter().filter_map(|thread| Missed::of(case, thread));
+    let all = threads
+        .iter()
+        .filter_map(|thread| Missed::new(case, thread));
     let mut all: Vec<Missed<'_>> = all.collect();
     all.sort_by_key(|missed| Reverse((missed.lost_ns(), missed.thread.thread_id)));
     let mut findings = Vec::new();
@@ -673,7 +675,7 @@ impl Routines {
 
     fn evidence(&self, case: &Case<'_>) -> Evidence {
         let last = if case.is_linux() { "name" } else { "image_row" };
-        let selection = Selection::of(Table::Interrupts)
+        let selection = Selection::new(Table::Interrupts)
             .filter(Condition::is_text("kind", &blocking_kinds()))
             .overlapping(&self.ranges)
             .group_by(&["cpu", last, "routine"])
@@ -696,11 +698,12 @@ impl Routines {
         };
         let time = Expression::Sum("exclusive_ns");
         let title = format!("{} in this time, by CPU and routine", case.terms().routines);
-        let evidence = Evidence::of(wording::capitalized(&title), selection.limit(SHOWN))
-            .stored("cpu", "CPU", Unit::None)
-            .column("function", "routine", Unit::None, function)
-            .column("times", "runs", Unit::Count, Expression::Count)
-            .column("exclusive_ns", "CPU time", Unit::Duration, time);
+        let evidence =
+            Evidence::from_selection(wording::capitalized(&title), selection.limit(SHOWN))
+                .stored("cpu", "CPU", Unit::None)
+                .column("function", "routine", Unit::None, function)
+                .column("times", "runs", Unit::Count, Expression::Count)
+                .column("exclusive_ns", "CPU time", Unit::Duration, time);
         let rows = self.rows.iter().take(SHOWN);
         rows.fold(evidence, |evidence, (cpu, image, routine, times, ns)| {
             evidence.row([

@@ -252,7 +252,7 @@ impl Stops<'_> {
 /// Returns evidence with the runs after the stops of a process, the longest stop first.
 fn ended(case: &Case<'_>, stops: &[Stop<'_>], thread: &ThreadWaits) -> Evidence {
     let during = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
-    let selection = Selection::of(Table::CpuRuns)
+    let selection = Selection::new(Table::CpuRuns)
         .filter(Condition::of_process(thread.process_row, thread.process_id))
         .filter(Condition::is("previous_wait_reason", stops[0].state))
         .filter(Condition::AtLeast("waits_ns", NOTICED_NS))
@@ -268,7 +268,7 @@ fn ended(case: &Case<'_>, stops: &[Stop<'_>], thread: &ThreadWaits) -> Evidence 
             Order::ascending("thread_id"),
         ])
         .limit(SHOWN);
-    let evidence = Evidence::of("Runs after the stops", selection)
+    let evidence = Evidence::from_selection("Runs after the stops", selection)
         .stored("thread_id", "thread", Unit::None)
         .stored("previous_out_ns", "stopped at", Unit::Moment)
         .stored("waits_ns", "for", Unit::Duration)
@@ -303,13 +303,13 @@ fn open(stops: &[Stop<'_>]) -> Evidence {
     last.truncate(SHOWN);
     let threads: Vec<u32> = last.iter().map(|(_, thread)| *thread).collect();
     let since: Vec<i64> = last.iter().map(|(since, _)| *since).collect();
-    let selection = Selection::of(Table::CpuRuns)
+    let selection = Selection::new(Table::CpuRuns)
         .filter(Condition::is_one_of("thread_id", &threads))
         .filter(Condition::is_one_of("end_ns", &since))
         .order(&[Order::ascending("end_ns"), Order::ascending("thread_id")]);
     let state = Expression::WaitReason("wait_reason_out");
     let title = "Last runs before stops that last until the recording ends";
-    let evidence = Evidence::of(title, selection)
+    let evidence = Evidence::from_selection(title, selection)
         .stored("thread_id", "thread", Unit::None)
         .stored("end_ns", "stopped at", Unit::Moment)
         .column("state", "state", Unit::None, state);

@@ -166,7 +166,7 @@ impl Late {
 
     fn evidence(&self) -> Evidence {
         let (row, id) = self.process;
-        let selection = Selection::of(Table::SlackTimers)
+        let selection = Selection::new(Table::SlackTimers)
             .computed(
                 "beyond_ns",
                 format!("late_ns * {PARTS} - (time_ns - start_ns)"),
@@ -174,7 +174,7 @@ impl Late {
             .filter(Condition::of_process(row, id))
             .filter(Condition::AtLeast("slack_ns", SLACK_NS))
             .filter(Condition::AtLeast("beyond_ns", 0));
-        Evidence::of("Its late timers", selection)
+        Evidence::from_selection("Its late timers", selection)
             .column("timers", "times", Unit::Count, Expression::Count)
             .column(
                 "late_sum_ns",

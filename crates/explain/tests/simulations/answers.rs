@@ -261,7 +261,7 @@ impl Known {
         if answer.theory.is_empty() {
             return faults;
         }
-        let found = explained.of(&answer.theory);
+        let found = explained.by_theory(&answer.theory);
         let is_missing = explained.judgement(&answer.theory) == "not_recorded";
         if found.is_empty() && !is_missing {
             faults.push(format!("{} is denied", answer.theory));

@@ -23,11 +23,11 @@ struct Part {
 
 impl Part {
     /// Cuts a trace. The times are milliseconds since its start.
-    fn of(simulated: &Simulated, from: Option<i64>, to: Option<i64>) -> Part {
+    fn new(simulated: &Simulated, from: Option<i64>, to: Option<i64>) -> Part {
         Part::filtered(simulated, from, to, Filter::default())
     }
 
-    /// Cuts a trace like [`Part::of`], and keeps only the events that the filter selects.
+    /// Cuts a trace like [`Part::new`], and keeps only the events that the filter selects.
     fn filtered(simulated: &Simulated, from: Option<i64>, to: Option<i64>, filter: Filter) -> Part {
         let filter = Filter {
             from_ns: from.map(|ms| ms * 1_000_000),
@@ -76,7 +76,7 @@ fn ran_ns(stall: &Simulated) -> i64 {
 fn a_wait_for_a_cpu_that_began_before_the_recording_is_reported() {
     for seed in ["seed=1", "seed=7"] {
         let stall = Simulated::new("rank-stall", &[seed]);
-        let part = Part::of(&stall, Some(45_000), None);
+        let part = Part::new(&stall, Some(45_000), None);
         let expected_ms = ran_ns(&stall) / 1_000_000 - 45_000;
         for scope in [Scope::default(), of_process("LockApp.exe")] {
             let explained = Explained::scoped(&part.trace, scope);
@@ -109,7 +109,7 @@ fn a_wait_for_a_cpu_that_began_before_the_recording_is_reported() {
 fn a_part_of_a_healthy_desktop_has_no_wait_from_before() {
     for seed in 1..4 {
         let healthy = Simulated::new("healthy", &[&format!("seed={seed}")]);
-        let part = Part::of(&healthy, Some(3_000), Some(9_000));
+        let part = Part::new(&healthy, Some(3_000), Some(9_000));
         let explained = Explained::new(&part.trace);
         assert_eq!(explained.complaints(), [""; 0], "seed {seed}");
     }
@@ -122,12 +122,12 @@ fn a_part_of_a_healthy_desktop_has_no_wait_from_before() {
 fn a_hang_at_the_end_of_the_trace_is_reported() {
     let simulated = simulated("open", &call("4s"));
     let whole = Explained::new(&simulated.trace);
-    let hang = whole.of("hangs")[0];
+    let hang = whole.by_theory("hangs")[0];
     let from_ms = number(&hang["during"], "start") / 1_000_000;
-    let part = Part::of(&simulated, None, Some(from_ms + 2_000));
+    let part = Part::new(&simulated, None, Some(from_ms + 2_000));
     for scope in [Scope::default(), of_process("viewer.exe")] {
         let explained = Explained::scoped(&part.trace, scope);
-        let first = explained.of("hangs")[0];
+        let first = explained.by_theory("hangs")[0];
         let told = told(first);
         assert_has(
             &told,
@@ -146,11 +146,11 @@ fn a_hang_at_the_end_of_the_trace_is_reported() {
 fn a_hang_from_before_the_recording_answers_a_question() {
     let simulated = simulated("begun", &call("4s"));
     let whole = Explained::new(&simulated.trace);
-    let hang = whole.of("hangs")[0];
+    let hang = whole.by_theory("hangs")[0];
     let until_ms = number(&hang["during"], "end") / 1_000_000;
-    let part = Part::of(&simulated, Some(until_ms - 2_000), None);
+    let part = Part::new(&simulated, Some(until_ms - 2_000), None);
     let explained = Explained::scoped(&part.trace, of_process("viewer.exe"));
-    let first = explained.of("hangs")[0];
+    let first = explained.by_theory("hangs")[0];
     let told = told(first);
     assert_eq!(first["severity"], "information", "{told}");
     assert_has(
@@ -184,7 +184,7 @@ fn a_part_of_one_program_makes_no_waits_of_others() {
             "lock-convoy",
             "saturation",
         ] {
-            let found = explained.of(theory);
+            let found = explained.by_theory(theory);
             let grave = found
                 .iter()
                 .filter(|finding| finding["severity"] != "information");

@@ -184,7 +184,7 @@ fn faults(damaged: &Explained, known: &BTreeSet<String>, length_ns: i64) -> Vec<
     for theory in problems(damaged).difference(known) {
         faults.push(format!(
             "new problem: {theory}: {}",
-            damaged.of(theory)[0]["sentence"]
+            damaged.by_theory(theory)[0]["sentence"]
         ));
     }
     let longest_ns = length_ns + 2 * ROOM_NS;

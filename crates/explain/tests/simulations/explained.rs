@@ -59,7 +59,7 @@ impl Explained {
     }
 
     /// Returns the findings of a theory.
-    pub(crate) fn of(&self, theory: &str) -> Vec<&Value> {
+    pub(crate) fn by_theory(&self, theory: &str) -> Vec<&Value> {
         let all = self.findings().iter();
         all.filter(|finding| finding["theory"] == theory).collect()
     }

@@ -404,7 +404,7 @@ fn a_healthy_desktop_of_any_size_has_no_hang() {
 #[track_caller]
 fn short_waits(explained: &Explained) -> (&Value, String) {
     let all: Vec<String> = explained.findings().iter().map(told).collect();
-    let found = explained.of("short-waits").into_iter().next();
+    let found = explained.by_theory("short-waits").into_iter().next();
     let found = found.unwrap_or_else(|| panic!("{all:#?}"));
     assert_ne!(found["severity"], "information", "{all:#?}");
     (found, told(found))
@@ -455,7 +455,7 @@ fn many_waits_of_some_milliseconds_are_summed() {
 #[test]
 fn a_tenth_of_the_time_in_short_waits_is_no_finding() {
     let explained = explained("few", &preempted("12ms", "110ms"));
-    assert_eq!(explained.of("short-waits").len(), 0);
+    assert_eq!(explained.by_theory("short-waits").len(), 0);
 }
 
 /// Returns a scenario with an audio engine that has a period of 10 ms. The engine shares a processor with a driver's
@@ -521,7 +521,7 @@ fn many_short_dpcs_are_named_with_their_victim() {
     assert_eq!(found["severity"], "problem");
     assert_has(&told, &["decode", "viewer.exe", "capture.sys", "CPU 3"]);
     let light = self::explained("light-dpcs", &dpcs("2ms", "[3]"));
-    assert_eq!(light.of("short-waits").len(), 0);
+    assert_eq!(light.by_theory("short-waits").len(), 0);
 }
 
 /// Tests two causes at the same time: the window hangs in a call, and another thread loses time to
@@ -576,14 +576,14 @@ program = [ {{ repeat = 4, steps = [ {{ read = "64KiB", disk = 1, file = 'D:\pho
         )
     };
     let dying = explained("dying", &disk("2s"));
-    let found = dying.of("disks")[0];
+    let found = dying.by_theory("disks")[0];
     assert_eq!(found["severity"], "warning");
     assert_has(
         &told(found),
         &["4 of ", "requests to disk 1", "The disk itself worked on 4"],
     );
     let slow = explained("slow", &disk("900ms"));
-    assert_eq!(slow.of("disks").len(), 0);
+    assert_eq!(slow.by_theory("disks").len(), 0);
 }
 
 /// Tests a window that waits for a lock when the trace ends. In the scenario, it asks for the lock at 5 s.
@@ -599,7 +599,7 @@ fn an_unfinished_wait_of_a_thread_in_scope_is_reported() {
         ..Scope::default()
     };
     let explained = Explained::scoped(&convoy.trace, of_thread(None));
-    let hangs = explained.of("hangs");
+    let hangs = explained.by_theory("hangs");
     let hang = hangs
         .first()
         .unwrap_or_else(|| panic!("no hang: {:#?}", explained.findings()));
@@ -617,7 +617,7 @@ fn an_unfinished_wait_of_a_thread_in_scope_is_reported() {
     // The wait is not in this time range.
     let before = of_thread(Some(1_000_000_000..2_000_000_000));
     let explained = Explained::scoped(&convoy.trace, before);
-    assert_eq!(explained.of("hangs").len(), 0);
+    assert_eq!(explained.by_theory("hangs").len(), 0);
 }
 
 /// Program whose window waits for a lock that is never released, from about 1.2 s on.
@@ -648,7 +648,7 @@ fn a_wait_until_the_end_does_not_include_time_in_which_the_machine_was_suspended
     let suspend = "[[at]]\ntime = \"3s\"\nsuspend = \"6s\"\n";
     let text = format!("{BASE}{DEADLOCK}{suspend}");
     let explained = Explained::new(&Simulated::of_text("asleep", &text, &["duration=10s"]).trace);
-    let hang = explained.of("hangs")[0];
+    let hang = explained.by_theory("hangs")[0];
     let ms = (number(&hang["delay"], "ns") + 500_000) / 1_000_000;
     let expected = format!(
         "did not respond for at least {}.{:03} s",
@@ -672,7 +672,7 @@ fn time_without_events_is_no_suspension_if_events_were_lost() {
     let explained =
         Explained::new(&Simulated::of_text("gap", &text, &["duration=10s", lost]).trace);
     let sentences: Vec<String> = explained
-        .of("hangs")
+        .by_theory("hangs")
         .iter()
         .map(|hang| told(hang))
         .collect();

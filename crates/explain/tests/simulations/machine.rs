@@ -80,7 +80,7 @@ fn a_cpu_whose_events_are_lost_leaves_no_certain_wait() {
     assert_eq!(explained.judgement("long-waits"), "not_recorded");
     assert_eq!(explained.judgement("saturation"), "not_recorded");
     // Drivers that wait in a loop on the other CPUs are still found.
-    assert!(!explained.of("busy-waiting").is_empty());
+    assert!(!explained.by_theory("busy-waiting").is_empty());
     let capture = sentence(&explained, "The capture is incomplete");
     assert!(capture.contains("no record of CPUs 3 and 5"), "{capture}");
 }
@@ -89,7 +89,7 @@ fn a_cpu_whose_events_are_lost_leaves_no_certain_wait() {
 fn dpcs_that_interrupt_the_idle_thread_are_busy_time() {
     let simulated = Simulated::of_text("dpcs", DPCS, &[]);
     let explained = Explained::with_symbols(&simulated, explain::Scope::default());
-    let findings = explained.of("cpu-use");
+    let findings = explained.by_theory("cpu-use");
     let busy_ns = sum(&column(&findings, "busy_ns"));
     // In 4 s, there are 4,000 interrupts of 504 us and 80 turns of 100 us. Clock interrupts and
     // switches add little time.

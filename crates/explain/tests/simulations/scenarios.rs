@@ -18,7 +18,7 @@ fn quanta_are_those_of_the_setting() {
     ] {
         let desktop = Simulated::new(scenario, &["duration=5s"]);
         let explained = Explained::new(&desktop.trace);
-        let of = explained.of("quantum");
+        let of = explained.by_theory("quantum");
         let (names, units) = (column(&of, "process"), column(&of, "units"));
         // The first row of each process has the most frequent length of its turns.
         let mut seen = BTreeMap::new();
@@ -52,7 +52,7 @@ fn quanta_are_those_of_the_setting() {
 fn saturation_names_processes_and_time() {
     let starved = Simulated::new("priority-starved", &[]);
     let explained = Explained::new(&starved.trace);
-    let of = explained.of("saturation");
+    let of = explained.by_theory("saturation");
     assert_eq!(of.len(), 1);
     // The scenario says: "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
     let during = &of[0]["during"];
@@ -72,7 +72,7 @@ fn saturation_names_processes_and_time() {
 fn cpu_time_by_process_matches_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);
     let explained = Explained::new(&stall.trace);
-    let of = explained.of("cpu-use");
+    let of = explained.by_theory("cpu-use");
     let names = column(&of, "process");
     let times = column(&of, "cpu_ns");
     assert!(names.len() > 5);
@@ -87,7 +87,7 @@ fn cpu_time_by_process_matches_the_truth() {
         assert!(off <= told / 1_000, "{name}: {ns}, not {told}");
     }
     // In the scenario, the machine sleeps for about 16 s.
-    let asleep = explained.of("suspended");
+    let asleep = explained.by_theory("suspended");
     let silent = sum(&column(&asleep, "silent_ns"));
     assert!((silent - 15_550_000_000).abs() < 500_000_000, "{silent}");
 }
@@ -98,7 +98,7 @@ fn cpu_time_by_process_matches_the_truth() {
 fn interrupts_are_not_counted_as_time_of_threads() {
     let signing = Simulated::new("smb-signing-on", &[]);
     let explained = Explained::new(&signing.trace);
-    let of = explained.of("cpu-use");
+    let of = explained.by_theory("cpu-use");
     let mut processes = list(&signing.truth, "processes").iter();
     let system = processes
         .find(|process| process["name"] == "System")
@@ -140,7 +140,10 @@ fn time_ranges_have_their_own_figures() {
     let signing = Simulated::new("smb-signing-on", &[]);
     let moved = |scope: Scope| {
         let explained = Explained::scoped(&signing.trace, scope);
-        let (of, used) = (explained.of("smb-security"), explained.of("cpu-use"));
+        let (of, used) = (
+            explained.by_theory("smb-security"),
+            explained.by_theory("cpu-use"),
+        );
         let bytes = column(&of, "size_bytes")[0].as_i64().unwrap();
         (bytes, column(&used, "busy_ns")[0].as_i64().unwrap())
     };
@@ -163,7 +166,7 @@ fn suspension_counts_neither_for_locks_nor_for_freezes() {
     ] {
         let loss = |simulated: &Simulated| {
             let explained = Explained::new(&simulated.trace);
-            number(&explained.of(theory)[0]["delay"], "ns")
+            number(&explained.by_theory(theory)[0]["delay"], "ns")
         };
         let asleep = format!(
             "extends = \"{scenario}\"\ntitle = \"Asleep\"\n[[at]]\ntime = \"{at}\"\nsuspend = \"2s\"\n"
@@ -231,7 +234,7 @@ fn causes_come_first() {
 fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
     let convoy = Simulated::new("lock-convoy", &[]);
     let explained = Explained::new(&convoy.trace);
-    let of = explained.of("lock-convoy");
+    let of = explained.by_theory("lock-convoy");
     assert_eq!(of.len(), 1);
     let window = list(&convoy.truth, "watched_threads").iter();
     let window = window
@@ -269,12 +272,12 @@ fn two_causes_at_once_are_both_found_and_apportioned() {
     let both = Simulated::of_text("both", scenario, &[]);
     let explained = Explained::new(&both.trace);
 
-    let locked = explained.of("locked-cpus");
+    let locked = explained.by_theory("locked-cpus");
     assert_eq!(locked[0]["severity"], "problem");
     let sentence = locked[0]["sentence"].as_str().unwrap();
     assert!(sentence.starts_with("CPU 1 "), "{sentence}");
 
-    let stalled = explained.of("long-waits").into_iter().find(|found| {
+    let stalled = explained.by_theory("long-waits").into_iter().find(|found| {
         let sentence = found["sentence"].as_str().unwrap();
         sentence.contains("LockApp.exe")
     });
@@ -328,7 +331,10 @@ fn missing_events_are_not_judged() {
                 "not_recorded",
                 "{scenario}: {theory}"
             );
-            assert!(explained.of(theory).is_empty(), "{scenario}: {theory}");
+            assert!(
+                explained.by_theory(theory).is_empty(),
+                "{scenario}: {theory}"
+            );
         }
         let verdicts = list(&explained.explanation, "theories").iter();
         for verdict in verdicts.filter(|verdict| verdict["judgement"] == "not_recorded") {
@@ -413,7 +419,7 @@ fn freezes_are_found_with_their_cost() {
 fn lost_events_and_skewed_clocks_are_reported() {
     let lost = Simulated::new("lost-events", &[]);
     let explained = Explained::new(&lost.trace);
-    let of = explained.of("capture");
+    let of = explained.by_theory("capture");
     let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
     let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
     assert_eq!(counts[place], lost.truth["events_lost"]);
@@ -426,7 +432,7 @@ fn lost_events_and_skewed_clocks_are_reported() {
             (name, number(process, "cpu_ns"))
         })
         .collect();
-    let used = explained.of("cpu-use");
+    let used = explained.by_theory("cpu-use");
     for (process, ns) in column(&used, "process").iter().zip(column(&used, "cpu_ns")) {
         let (told, ns) = (told[process.as_str().unwrap()], ns.as_i64().unwrap());
         // The tolerance is 2 %, because context switches do not separate the time of a thread from the time
@@ -439,7 +445,7 @@ fn lost_events_and_skewed_clocks_are_reported() {
 
     let clocks = Simulated::new("clock-trouble", &[]);
     let explained = Explained::new(&clocks.trace);
-    let of = explained.of("clocks");
+    let of = explained.by_theory("clocks");
     assert_eq!(of.len(), 1);
     // In this scenario, the clock of processor 5 is 20 ms ahead of most others.
     let ahead = column(&of, "ahead_ns");

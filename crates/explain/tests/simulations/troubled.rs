@@ -130,7 +130,7 @@ fn lost_events_add_no_time_to_a_rank() {
     let truth = processes.find(|process| process["name"] == "ranked.exe");
     let truth_ns = number(truth.unwrap(), "cpu_ns");
     let explained = Explained::new(&lossy.trace);
-    let found = explained.of("outranked");
+    let found = explained.by_theory("outranked");
     let ranked_ns = sum(&column(&found, "cpu_ns"));
     assert!(
         truth_ns / 2 < ranked_ns && ranked_ns <= truth_ns,
@@ -166,7 +166,7 @@ fn clocks_that_disagree_make_no_waits_of_a_busy_machine() {
         let explained = Explained::new(&skewed.trace);
         let whole = Explained::new(&whole.trace);
         assert_of(&whole, "clocks", &complaints(&explained));
-        for found in explained.of("clocks") {
+        for found in explained.by_theory("clocks") {
             let sentence = text(&found["sentence"]);
             let (_, by) = sentence.split_once("CPU 4's clock is ahead by ").unwrap();
             assert!(
@@ -189,7 +189,7 @@ fn a_starved_thread_has_its_own_priority_by_any_clock() {
     let skew = r#"trouble.skew=[{cpu=4,ahead="5ms"},{cpu=5,ahead="20ms",from="5s"}]"#;
     let starved = Simulated::new("priority-starved", &[skew, "duration=12s"]);
     let explained = Explained::new(&starved.trace);
-    for found in explained.of("long-waits") {
+    for found in explained.by_theory("long-waits") {
         let sentence = text(&found["sentence"]);
         assert!(!sentence.contains("priority 15"), "{sentence}");
         assert!(
@@ -204,7 +204,7 @@ fn a_starved_thread_has_its_own_priority_by_any_clock() {
 fn cpu_time_of_skewed_clocks_is_doubted() {
     let trouble = Simulated::new("clock-trouble", &[]);
     let explained = Explained::new(&trouble.trace);
-    let used = &explained.of("cpu-use")[..1];
+    let used = &explained.by_theory("cpu-use")[..1];
     let (names, times) = (column(used, "process"), column(used, "cpu_ns"));
     let mut off = 0;
     for (name, ns) in names.iter().zip(&times) {
@@ -248,7 +248,7 @@ fn threads_that_still_wait_are_one_finding() {
     "#;
     let starved = Simulated::of_text("starved", scenario, &[]);
     let explained = Explained::new(&starved.trace);
-    let of_it: Vec<&Value> = (explained.of("long-waits").into_iter())
+    let of_it: Vec<&Value> = (explained.by_theory("long-waits").into_iter())
         .filter(|found| text(&found["sentence"]).contains("of indexer.exe"))
         .collect();
     assert_eq!(of_it.len(), 1, "{of_it:#?}");

@@ -220,11 +220,15 @@ fn no_wait_is_reported_if_only_some_cpus_are_recorded() {
                 std::fs::write(&simulated.trace, part).unwrap();
                 let explained = Explained::new(&simulated.trace);
                 let case = format!("{scenario} {tenths} {is_ring}");
-                assert_eq!(explained.of("long-waits"), [&Value::Null; 0], "{case}");
+                assert_eq!(
+                    explained.by_theory("long-waits"),
+                    [&Value::Null; 0],
+                    "{case}"
+                );
                 let complaints = explained.complaints();
                 let is_told = usize::from(!is_ring);
                 assert_eq!(complaints.len(), is_told, "{case}: {complaints:?}");
-                let capture = &explained.of("capture")[0];
+                let capture = &explained.by_theory("capture")[0];
                 let doubts = capture["doubts"].to_string();
                 let is_said = ["All CPUs are recorded", "No events of "];
                 let is_said = is_said.iter().any(|said| doubts.contains(said));
@@ -316,7 +320,7 @@ fn busy_waiting_drivers_come_first() {
             })
             .collect();
         told.sort_by_key(|(ns, _)| -ns);
-        let found = case.explained.of("busy-waiting");
+        let found = case.explained.by_theory("busy-waiting");
         assert_eq!(found.len(), 3, "{}", case.label);
         for (finding, (ns, driver)) in found.iter().zip(told) {
             let sentence = text(&finding["sentence"]);
@@ -447,13 +451,13 @@ fn marks_of_packets_are_counted() {
         let variants = [SEEDS, RELEASES, OTHER_SIZES, own];
         each(scenario, &["duration=3s"], &variants, |case| {
             case.is_calm();
-            let of = case.explained.of("packet-marking");
+            let of = case.explained.by_theory("packet-marking");
             let (marks, packets) = (column(&of, "dscp"), column(&of, "packets"));
             let marks = marks.iter().map(ToString::to_string).zip(packets);
             let found = Value::Object(marks.collect());
             let flow = &list(&case.simulated.truth, "flows")[0];
             assert_eq!(found, flow["sent_by_dscp"], "{}", case.label);
-            let of = case.explained.of("network-throughput");
+            let of = case.explained.by_theory("network-throughput");
             for name in ["received_bytes", "sent_bytes"] {
                 assert_eq!(column(&of, name)[0], flow[name], "{}: {name}", case.label);
             }
@@ -482,7 +486,7 @@ fn quanta_follow_the_setting() {
         let variants = [SEEDS, RELEASES, &SIZES[1..], AROUND, settings];
         each(scenario, &["duration=3s"], &variants, |case| {
             case.is_calm();
-            let of = case.explained.of("quantum");
+            let of = case.explained.by_theory("quantum");
             let (names, units) = (column(&of, "process"), column(&of, "units"));
             let mut seen = BTreeMap::new();
             for (name, units) in names.iter().zip(&units) {
@@ -622,7 +626,7 @@ fn a_starved_thread_comes_first() {
             ..Scope::default()
         };
         let asked = Explained::scoped(&case.simulated.trace, scope);
-        let waits = asked.of("long-waits").into_iter();
+        let waits = asked.by_theory("long-waits").into_iter();
         let mut of_it = waits.filter(|wait| text(&wait["sentence"]).contains("of archiver.exe"));
         let wait = of_it.next().unwrap();
         is_the_longest(case, wait, "archiver.exe");
@@ -706,7 +710,7 @@ fn ranks_are_no_problem_with_idle_cpus() {
                 told.extend(ranks.filter(|rank| *rank > 0));
             }
         }
-        let ranks = column(&case.explained.of("outranked"), "rank");
+        let ranks = column(&case.explained.by_theory("outranked"), "rank");
         let found: BTreeSet<i64> = ranks.iter().map(|rank| rank.as_i64().unwrap()).collect();
         assert_eq!(found, told, "{}", case.label);
     });
@@ -748,7 +752,7 @@ fn receiving_is_reported_by_cpu() {
                     told.insert(number(routine, "cpu"), number(routine, "count"));
                 }
             }
-            let of = case.explained.of("receive-spread");
+            let of = case.explained.by_theory("receive-spread");
             let (cpus, dpcs) = (column(&of, "cpu"), column(&of, "dpcs"));
             let number = |cell: &Value| cell.as_i64().unwrap();
             let found = cpus.iter().map(number).zip(dpcs.iter().map(number));
@@ -833,7 +837,7 @@ fn a_stack_on_disk_comes_first() {
 #[track_caller]
 fn slept(case: &Case, because: &str) {
     let measured = &list(&case.simulated.truth, "measured")[0];
-    let findings = case.explained.of("timers");
+    let findings = case.explained.by_theory("timers");
     let of_it = findings.into_iter().filter(|finding| {
         let sentence = text(&finding["sentence"]);
         sentence.starts_with("MeasureSleep.exe")
@@ -1104,6 +1108,9 @@ fn dpc_floods_come_first_unless_spread_over_cpus() {
             told.iter()
                 .all(|told| told.contains("probably ran almost only DPCs and ISRs"))
         );
-        assert_eq!(told.is_empty(), less.explained.of("locked-cpus").is_empty());
+        assert_eq!(
+            told.is_empty(),
+            less.explained.by_theory("locked-cpus").is_empty()
+        );
     }
 }

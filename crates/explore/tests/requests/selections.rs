@@ -16,7 +16,7 @@ fn view_of(selection: &Selection, around: Option<Range<i64>>) -> Value {
 }
 
 fn runs() -> Selection {
-    Selection::of(Table::CpuRuns)
+    Selection::new(Table::CpuRuns)
         .column("process", Expression::Process("process_row"))
         .column("thread_id", Expression::Column("thread_id"))
         .column("ns", Expression::Sum("cpu_ns"))
@@ -83,7 +83,7 @@ fn only_rows_without_groups_are_looked_at_around_their_finding() {
 #[test]
 fn rows_are_grouped_by_their_subjects_and_groups_by_their_keys() {
     let columns = |selection: Selection| view_of(&selection, None)["columns"].clone();
-    let by_cpu = Selection::of(Table::CpuRuns)
+    let by_cpu = Selection::new(Table::CpuRuns)
         .column("cpu", Expression::Column("cpu"))
         .column("longest_ns", Expression::Max("ready_ns"))
         .group_by(&["cpu"]);
@@ -113,7 +113,7 @@ fn a_selection_that_no_view_can_show_has_none() {
             .computed("awake_ns", "waits_ns - 5")
             .filter(Condition::AtLeast("awake_ns", 1)),
         runs().overlapping(&[0..5, 7..9]),
-        Selection::of(Table::SystemConfig).column("kind", Expression::Column("kind")),
+        Selection::new(Table::SystemConfig).column("kind", Expression::Column("kind")),
     ];
     for selection in no_view {
         assert_eq!(view_of(&selection, None), Value::Null, "{selection:?}");

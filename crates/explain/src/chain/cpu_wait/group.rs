@@ -78,10 +78,10 @@ pub(crate) fn grouped<'c>(
         // If all examined waits of the process have one cause, the delay includes all noticed waits of the process.
         // Otherwise, the delay includes only the examined waits with this cause.
         let has_one = by_cause.len() == 0 && smaller.is_empty();
-        let main = Group::of(case, noticed, main, (has_one, smaller), holders);
+        let main = Group::with_noticed(case, noticed, main, (has_one, smaller), holders);
         groups.push(main);
         groups.extend(by_cause.map(|(of_cause, smaller)| {
-            Group::of(case, noticed, of_cause, (false, smaller), holders)
+            Group::with_noticed(case, noticed, of_cause, (false, smaller), holders)
         }));
     }
     for group in &mut groups {
@@ -206,10 +206,10 @@ fn noticed<'c>(
 impl<'c> Group<'c> {
     /// Creates a group of the given waits of one process.
     pub(crate) fn new(case: &Case<'_>, waits: Vec<ExaminedWait>, holders: &Holders) -> Group<'c> {
-        Group::of(case, None, waits, (true, Vec::new()), holders)
+        Group::with_noticed(case, None, waits, (true, Vec::new()), holders)
     }
 
-    fn of(
+    fn with_noticed(
         case: &Case<'_>,
         noticed: Option<&'c NoticedWaits>,
         waits: Vec<ExaminedWait>,

@@ -201,7 +201,7 @@ fn by_name(case: &Case<'_>, waiter: &Waiter, in_threads: bool) -> Result<ByName,
 fn evidence(waiter: &Waiter, names: &ByName, in_threads: bool) -> Evidence {
     let within = waiter.range.start..waiter.range.end.saturating_add(1);
     let limited = waiter.its_cpus();
-    let selection = Selection::of(Table::Interrupts)
+    let selection = Selection::new(Table::Interrupts)
         .within("end_ns", within)
         .filters(
             (!in_threads).then(|| Condition::IsNotText("kind", vec!["threaded_dpc".to_owned()])),
@@ -211,7 +211,7 @@ fn evidence(waiter: &Waiter, names: &ByName, in_threads: bool) -> Evidence {
         .order(&[Order::descending("cpu_ns"), Order::ascending("name")])
         .limit(SHOWN);
     let title = "Softirqs and interrupts that ended during the wait";
-    let evidence = Evidence::of(title, selection)
+    let evidence = Evidence::from_selection(title, selection)
         .column("name", "name", Unit::None, Expression::TextOrEmpty("name"))
         .column("times", "runs", Unit::Count, Expression::Count)
         .column(

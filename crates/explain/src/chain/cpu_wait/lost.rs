@@ -101,7 +101,7 @@ fn cause(facts: &Facts, waiter: &Waiter, is_doubtful: bool) -> (bool, &'static s
 }
 
 fn evidence(Range { start, end }: &Range<i64>, damage: &[&DamageRow]) -> Evidence {
-    let selection = Selection::of(Table::Damages)
+    let selection = Selection::new(Table::Damages)
         .filter(Condition::Below("start_ns", *end))
         .filter(Condition::Any(vec![
             Condition::IsUnknown("end_ns"),
@@ -115,8 +115,8 @@ fn evidence(Range { start, end }: &Range<i64>, damage: &[&DamageRow]) -> Evidenc
             Order::ascending("count"),
         ])
         .limit(SHOWN);
-    let kinds = Selection::of(Table::Damages).column("kind", Expression::Column("kind"));
-    let evidence = Evidence::of("Losses and damage during the wait", selection)
+    let kinds = Selection::new(Table::Damages).column("kind", Expression::Column("kind"));
+    let evidence = Evidence::from_selection("Losses and damage during the wait", selection)
         .about(kinds)
         .stored("kind", "what", Unit::None)
         .stored("cpu", "CPU", Unit::None)

@@ -58,7 +58,7 @@ pub(crate) fn examine_causes(
     let holders = Holders::read(case, &windows)?;
     let mut waits: Vec<ExaminedWait> = Vec::new();
     for (waiter, in_part) in waiters.into_iter().zip(in_part) {
-        let held = Held::of(case, &waiter, &holders);
+        let held = Held::new(case, &waiter, &holders);
         let weighed = weigh::weigh(case, facts, &waiter, &held, &holders);
         waits.push(ExaminedWait {
             waiter,
@@ -95,7 +95,7 @@ pub(crate) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
         return Ok(Vec::new());
     }
     let facts = Facts::read(case)?;
-    let waiters: Vec<Waiter> = waits.iter().map(Waiter::of).collect();
+    let waiters: Vec<Waiter> = waits.iter().map(Waiter::new).collect();
     let in_part = vec![None; waiters.len()];
     let (waits, _) = examine_causes(case, &facts, waiters, in_part)?;
     let title = "The longest of these waits";
@@ -133,7 +133,7 @@ pub(crate) struct Reason {
 /// Explains one wait for a CPU.
 pub(crate) fn explain_wait(case: &Case<'_>, wait: &Wait) -> Result<Reason, StoreError> {
     let facts = Facts::read(case)?;
-    let (waits, holders) = examine_causes(case, &facts, vec![Waiter::of(wait)], vec![None])?;
+    let (waits, holders) = examine_causes(case, &facts, vec![Waiter::new(wait)], vec![None])?;
     let group = Group::new(case, waits, &holders);
     let advice = Advice::read(case, &group, driver(case, &group)?)?;
     Ok(Reason {
@@ -181,7 +181,7 @@ fn runs_after(waits: &[Wait]) -> Selection {
         .filter(|rows| rows.len() <= MAX_NAMED);
     let threads = distinct(waits.iter().map(|wait| wait.thread_id).collect());
     let threads = Some(threads).filter(|ids| ids.len() <= MAX_NAMED);
-    Selection::of(Table::CpuRuns)
+    Selection::new(Table::CpuRuns)
         .column("process", Expression::Process("process_row"))
         .column("thread_id", Expression::Column("thread_id"))
         .column("ready_ns", Expression::Column("ready_ns"))

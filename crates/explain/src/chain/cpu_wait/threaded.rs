@@ -72,7 +72,7 @@ pub(crate) fn find(case: &Case<'_>, waiter: &Waiter) -> Result<Option<ThreadedDp
         return Ok(None);
     }
     let limited = waiter.its_cpus();
-    let selection = Selection::of(Table::Interrupts)
+    let selection = Selection::new(Table::Interrupts)
         .within("end_ns", within)
         .filter(Condition::is_text("kind", &["threaded_dpc"]))
         .filters(limited.map(|cpus| Condition::is_one_of("cpu", cpus)))
@@ -82,7 +82,7 @@ pub(crate) fn find(case: &Case<'_>, waiter: &Waiter) -> Result<Option<ThreadedDp
             Order::ascending("image_row").unknown_first(),
         ])
         .limit(SHOWN);
-    let evidence = Evidence::of("Threaded DPCs in this time, by driver", selection)
+    let evidence = Evidence::from_selection("Threaded DPCs in this time, by driver", selection)
         .column(
             "module",
             "module",

@@ -191,7 +191,7 @@ impl Facts {
 impl DamageRow {
     pub(crate) fn is_loss(&self) -> bool {
         let kind = self.kind.as_deref();
-        kind.is_some_and(|kind| Effect::of(kind).lacks_events())
+        kind.is_some_and(|kind| Effect::from_kind(kind).lacks_events())
     }
 
     pub(crate) fn may_lie_in(&self, range: &Range<i64>) -> bool {
@@ -312,7 +312,7 @@ pub(crate) fn weigh(
         ..
     } = held::by_process(case, Some(waiter), &stretch, holders);
     let is_large = |of: &Most| is_share(of.ns, held.awake_ns(), BLAME_PERCENT);
-    let ideal = AtIdeal::of(case, waiter, holders);
+    let ideal = AtIdeal::new(case, waiter, holders);
     let mut weighed = users(case, facts, waiter, held, &scales, &ideal);
     let (affinity, idle_beyond_ns) = affinity(case, waiter, holders, &scales);
     weighed.push((Cause::Affinity, affinity));
@@ -497,7 +497,7 @@ struct AtIdeal {
 }
 
 impl AtIdeal {
-    fn of(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Option<AtIdeal> {
+    fn new(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Option<AtIdeal> {
         let cpus = &case.survey.cpus;
         // The trace has only the low eight bits of the processor's number. With more than 256 CPUs, the processor is
         // unknown.
@@ -510,7 +510,7 @@ impl AtIdeal {
             limited_to: Some(vec![cpu]),
             ..waiter.clone()
         };
-        let held = Held::of(case, &waiter, holders);
+        let held = Held::new(case, &waiter, holders);
         Some(AtIdeal { cpu, waiter, held })
     }
 
@@ -746,11 +746,11 @@ fn frozen(case: &Case<'_>, facts: &Facts, waiter: &Waiter, scales: &Scales<'_>) 
         return not_recorded(&FROZEN, "The process of the thread is unknown.");
     };
     let within = format!("least(end_ns, {end}) - greatest(start_ns, {start})");
-    let selection = Selection::of(Table::ProcessFreezes)
+    let selection = Selection::new(Table::ProcessFreezes)
         .overlapping(std::slice::from_ref(&waiter.range))
         .filter(Condition::is("process_id", id))
         .order(&[Order::ascending("start_ns"), Order::ascending("end_ns")]);
-    let mut evidence = Evidence::of(format!("Freezes of {process}"), selection)
+    let mut evidence = Evidence::from_selection(format!("Freezes of {process}"), selection)
         .stored("start_ns", "frozen at", Unit::Moment)
         .stored("end_ns", "thawed at", Unit::Moment)
         .column(

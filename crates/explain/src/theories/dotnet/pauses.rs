@@ -227,7 +227,7 @@ fn for_collections() -> Condition {
 }
 
 fn by_process(processes: &[ProcessPauses], case: &Case<'_>) -> Evidence {
-    let selection = Selection::of(Table::DotnetPauses)
+    let selection = Selection::new(Table::DotnetPauses)
         .filter(for_collections())
         .group_by(&["process_row", "process_id"])
         .order(&[
@@ -237,7 +237,7 @@ fn by_process(processes: &[ProcessPauses], case: &Case<'_>) -> Evidence {
         ])
         .limit(SHOWN);
     let paused = "end_ns - start_ns";
-    let evidence = Evidence::of("Pauses for collections, by process", selection)
+    let evidence = Evidence::from_selection("Pauses for collections, by process", selection)
         .column(
             "process",
             "process",
@@ -281,13 +281,13 @@ fn by_process(processes: &[ProcessPauses], case: &Case<'_>) -> Evidence {
 
 /// Returns evidence with the longest pause of a process.
 fn longest_pauses(pauses: &ProcessPauses) -> Evidence {
-    let selection = Selection::of(Table::DotnetPauses)
+    let selection = Selection::new(Table::DotnetPauses)
         .filter(for_collections())
         .filter(Condition::is("process_id", pauses.process_id))
         .filter(Condition::is_or_unknown("process_row", pauses.process_row))
         .order(&[Order::descending("paused_ns"), Order::ascending("start_ns")])
         .limit(1);
-    let evidence = Evidence::of("The longest pause", selection)
+    let evidence = Evidence::from_selection("The longest pause", selection)
         .stored("start_ns", "from", Unit::Moment)
         .stored("end_ns", "to", Unit::Moment)
         .column(

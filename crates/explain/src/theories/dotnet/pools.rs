@@ -179,14 +179,14 @@ fn finding(case: &Case<'_>, noticed: &Noticed, pool: &Pool) -> Option<Finding> {
 
 /// Returns evidence with the reports of the runtime that the pool starved.
 fn evidence(pool: &Pool) -> Evidence {
-    let selection = Selection::of(Table::DotnetPools)
+    let selection = Selection::new(Table::DotnetPools)
         .filter(Condition::IsTrue("starved"))
         .filter(Condition::is("process_id", pool.process_id))
         .filter(Condition::is_or_unknown("process_row", pool.process_row))
         .order(&[Order::ascending("time_ns")])
         .limit(SHOWN);
     let threads = Expression::Column("threads");
-    let evidence = Evidence::of("Reports that the thread pool starved", selection)
+    let evidence = Evidence::from_selection("Reports that the thread pool starved", selection)
         .stored("time_ns", "at", Unit::Moment)
         .column("threads", "threads from then on", Unit::Count, threads);
     let reports = pool.starved.iter().take(SHOWN);

@@ -185,7 +185,7 @@ impl<'c> Chain<'c> {
     pub(super) fn may_be_of_disks(&self) -> bool {
         let first = self.blamed().filter(|part| self.is_own(part));
         let is_device = first.is_some_and(|part| match part.what {
-            What::Waited(reason) => Kind::of(reason) == Some(Kind::Device),
+            What::Waited(reason) => Kind::from_reason(reason) == Some(Kind::Device),
             _ => false,
         });
         self.of.kind == Kind::Response && self.disks == Disks::Unknown && is_device

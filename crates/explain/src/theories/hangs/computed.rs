@@ -130,7 +130,7 @@ impl Computed {
     }
 
     pub(super) fn evidence(&self, case: &Case<'_>, who: &Who, range: &Range<i64>) -> Evidence {
-        let selection = Selection::of(Table::Samples)
+        let selection = Selection::new(Table::Samples)
             .within("time_ns", range.clone())
             .filter(Condition::is("thread_id", who.thread_id))
             .filter(Condition::IsTrue("in_dpc").negated())
@@ -139,9 +139,10 @@ impl Computed {
             .order(&[Order::descending("samples"), Order::ascending("image_row")])
             .limit(SHOWN);
         let module = Expression::Module("image_row");
-        let evidence = Evidence::of("Samples of the thread in this time, by module", selection)
-            .column("module", "module", Unit::None, module)
-            .column("samples", "samples", Unit::Count, Expression::Sum("count"));
+        let evidence =
+            Evidence::from_selection("Samples of the thread in this time, by module", selection)
+                .column("module", "module", Unit::None, module)
+                .column("samples", "samples", Unit::Count, Expression::Sum("count"));
         self.modules
             .iter()
             .take(SHOWN)

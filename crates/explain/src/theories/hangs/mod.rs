@@ -128,7 +128,7 @@ impl Theory for Hangs {
             chains.partition(|chain| chain.is_hang(case));
         let may_be_of_disks = others.iter().any(Chain::may_be_of_disks);
         let is_of_all = case.scope.has_all_threads();
-        let groups = without_parts(case, Group::of(hangs));
+        let groups = without_parts(case, Group::by_cause(hangs));
         let mut groups = with_victims(case, groups, noticed);
         let rate_controlled = rate_controlled(case, noticed);
         groups.retain(|group| !group.is_rate_controlled_like(&rate_controlled));
@@ -262,7 +262,7 @@ struct Group<'c> {
 
 impl<'c> Group<'c> {
     /// Groups the waits. In `chains`, the longest wait comes first.
-    fn of(chains: Vec<Chain<'c>>) -> Vec<Group<'c>> {
+    fn by_cause(chains: Vec<Chain<'c>>) -> Vec<Group<'c>> {
         let mut groups: Vec<Group<'c>> = Vec::new();
         for chain in chains {
             let key = |chain: &Chain<'_>| {
@@ -463,7 +463,7 @@ impl<'c> Group<'c> {
             .iter()
             .filter_map(|wait| wait.previous_out_ns)
             .collect();
-        let selection = Selection::of(Table::CpuRuns)
+        let selection = Selection::new(Table::CpuRuns)
             .filter(Condition::is_one_of("thread_id", &threads))
             .filter(Condition::is_one_of("end_ns", &since))
             .order(&[
@@ -472,7 +472,7 @@ impl<'c> Group<'c> {
                 Order::ascending("cpu"),
             ]);
         let title = "Last runs before waits that last until the trace ends";
-        let evidence = Evidence::of(title, selection)
+        let evidence = Evidence::from_selection(title, selection)
             .stored("thread_id", "thread", Unit::None)
             .stored("cpu", "CPU", Unit::None)
             .stored("end_ns", "waits from", Unit::Moment)
@@ -581,7 +581,7 @@ impl<'c> Group<'c> {
             Column::new("readying_thread_id", "its thread", Unit::None),
         ];
         let threads: Vec<u32> = waits.iter().map(|wait| wait.thread_id).collect();
-        let about = Selection::of(Table::CpuRuns)
+        let about = Selection::new(Table::CpuRuns)
             .column("thread_id", Expression::Column("thread_id"))
             .column("waits_ns", Expression::Column("waits_ns"))
             .filter(Condition::is_one_of("thread_id", &threads));

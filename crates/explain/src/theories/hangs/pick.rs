@@ -198,7 +198,7 @@ impl Noticed {
             let kind = if reason == MESSAGES && has_sent {
                 Some(Kind::SentMessage)
             } else {
-                Kind::of(reason)
+                Kind::from_reason(reason)
             };
             let Some(kind) = kind else {
                 continue;

@@ -46,7 +46,7 @@ pub(super) fn rate_controlled(case: &Case<'_>, noticed: &Noticed) -> Vec<Finding
             duration(all)
         );
         let condition = Condition::is_or_unknown("process_row", row);
-        let selection = Selection::of(Table::CpuRuns)
+        let selection = Selection::new(Table::CpuRuns)
             .filter(condition)
             .filter(Condition::is("previous_wait_reason", RATE_CONTROL))
             .filter(Condition::AtLeast("waits_ns", 1))
@@ -54,7 +54,7 @@ pub(super) fn rate_controlled(case: &Case<'_>, noticed: &Noticed) -> Vec<Finding
             .order(&[Order::descending("waited_ns"), Order::ascending("thread_id")])
             .limit(SHOWN);
         let waited = Expression::Sum("waits_ns");
-        let mut evidence = Evidence::of("Waits for CPU rate control (WrCpuRateControl)", selection)
+        let mut evidence = Evidence::from_selection("Waits for CPU rate control (WrCpuRateControl)", selection)
             .stored("thread_id", "thread", Unit::None)
             .column("times", "waits", Unit::Count, Expression::Count)
             .column("waited_ns", "waited", Unit::Duration, waited);

@@ -203,7 +203,7 @@ impl HangText<'_, '_> {
             What::Driver(row) => format!("waited for {}", self.driver(row)),
             What::Waited(reason) => {
                 let name = labels::wait_reason(reason);
-                match Kind::of(reason) {
+                match Kind::from_reason(reason) {
                     Some(Kind::Sleep) => format!("slept several times ({name})"),
                     Some(Kind::RateControl) => format!("was stopped by CPU rate control ({name})"),
                     Some(Kind::Suspended) => format!("was suspended ({name})"),
@@ -604,10 +604,10 @@ impl HangText<'_, '_> {
                     "Record CPU samples (PROFILE) to see what {process} computed, and reduce this work"
                 ),
             },
-            What::Waited(reason) if Kind::of(reason) == Some(Kind::Sleep) && !is_own => format!(
+            What::Waited(reason) if Kind::from_reason(reason) == Some(Kind::Sleep) && !is_own => format!(
                 "Change or update {process}: its thread slept while another thread waited for it"
             ),
-            What::Waited(reason) if Kind::of(reason) == Some(Kind::RateControl) => {
+            What::Waited(reason) if Kind::from_reason(reason) == Some(Kind::RateControl) => {
                 format!("Raise the CPU limit of {process}")
             }
             What::Waited(_) if is_own && worst.is_unknown_device() => RECORD_DISKS.to_owned(),

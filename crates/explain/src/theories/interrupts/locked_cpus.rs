@@ -248,7 +248,7 @@ fn spread(case: &Case<'_>, flood: &Flood, within: &RoutineSums, nodes: &Nodes) -
 fn by_cpu(within: &RoutineSums, during: &Range<i64>) -> Evidence {
     const SHOWN: usize = 20;
     let lasted_ns = during.end - during.start;
-    let selection = Selection::of(Table::Interrupts)
+    let selection = Selection::new(Table::Interrupts)
         .within("end_ns", during.clone())
         .filter(Condition::is_text("kind", &blocking_kinds()))
         .group_by(&["cpu"])
@@ -256,7 +256,7 @@ fn by_cpu(within: &RoutineSums, during: &Range<i64>) -> Evidence {
         .limit(SHOWN);
     let total = Expression::Sum("exclusive_ns");
     let share = Expression::Formula(format!("100.0 * sum(exclusive_ns) / {lasted_ns}"));
-    let mut evidence = Evidence::of("DPCs and ISRs by CPU", selection)
+    let mut evidence = Evidence::from_selection("DPCs and ISRs by CPU", selection)
         .stored("cpu", "CPU", Unit::None)
         .column("routines", "routines", Unit::Count, Expression::Count)
         .column("exclusive_ns", "time in them", Unit::Duration, total)
@@ -341,7 +341,7 @@ impl ModuleSamples {
         if self.all == 0 {
             return None;
         }
-        let selection = Selection::of(Table::Samples)
+        let selection = Selection::new(Table::Samples)
             .within("time_ns", flood.during.clone())
             .filter(Condition::Any(vec![
                 Condition::IsTrue("in_dpc"),
@@ -354,7 +354,7 @@ impl ModuleSamples {
         let share = "100.0 * count(*) / sum(count(*)) OVER ()".to_owned();
         let title = "Modules inside these routines, by samples";
         let module = Expression::Module("image_row");
-        let mut evidence = Evidence::of(title, selection)
+        let mut evidence = Evidence::from_selection(title, selection)
             .column("module", "module", Unit::None, module)
             .column("samples", "samples", Unit::Count, Expression::Count)
             .column("share", "share", Unit::Percent, Expression::Formula(share));
@@ -429,12 +429,12 @@ impl Nodes {
 
     fn evidence(&self, flood: &Flood) -> Evidence {
         const SHOWN: usize = 20;
-        let selection = Selection::of(Table::Cpus)
+        let selection = Selection::new(Table::Cpus)
             .group_by(&["numa_node"])
             .order(&[Order::ascending("numa_node")])
             .limit(SHOWN);
         let locked = Expression::count_if(Condition::is_one_of("cpu", &flood.cpus));
-        let mut evidence = Evidence::of("CPUs of the machine", selection)
+        let mut evidence = Evidence::from_selection("CPUs of the machine", selection)
             .stored("numa_node", "NUMA node", Unit::None)
             .column("cpus", "CPUs", Unit::Count, Expression::Count)
             .column("locked", "locked", Unit::Count, locked);

@@ -160,7 +160,7 @@ fn finding(case: &Case<'_>, used: &RoutineUse) -> Finding {
 fn longest_runs(case: &Case<'_>, used: &RoutineUse) -> Evidence {
     let limit = limit_ns(used.kind).unwrap_or(i64::MAX);
     let over_limit = Condition::AtLeast("exclusive_ns", limit.saturating_add(1));
-    let selection = Selection::of(Table::Interrupts)
+    let selection = Selection::new(Table::Interrupts)
         .filter(Condition::is_text("kind", &[used.kind]))
         .filter(Condition::AddressIn(
             "routine",
@@ -168,7 +168,7 @@ fn longest_runs(case: &Case<'_>, used: &RoutineUse) -> Evidence {
         ))
         .filter(Condition::is_or_unknown("image_row", used.image_row))
         .group_by(&["image_row", "routine"]);
-    let in_a_view = Selection::of(Table::Interrupts)
+    let in_a_view = Selection::new(Table::Interrupts)
         .column("module", Expression::Module("image_row"))
         .column("function", FUNCTION)
         .column("exclusive_ns", Expression::Sum("exclusive_ns"))
@@ -186,7 +186,7 @@ fn longest_runs(case: &Case<'_>, used: &RoutineUse) -> Evidence {
         Expression::Max("duration_ns"),
     );
     let over = Expression::count_if(over_limit);
-    let evidence = Evidence::of("Runs of the routine", selection)
+    let evidence = Evidence::from_selection("Runs of the routine", selection)
         .column("module", "module", Unit::None, module)
         .column("function", "function", Unit::None, FUNCTION)
         .column("times", "times", Unit::Count, Expression::Count)

@@ -50,7 +50,7 @@ fn by_routine(
         longer_than_allowed(&["dpc", "timer_dpc", "io_timer"]),
         longer_than_allowed(&["isr", "msi"]),
     ]);
-    let selection = Selection::of(Table::Interrupts)
+    let selection = Selection::new(Table::Interrupts)
         .group_by(&["kind", "image_row", "routine"])
         .order(&[
             Order::descending("exclusive_ns"),
@@ -69,7 +69,7 @@ fn by_routine(
     let mean = "avg(exclusive_ns)".to_owned();
     let longest = Expression::Max("duration_ns");
     let over = Expression::count_if(over_limit);
-    let mut evidence = Evidence::of(title, selection)
+    let mut evidence = Evidence::from_selection(title, selection)
         .stored("kind", "kind", Unit::None)
         .column("module", "module", Unit::None, module)
         .column("function", "function", Unit::None, FUNCTION)

@@ -113,7 +113,7 @@ impl Victims {
         if self.0.is_empty() {
             return None;
         }
-        let selection = Selection::of(Table::CpuRuns)
+        let selection = Selection::new(Table::CpuRuns)
             .within("start_ns", flood.during.clone())
             .filters([
                 Condition::Any(vec![
@@ -134,7 +134,7 @@ impl Victims {
             ideal processor is there";
         let process = Expression::Process("process_row");
         let (ready, longest) = (Expression::Sum("ready_ns"), Expression::Max("ready_ns"));
-        let mut evidence = Evidence::of(title, selection)
+        let mut evidence = Evidence::from_selection(title, selection)
             .column("process", "process", Unit::None, process)
             .stored("thread_id", "thread", Unit::None)
             .column("waits", "waits", Unit::Count, Expression::Count)

@@ -158,7 +158,7 @@ fn finding(
     let rows = convoy.processes.iter();
     let attention = rows.map(|row| noticed.attention(Some(*row), &convoy.during));
     let attention = attention.max().flatten();
-    let owner = Owner::of(&waiters.waits);
+    let owner = Owner::most_frequent(&waiters.waits);
     let remedy = if is_paging {
         format!(
             "Let {process} read its pages before it needs the lock, or from a faster disk: the finding \
@@ -318,13 +318,13 @@ fn pages(case: &Case<'_>, convoy: &Convoy) -> Result<(i64, Evidence), StoreError
     let waited = waits
         .iter()
         .map(|wait| wait.end - wait.start - gaps.asleep_ns(wait));
-    let selection = Selection::of(Table::HardFaults)
+    let selection = Selection::new(Table::HardFaults)
         .within("time_ns", within)
         .filter(Condition::is_one_of(
             "process_row",
             &convoy.processes.iter().copied().collect::<Vec<u32>>(),
         ));
-    let evidence = Evidence::of("Hard faults of the program in this time", selection)
+    let evidence = Evidence::from_selection("Hard faults of the program in this time", selection)
         .column("faults", "faults", Unit::Count, Expression::Count)
         .column(
             "waited_ns",

@@ -24,7 +24,7 @@ impl Owner {
     /// Returns the thread that held the lock for at least `CAUSE_PERCENT` of the time in which other threads waited for
     /// it. Between two handovers, the thread of the second handover holds the lock, from the moment at which another
     /// thread waits for it.
-    pub(super) fn of(waits: &[Wait]) -> Option<Owner> {
+    pub(super) fn most_frequent(waits: &[Wait]) -> Option<Owner> {
         let mut owners: FxHashMap<u32, Owner> = FxHashMap::default();
         let (mut all_ns, mut last_ns) = (0_i64, i64::MIN);
         for wait in waits {

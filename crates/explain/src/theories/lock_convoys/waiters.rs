@@ -69,7 +69,7 @@ impl<'c> Waiters<'c> {
         let Range { start, end } = self.convoy.during;
         let is_shared = self.convoy.is_shared();
         let gaps = case.survey.suspend_gaps.parts_in(&(start..end));
-        let selection = Selection::of(Table::CpuRuns)
+        let selection = Selection::new(Table::CpuRuns)
             .within("readied_ns", start.saturating_add(1)..end.saturating_add(1));
         let (selection, awake_ns) = if gaps.is_empty() {
             (selection, "waits_ns")
@@ -119,7 +119,7 @@ impl<'c> Waiters<'c> {
     fn all(&self, selection: Selection) -> Evidence {
         let different = Expression::CountDistinct("thread_id");
         let counts = [self.threads.len() as u64, self.waits.len() as u64];
-        Evidence::of("All waits", selection)
+        Evidence::from_selection("All waits", selection)
             .column("threads", "threads", Unit::Count, different)
             .column("times", "waits", Unit::Count, Expression::Count)
             .row(counts.map(|count| Some(count.into())))
@@ -134,7 +134,7 @@ impl<'c> Waiters<'c> {
             ])
             .limit(SHOWN);
         let (waited, longest) = (Expression::Sum(awake_ns), Expression::Max(awake_ns));
-        let evidence = Evidence::of("Waits by thread", selection)
+        let evidence = Evidence::from_selection("Waits by thread", selection)
             .stored("thread_id", "thread", Unit::None)
             .column("waits", "waits", Unit::Count, Expression::Count)
             .column("waited_ns", "waited", Unit::Duration, waited)
@@ -159,7 +159,7 @@ impl<'c> Waiters<'c> {
             .limit(SHOWN);
         let waited = Expression::Column(awake_ns);
         let reason = Expression::WaitReason("previous_wait_reason");
-        let evidence = Evidence::of("Handovers, from thread to thread", selection)
+        let evidence = Evidence::from_selection("Handovers, from thread to thread", selection)
             .stored("readied_ns", "at", Unit::Moment)
             .stored("readying_thread_id", "from thread", Unit::None)
             .stored("thread_id", "to thread", Unit::None)

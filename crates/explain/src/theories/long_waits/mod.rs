@@ -131,7 +131,7 @@ impl Theory for LongWaits {
         let at_least_ns = if is_asked { 1 } else { NOTICED_NS };
         let mut waiters: Vec<Waiter> = to_be_weighed(case, is_asked)
             .iter()
-            .map(Waiter::of)
+            .map(Waiter::new)
             .collect();
         let mut in_part: Vec<Option<Evidence>> = vec![None; waiters.len()];
         let at_start = still_waiting::since_before(case, STILL_WAITING)?;

@@ -150,14 +150,14 @@ pub(super) fn since_before(
     found.truncate(at_most);
     let waiting = found.into_iter().map(|(ready_ns, wait, ticks)| {
         let wait = Wait { ready_ns, ..wait };
-        let selection = Selection::of(Table::CpuRuns)
+        let selection = Selection::new(Table::CpuRuns)
             .filter(Condition::is("start_ns", wait.start_ns))
             .filter(Condition::is("thread_id", wait.thread_id))
             .limit(1);
         let since = Expression::Formula(format!("start_ns - {ready_ns}"));
         let waited = Expression::Formula(format!("start_ns - {begin}"));
         let title = "First run of the thread, which was ready before the recording began";
-        let evidence = Evidence::of(title, selection)
+        let evidence = Evidence::from_selection(title, selection)
             .stored("thread_id", "thread", Unit::None)
             .column("since_ns", "recorded from", Unit::Moment, since)
             .column("waited_ns", "ready since then", Unit::Duration, waited)
@@ -172,7 +172,7 @@ pub(super) fn since_before(
             ]);
         let waiter = Waiter {
             ticks_before: Some(ticks),
-            ..Waiter::of(&wait)
+            ..Waiter::new(&wait)
         };
         StillWaiting { waiter, evidence }
     });
@@ -208,7 +208,7 @@ pub(super) fn together<'e>(
         && tables.all(|other| other == table)
     {
         let threads: Vec<i64> = rows.iter().map(|row| number(&row[0])).collect();
-        let waiting = Selection::of(table)
+        let waiting = Selection::new(table)
             .column("thread_id", Expression::Column("thread_id"))
             .filter(Condition::is_one_of("thread_id", &threads));
         evidence = evidence.about(waiting);
@@ -311,12 +311,12 @@ pub(super) fn still_waiting(
     let (what, selection, since_ns) = match last.readied_ns {
         Some(time) => (
             "readied",
-            Selection::of(Table::ReadyThreads).filter(Condition::is("time_ns", time)),
+            Selection::new(Table::ReadyThreads).filter(Condition::is("time_ns", time)),
             "time_ns",
         ),
         None => (
             "taken off its CPU",
-            Selection::of(Table::CpuRuns).filter(Condition::is("end_ns", since)),
+            Selection::new(Table::CpuRuns).filter(Condition::is("end_ns", since)),
             "end_ns",
         ),
     };
@@ -327,7 +327,7 @@ pub(super) fn still_waiting(
     let since_ns = Expression::Column(since_ns);
     let title = format!("Time when the thread was {what}; it was still ready when the trace ended");
     let waited_ns = end - since;
-    let evidence = Evidence::of(title, selection)
+    let evidence = Evidence::from_selection(title, selection)
         .stored("thread_id", "thread", Unit::None)
         .column("since_ns", "ready since", Unit::Moment, since_ns)
         .column("waited_ns", "ready until the end", Unit::Duration, waited);

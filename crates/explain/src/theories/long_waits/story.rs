@@ -280,7 +280,7 @@ fn of_run(
     let mut findings = Vec::new();
     let mut behind = None;
     if since.is_some() && wait.ready_ns > 0 && wait.thread_id != 0 {
-        let (evidence, finding) = explain_waiter(case, runs, Waiter::of(&wait), None)?;
+        let (evidence, finding) = explain_waiter(case, runs, Waiter::new(&wait), None)?;
         behind = Some(evidence);
         findings.push(finding);
     }

@@ -99,14 +99,14 @@ struct Others {
 
 impl Others {
     fn evidence(&self) -> Evidence {
-        let selection = Selection::of(Table::Packets).filter(Condition::IsKnown("dscp"));
+        let selection = Selection::new(Table::Packets).filter(Condition::IsKnown("dscp"));
         let received = Condition::is_text("direction", &["receive"]);
         let unknown = Condition::IsUnknown("direction");
         let (received, unknown) = (
             Expression::count_if(received),
             Expression::count_if(unknown),
         );
-        Evidence::of("IP packets that were not sent", selection)
+        Evidence::from_selection("IP packets that were not sent", selection)
             .column("received", "received", Unit::Count, received)
             .column("unknown", "direction unknown", Unit::Count, unknown)
             .row([self.received, self.unknown].map(|count| Some(count.into())))
@@ -170,7 +170,7 @@ fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
 
 fn finding(case: &Case<'_>, sent: &[Sent]) -> Finding {
     const SHOWN: usize = 20;
-    let selection = Selection::of(Table::Packets)
+    let selection = Selection::new(Table::Packets)
         .filter(Condition::is_text("direction", &["send"]))
         .filter(Condition::IsKnown("dscp"))
         .group_by(&["process_row", "process_id", "dscp"])
@@ -183,7 +183,7 @@ fn finding(case: &Case<'_>, sent: &[Sent]) -> Finding {
         .limit(SHOWN);
     let process = Expression::Process("process_row");
     let bytes = Expression::Sum("length_bytes");
-    let mut evidence = Evidence::of("Packets sent, by process and mark", selection)
+    let mut evidence = Evidence::from_selection("Packets sent, by process and mark", selection)
         .column("process", "process", Unit::None, process)
         .stored("dscp", "DSCP", Unit::None)
         .column("packets", "packets", Unit::Count, Expression::Count)

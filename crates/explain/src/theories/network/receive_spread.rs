@@ -114,7 +114,7 @@ fn finding(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding
     const SHOWN: usize = 20;
     let dpcs: i64 = cpus.iter().map(|(_, dpcs, _)| dpcs).sum();
     let all_ns: i64 = cpus.iter().map(|(.., ns)| ns).sum();
-    let selection = Selection::of(Table::Interrupts)
+    let selection = Selection::new(Table::Interrupts)
         .filter(Condition::is_text("kind", &["dpc", "threaded_dpc"]))
         .filter(Condition::is_one_of("image_row", images))
         .group_by(&["cpu"])
@@ -123,7 +123,7 @@ fn finding(case: &Case<'_>, images: &[u32], cpus: &[(u16, i64, i64)]) -> Finding
     let total = Expression::Sum("exclusive_ns");
     let groups = Expression::Formula("count(*) OVER ()".to_owned());
     let all = Expression::Count.over_all();
-    let mut evidence = Evidence::of("DPCs of the network by CPU", selection)
+    let mut evidence = Evidence::from_selection("DPCs of the network by CPU", selection)
         .stored("cpu", "CPU", Unit::None)
         .column("dpcs", "DPCs", Unit::Count, Expression::Count)
         .column("exclusive_ns", "CPU time", Unit::Duration, total.clone())

@@ -51,7 +51,7 @@ impl Theory for SmbSecurity {
             let missing = "the trace records no sent or received data".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         };
-        let Some(copied) = Copied::of(&traffic) else {
+        let Some(copied) = Copied::from_traffic(&traffic) else {
             let because = format!("nothing was sent or received through port {PORT} (SMB)");
             return Ok(Outcome::Against(because, Vec::new()));
         };

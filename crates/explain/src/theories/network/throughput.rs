@@ -110,7 +110,7 @@ fn by_process(
         ])
         .limit(SHOWN);
     let process = Expression::Process("process_row");
-    let evidence = Evidence::of("Data by process", selection);
+    let evidence = Evidence::from_selection("Data by process", selection);
     let mut evidence = with_moved(evidence.column("process", "process", Unit::None, process));
     for ((row, _), moved) in processes.iter().take(SHOWN) {
         let process = case.process_label(*row).map(Into::into);
@@ -139,7 +139,7 @@ fn by_flow(case: &Case<'_>, traffic: &Traffic) -> Evidence {
         ])
         .limit(SHOWN);
     let process = Expression::Process("process_row");
-    let evidence = Evidence::of("Data by conversation", selection)
+    let evidence = Evidence::from_selection("Data by conversation", selection)
         .column("process", "process", Unit::None, process)
         .stored("transport", "transport", Unit::None)
         .stored("local_port", "local port", Unit::None)

@@ -185,7 +185,7 @@ pub(super) fn by_process(case: &Case<'_>, askers: &[Asker]) -> Evidence {
 
 /// Returns a selection of the requests for a resolution.
 fn requested() -> Selection {
-    Selection::of(Table::TimerRequests)
+    Selection::new(Table::TimerRequests)
         .filter(Condition::is_text("kind", &["request"]))
         .filter(Condition::AtLeast("resolution_ns", 1))
 }
@@ -194,7 +194,7 @@ fn requested() -> Selection {
 fn asked_for(title: &str, selection: Selection) -> Evidence {
     let process = Expression::Process("process_row");
     let (finest, from) = (Expression::Min("resolution_ns"), Expression::Min("time_ns"));
-    Evidence::of(title, selection)
+    Evidence::from_selection(title, selection)
         .column("process", "process", Unit::None, process)
         .column("finest_ns", "finest request", Unit::Duration, finest)
         .column("from_ns", "since", Unit::Moment, from)

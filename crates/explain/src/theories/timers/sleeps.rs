@@ -227,7 +227,7 @@ pub(super) fn evidence(case: &Case<'_>, sleepers: &[&Sleeper], from_ns: i64) -> 
         of_them.join(" OR ")
     );
     let rows: Vec<u32> = shown.iter().map(|sleeper| sleeper.process_row).collect();
-    let sleeping = Selection::of(Table::CpuRuns)
+    let sleeping = Selection::new(Table::CpuRuns)
         .column("process", Expression::Process("process_row"))
         .column("since_last_ns", Expression::Sum("since_last_ns"))
         .filters([
