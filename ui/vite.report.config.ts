@@ -1,7 +1,7 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vite";
 
-// Script and style sheet of the report of `laglab prove diff`, which embeds both in one file.
+// Script and style sheet of the HTML reports, each of which embeds both in one file.
 export default defineConfig({
   plugins: [svelte()],
   build: {
@@ -9,11 +9,11 @@ export default defineConfig({
     outDir: "dist-report",
     reportCompressedSize: false,
     lib: {
-      entry: "src/comparison/report.ts",
+      entry: "src/report/report.ts",
       formats: ["iife"],
       name: "report",
-      fileName: () => "comparison.js",
-      cssFileName: "comparison",
+      fileName: () => "report.js",
+      cssFileName: "report",
     },
   },
   publicDir: false,

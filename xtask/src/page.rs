@@ -56,7 +56,7 @@ pub(crate) fn is_sound() -> Result<(), String> {
 }
 
 /// Tests of the page that run in the gate, as a part of the names of their files.
-const GATE: &[&str] = &["kept"];
+const GATE: &[&str] = &["kept", "report"];
 
 /// Runs tests that open simulated traces with the page in a browser, as users do.
 ///

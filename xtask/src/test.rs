@@ -10,9 +10,7 @@ use crate::nextest;
 use crate::steps::{self, Ended, Extent, Lane, Outcome, Step, Work, left_out};
 use crate::summary;
 use crate::wine::{self, Wine};
-use crate::{
-    apt, assistants, browser, built, deny, exports, page, peers, same_bytes, tidy, workflows,
-};
+use crate::{apt, assistants, built, deny, exports, page, peers, same_bytes, tidy, workflows};
 
 /// Target for macOS. The sources must compile for it.
 const MACOS: &str = "aarch64-apple-darwin";
@@ -93,9 +91,6 @@ const STEPS: &[Step] = &[
         .only_full()
         .side()
         .needs(&["tools"]),
-    step("reports in a browser", |_| browser::shows_reports())
-        .side()
-        .needs(&["tools", "build"]),
     step("readers of traces", |_| peers::agree())
         .only_full()
         .side()

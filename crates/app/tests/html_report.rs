@@ -20,7 +20,7 @@ fn the_page_is_written_to_the_file() {
     let report = program::json(&[&report[..], &[path.to_str().unwrap()]].concat());
     let page = std::fs::read_to_string(path).unwrap();
     assert_eq!(report["bytes"], page.len());
-    assert!(page.contains("data-chart=\"processes\""));
+    assert!(page.contains("data-picture=\"0\""));
 }
 
 #[test]

@@ -79,6 +79,24 @@ impl Explorer {
         presets::shipped().to_vec()
     }
 
+    /// Returns the preset with a name, and builds its table. Returns `None` if there is no such preset, or its table has
+    /// no rows.
+    ///
+    /// # Errors
+    /// Returns an error if the table cannot be read, or if the request is cancelled.
+    pub fn recorded(
+        &self,
+        name: &str,
+        cancel: &AtomicBool,
+    ) -> Result<Option<Preset>, ExploreError> {
+        let found = presets::shipped().iter().find(|preset| preset.name == name);
+        let Some(preset) = found else {
+            return Ok(None);
+        };
+        let table = self.context(cancel).open(&preset.view.table)?;
+        Ok((table.stored.rows() > 0).then(|| preset.clone()))
+    }
+
     /// Builds the tables with these names in as few passes over the trace as possible. If `tables` is empty,
     /// builds all tables that views can show.
     ///

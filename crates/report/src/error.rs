@@ -9,10 +9,10 @@ pub enum Error {
     /// The trace cannot be read.
     #[error(transparent)]
     Session(#[from] session::Error),
-    /// A chart has too many cells or series.
+    /// The data of a picture cannot be read.
     #[error(transparent)]
-    TooLarge(#[from] views::TooLarge),
-    /// The program has no script for pages of comparisons.
+    Explore(#[from] explore::ExploreError),
+    /// The program has no script, without which a comparison shows nothing.
     #[error(
         "cannot write comparison pages: this laglab was built without the chart script; run `cargo xtask page`, \
          then build laglab again"
@@ -32,11 +32,5 @@ impl From<StoreError> for Error {
 impl From<WrongType> for Error {
     fn from(error: WrongType) -> Error {
         Error::Session(error.into())
-    }
-}
-
-impl From<views::Cancelled> for Error {
-    fn from(_: views::Cancelled) -> Error {
-        Error::Session(session::Error::Cancelled)
     }
 }

@@ -1,8 +1,8 @@
 //! `laglab report`: the explanation of a trace in one self-contained HTML file.
 //!
-//! The page contains findings and tables as HTML. Its script draws the charts from embedded JSON. All content
-//! of a trace may be hostile. Therefore `maud` escapes text, the script only sets content as text, and the
-//! page's policy forbids other scripts and external resources.
+//! The page contains findings and tables as HTML. Its script draws the pictures from embedded answers of `explore`, with
+//! the components of the page of `laglab open`. All content of a trace may be hostile. Therefore `maud` escapes text,
+//! the script only sets content as text, and the page's policy forbids other scripts and external resources.
 
 mod brief;
 mod capture;
@@ -11,18 +11,21 @@ mod comparison;
 mod error;
 mod evidence;
 mod explained;
-mod figures;
 mod findings;
-mod histograms;
+mod script;
 mod still;
 mod usage;
 mod views;
 
-use std::io::Write as _;
+use std::sync::atomic::AtomicBool;
 
+use explain::Severity;
+use explore::Explorer;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use session::{SEVERAL_SYSTEMS, TraceTables};
-use wording::{JsonText, Printable, duration, grouped, size};
+use serde::Serialize;
+use session::SEVERAL_SYSTEMS;
+use ts_rs::TS;
+use wording::{Printable, duration, grouped, size};
 
 pub use brief::{BYTES_PER_TOKEN, Brief, BriefFinding, answer, damage, json_bytes, not_recorded};
 use charts::Charts;
@@ -30,17 +33,54 @@ pub use comparison::comparison_page;
 pub use error::Error;
 pub use evidence::{cell, side};
 pub use explained::Explained;
+use script::{Data, Script};
 pub use still::still_page;
+use views::Picture;
 pub use views::{Panel, ShownView};
 
-const UPLOT_CSS: &str = include_str!("../assets/uplot/uPlot.min.css");
-const UPLOT_JS: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
-/// Style sheet of all reports. It has the themes and colours of the page of `laglab open`.
-const CSS: &str = concat!(
+/// Themes and rules of the page of `laglab open`. The style sheet of the script has them, too.
+const THEMES: &str = concat!(
     include_str!("../../../ui/src/colours.css"),
-    include_str!("page.css")
+    include_str!("../../../ui/src/app.css"),
 );
-const JS: &str = include_str!("page.js");
+/// Style sheet of the text of reports.
+const CSS: &str = include_str!("page.css");
+
+/// Data of the script of a page.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ScriptData<'a> {
+    Report(ReportData<'a>),
+}
+
+/// Pictures of a report, and data that they share.
+#[derive(Serialize, TS)]
+pub struct ReportData<'a> {
+    /// Time range of the graphs, in nanoseconds since the trace's start; `None` if there is no graph over time.
+    range: Option<[i64; 2]>,
+    /// Number of CPUs; `None` if it is unknown.
+    cpus: Option<u32>,
+    /// True if the limits of Microsoft for DPCs and ISRs hold.
+    has_limits: bool,
+    /// Findings that graphs shade.
+    findings: Vec<ReportFinding>,
+    /// Pictures, in the order of their places.
+    pictures: Vec<Picture<'a>>,
+}
+
+/// Finding with a time range.
+#[derive(Serialize, TS)]
+struct ReportFinding {
+    /// Number of the finding on the page.
+    number: usize,
+    severity: Severity,
+    /// Start and end, in nanoseconds since the trace's start.
+    range: [i64; 2],
+    sentence: String,
+}
+
+/// Maximum number of findings that graphs shade. They are ordered by importance.
+const MOST_SHADED: usize = 24;
 
 /// Returns the tables that a page needs.
 pub fn tables() -> Vec<tables::Table> {
@@ -51,56 +91,97 @@ pub fn tables() -> Vec<tables::Table> {
     tables
 }
 
-/// Returns the report as an HTML page. `views` are the views that were on screen. If the user gave no title,
+/// Returns the report as an HTML page. `shown` are the views that were on screen. If the user gave no title,
 /// the names of the trace's files are the title.
 ///
 /// # Errors
 /// Returns an error if a table cannot be read, or the user cancels.
 pub fn page(
-    trace: &TraceTables,
+    explorer: &Explorer,
     explained: &Explained,
     title: Option<&str>,
-    views: &[ShownView],
+    shown: &[ShownView],
+    cancelled: &AtomicBool,
 ) -> Result<String, Error> {
-    let charts = Charts::read(trace, explained)?;
-    let (data, nonce, policy) = data_with_policy(&serde_json::to_string(&charts)?);
+    let charts = Charts::ask(explorer, explained, cancelled)?;
+    let views = shown.iter().chain(charts.views());
+    let data = ScriptData::Report(ReportData {
+        range: charts.range(),
+        cpus: explained.info.cpus.stated,
+        has_limits: !explained.explanation.is_linux,
+        findings: shaded(explained),
+        pictures: views.filter_map(ShownView::picture).collect(),
+    });
+    let data = Data::new(&serde_json::to_string(&data)?);
     let files = explained.info.trace.files.iter();
     let files: Vec<&str> = files.map(|path| tables::file_name(path)).collect();
     let title = title.map_or_else(|| files.join(", "), str::to_owned);
+    Ok(document(explained, &title, shown, &charts, &data))
+}
+
+/// Returns the findings that have a time range, the most important first.
+fn shaded(explained: &Explained) -> Vec<ReportFinding> {
+    let findings = (1..).zip(&explained.explanation.findings);
+    let shaded = findings.filter_map(|(number, finding)| {
+        let during = finding.during.as_ref()?;
+        Some(ReportFinding {
+            number,
+            severity: finding.severity,
+            range: [during.start, during.end],
+            sentence: finding.sentence.to_string(),
+        })
+    });
+    shaded.take(MOST_SHADED).collect()
+}
+
+fn document(
+    explained: &Explained,
+    title: &str,
+    shown: &[ShownView],
+    charts: &Charts,
+    data: &Data,
+) -> String {
+    let script = Script::read();
+    let themes = script.as_ref().map_or(THEMES, |script| &script.style);
+    // Counts the pictures, in the order of the data.
+    let mut place = 0;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta http-equiv="Content-Security-Policy" content=(data.policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="referrer" content="no-referrer";
                 meta name="generator" content=(concat!("laglab ", env!("CARGO_PKG_VERSION")));
-                title { (Printable(&title)) " – why it lagged" }
-                style { (PreEscaped(UPLOT_CSS)) (PreEscaped(CSS)) }
+                title { (Printable(title)) " – why it lagged" }
+                style { (PreEscaped(themes)) (PreEscaped(CSS)) }
             }
             body {
-                (header(explained, &title))
+                (header(explained, title))
                 main {
-                    (views::section(views))
+                    noscript {
+                        p.missing { "The pictures cannot be drawn: scripts are disabled here. The rest of the page needs no script." }
+                    }
+                    @if script.is_none() {
+                        p.missing { "The pictures are missing: this laglab was built without their script." }
+                    }
+                    (views::section(shown, &mut place))
                     section id="findings" {
                         h2 { "Findings" }
                         (findings::cards(explained))
                     }
                     section id="time" {
                         h2 { "Over time" }
-                        noscript {
-                            p.missing { "The charts cannot be drawn: scripts are disabled here. The rest of the page needs no script." }
-                        }
-                        (figures::over_time(explained, &charts))
+                        (charts.over_time(explained, &mut place))
                     }
                     section id="spread" {
                         h2 { "How long things took" }
-                        (histograms::all(explained, &charts))
+                        (charts.histograms(explained, &mut place))
                     }
                     section id="usage" {
                         h2 { "Who used what" }
-                        (usage::tables(explained, &charts))
+                        (usage::tables(explained))
                     }
                     section id="theories" {
                         h2 { "Other questions" }
@@ -112,15 +193,16 @@ pub fn page(
                     }
                 }
                 footer {
-                    p { "Made by laglab " (env!("CARGO_PKG_VERSION")) ". Queries are for " code { "laglab sql TRACE" } ". Charts are drawn with uPlot (MIT)." }
+                    p { "Made by laglab " (env!("CARGO_PKG_VERSION")) ". Queries are for " code { "laglab sql TRACE" } ". Pictures are drawn with Svelte and uPlot (MIT)." }
                 }
-                script #data type="application/json" nonce=(nonce) { (PreEscaped(data)) }
-                script nonce=(nonce) { (PreEscaped(UPLOT_JS)) }
-                script nonce=(nonce) { (PreEscaped(JS)) }
+                script #data type="application/json" nonce=(data.nonce) { (PreEscaped(&data.json)) }
+                @if let Some(script) = &script {
+                    script nonce=(data.nonce) { (PreEscaped(&script.code)) }
+                }
             }
         }
     };
-    Ok(page.into_string())
+    page.into_string()
 }
 
 /// Returns names and values of facts about the recording. For a file without events, only the start time is
@@ -167,7 +249,7 @@ fn header(explained: &Explained, title: &str) -> Markup {
         header {
             div.bar {
                 p.what { "Why it lagged" }
-                button #theme type="button" hidden { "Dark" }
+                div #theme {}
             }
             h1 {
                 (Printable(title))
@@ -220,47 +302,4 @@ fn missing(title: &str, why: &str) -> Markup {
 /// Turns a clause into a sentence: its first letter becomes upper case, and it ends with a full stop.
 fn sentence(clause: &str) -> String {
     wording::capitalized(clause) + "."
-}
-
-/// Returns three texts: the embedded JSON, the nonce of the page's scripts, and the policy. The policy allows
-/// only scripts with this nonce.
-fn data_with_policy(json: &str) -> (String, String, String) {
-    let data = escape_json(json);
-    // The nonce is a hash of all embedded data, so text of the trace cannot contain it.
-    let nonce = blake3::hash(data.as_bytes()).to_hex().to_string();
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; base-uri \
-         'none'; form-action 'none'"
-    );
-    (data, nonce, policy)
-}
-
-/// Escapes characters of JSON: characters that could end the enclosing script element, and harmful characters, such as
-/// those that reorder text.
-fn escape_json(json: &str) -> String {
-    let mut escaped = Vec::with_capacity(json.len());
-    // Writing to memory does not fail, and the bytes of a `str` are UTF-8.
-    let _ = JsonText::new(&mut escaped).write_all(json.as_bytes());
-    let mut escaped = String::from_utf8(escaped).unwrap_or_default();
-    // These characters can only occur within strings of JSON, where an escape sequence is valid.
-    for (character, escape) in [("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")] {
-        escaped = escaped.replace(character, escape);
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_text_ends_the_script() {
-        let text = "</script>&\u{2028}\u{2029}\u{202e}\u{9b}\u{85}\u{feff}<!--";
-        let json = escape_json(&serde_json::to_string(text).unwrap());
-        let harmful = [
-            '<', '>', '&', '\u{2028}', '\u{2029}', '\u{202e}', '\u{9b}', '\u{85}', '\u{feff}',
-        ];
-        assert!(!json.contains(harmful));
-        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
-    }
 }

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::CSS;
+use super::{CSS, THEMES};
 
 /// Returns the page as HTML. `style` is added after the report's style sheet. The page's policy forbids
 /// scripts and external resources.
@@ -16,7 +16,7 @@ pub fn still_page(title: &str, style: &'static str, header: &Markup, main: &Mark
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content=(concat!("laglab ", env!("CARGO_PKG_VERSION")));
                 title { (title) }
-                style { (PreEscaped(CSS)) (PreEscaped(style)) }
+                style { (PreEscaped(THEMES)) (PreEscaped(CSS)) (PreEscaped(style)) }
             }
             body {
                 header { (header) }

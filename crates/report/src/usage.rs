@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use explain::{Column, Evidence, Unit, Value, Wait};
 use maud::{Markup, html};
 use session::missing_rows;
-use tables::Table;
+use tables::{Identities, Table};
+use wording::Printable;
 
-use super::charts::Charts;
 use super::findings::evidence;
 use super::{missing, sentence};
 use crate::Explained;
@@ -17,7 +17,7 @@ use crate::Explained;
 const ROWS: usize = 20;
 
 /// Returns all tables.
-pub(super) fn tables(explained: &Explained, charts: &Charts) -> Markup {
+pub(super) fn tables(explained: &Explained) -> Markup {
     let has_runs = !explained.explanation.span.is_empty();
     let is_linux = explained.explanation.is_linux;
     html! {
@@ -28,10 +28,10 @@ pub(super) fn tables(explained: &Explained, charts: &Charts) -> Markup {
         } @else {
             (missing("CPU time by process", &sentence(&missing_rows(Table::CpuRuns, is_linux))))
         }
-        @match &charts.interrupts {
-            Some(_) if is_linux => {}
-            Some(_) => (evidence(&modules(explained))),
-            None => (missing(&format!("{} by module", explained.explanation.terms().routines), &sentence(&missing_rows(Table::Interrupts, is_linux)))),
+        @match explained.explanation.survey.interrupts.routines.is_empty() {
+            false if is_linux => {}
+            false => (evidence(&modules(explained))),
+            true => (missing(&format!("{} by module", explained.explanation.terms().routines), &sentence(&missing_rows(Table::Interrupts, is_linux)))),
         }
     }
 }
@@ -66,7 +66,7 @@ fn processes(explained: &Explained) -> Evidence {
     );
     used.iter().take(ROWS).fold(table, |table, (row, used)| {
         table.row([
-            Some(super::charts::process(names, *row).into()),
+            Some(process(names, *row).into()),
             Some(used.cpu_ns.into()),
             Some(used.runs.into()),
             known_nonzero(used.ready_ns),
@@ -83,7 +83,7 @@ fn known_nonzero(ns: i64) -> Option<Value> {
 /// Returns the longest waits of threads that were ready to run.
 fn longest_waits(explained: &Explained) -> Evidence {
     let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
-    let named = |row: Option<u32>| row.map(|row| super::charts::process(names, row).into());
+    let named = |row: Option<u32>| row.map(|row| process(names, row).into());
     let a_routine = explained.explanation.terms().a_routine;
     let longest = &survey.longest_waits;
     // The survey keeps only some of the longest waits. Dropped waits may be as long as the last kept wait, so only
@@ -128,6 +128,17 @@ fn longest_waits(explained: &Explained) -> Evidence {
             },
         ])
     })
+}
+
+/// Returns the name and id of the process with a row.
+fn process(names: &Identities, row: u32) -> String {
+    let process = names.process(Some(row), None);
+    match (process.name, process.id) {
+        (Some(name), Some(id)) => format!("{} ({id})", Printable(name)),
+        (Some(name), None) => Printable(name).to_string(),
+        (None, Some(id)) => format!("process {id}"),
+        (None, None) => "an unknown process".to_owned(),
+    }
 }
 
 /// Number that replaces the row of an unknown module. It sorts after all rows.

@@ -401,7 +401,13 @@ impl ServedTrace {
             .map(|panel| ShownView::ask(&explorer, panel, cancellation.cancelled()));
         let views = views.collect::<Result<Vec<ShownView>, _>>()?;
         let explained = self.explained()?;
-        Ok(report::page(&self.tables, &explained, title, &views)?)
+        Ok(report::page(
+            &explorer,
+            &explained,
+            title,
+            &views,
+            cancellation.cancelled(),
+        )?)
     }
 
     #[cfg(feature = "mcp")]

@@ -71,6 +71,7 @@ fn generated() -> String {
         api::Session,
         api::Progress,
         api::ReportRequest,
+        report::ReportData<'static>,
         presets::OwnPreset,
         diff::Comparison,
         traces::Overview,

@@ -1393,6 +1393,49 @@ priority: number | null,
 rank: number | null, };
 
 /**
+ * Answer to the request for the graph of a view.
+ */
+export type ReportAnswer = { "timeline": TimelineAnswer } | { "heat": HeatAnswer } | { "histogram": HistogramAnswer } | { "flame": FlameAnswer } | { "lanes": LanesAnswer };
+
+/**
+ * Pictures of a report, and data that they share.
+ */
+export type ReportData = {
+/**
+ * Time range of the graphs, in nanoseconds since the trace's start; `None` if there is no graph over time.
+ */
+range: Range | null,
+/**
+ * Number of CPUs; `None` if it is unknown.
+ */
+cpus: number | null,
+/**
+ * True if the limits of Microsoft for DPCs and ISRs hold.
+ */
+has_limits: boolean,
+/**
+ * Findings that graphs shade.
+ */
+findings: Array<ReportFinding>,
+/**
+ * Pictures, in the order of their places.
+ */
+pictures: Array<ReportPicture>, };
+
+/**
+ * Finding with a time range.
+ */
+export type ReportFinding = {
+/**
+ * Number of the finding on the page.
+ */
+number: number, severity: Severity,
+/**
+ * Start and end, in nanoseconds since the trace's start.
+ */
+range: Range, sentence: string, };
+
+/**
  * View on screen, with the choices that the user made in it.
  */
 export type ReportPanel = { view: View,
@@ -1433,6 +1476,39 @@ other?: boolean, };
  * Visible part of a view.
  */
 export type ReportPart = "graph" | "table";
+
+/**
+ * Graph of a view, as the script of the page reads it.
+ */
+export type ReportPicture = { view: View, title: string,
+/**
+ * Description of the drawn columns.
+ */
+table: TableInfo | null,
+/**
+ * Name of the column or measure whose values are drawn.
+ */
+value: string,
+/**
+ * Groups whose series are hidden.
+ */
+hidden: Array<number | null>,
+/**
+ * True if the series of all groups without their own line is hidden.
+ */
+rest_hidden: boolean,
+/**
+ * True if a flame graph has its callers and callees exchanged.
+ */
+inverted: boolean,
+/**
+ * Time range of a flame graph or histogram; `None` for the whole trace.
+ */
+range: Range | null,
+/**
+ * Time range with which a flame graph is compared.
+ */
+compare: Range | null, answer: ReportAnswer, };
 
 /**
  * Request for an HTML report.

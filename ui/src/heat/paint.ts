@@ -2,11 +2,12 @@
 
 import { across, type Axis } from "../canvas/axis";
 import { font } from "../canvas/surface";
-import { timeAxis } from "../canvas/time_axis";
+import { shadeFindings, timeAxis } from "../canvas/time_axis";
 import { colour, css, rgb } from "../canvas/theme";
 import { measured } from "../format";
 import type { HeatAnswer } from "../api/types";
 import type { Chosen, Line } from "./chosen";
+import type { Mark } from "../view/marks";
 import { most, ramp, rampColour, strength } from "./ramp";
 import { classHeight, heightOf, valueTicks, type ValueAxis } from "./value_axis";
 
@@ -22,6 +23,7 @@ export interface HeatPicture {
   axis: Axis;
   values: ValueAxis;
   lines: Line[];
+  marks: Mark[];
   chosen: Chosen | null;
   cell: Cell | null;
   cursor: number | null;
@@ -81,6 +83,7 @@ export function paintHeat(ctx: CanvasRenderingContext2D, width: number, picture:
     ctx.imageSmoothingEnabled = false;
     ctx.drawImage(image, left, values.top, right - left, values.bottom - values.top);
   }
+  shadeFindings(ctx, axis, picture.marks, [values.top, values.bottom]);
   marks(ctx, picture);
   ctx.restore();
   limits(ctx, picture);

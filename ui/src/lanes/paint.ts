@@ -5,9 +5,10 @@ import { across, type Axis } from "../canvas/axis";
 import type { Layer } from "../canvas/layer";
 import { firstAfter, upTo } from "../canvas/order";
 import { fitting, font } from "../canvas/surface";
-import { paintSelection, timeAxis } from "../canvas/time_axis";
+import { paintSelection, shadeFindings, timeAxis } from "../canvas/time_axis";
 import { colour, css, inkOn, mixed, rgb } from "../canvas/theme";
 import { paletteColor, valueColor } from "../colour";
+import type { Mark } from "../view/marks";
 import { label } from "./label";
 import { bars, type Bar } from "./columns";
 import { gapsOf } from "./gaps";
@@ -22,6 +23,7 @@ export interface LanesPicture {
   layout: LaneLayout;
   axis: Axis;
   selection: Range | null;
+  marks: Mark[];
   /** Label of the only process that is not dimmed; `null` to dim no process. */
   isolated: string | null;
   hit: Hit | null;
@@ -47,6 +49,7 @@ export function paintLanes(ctx: CanvasRenderingContext2D, width: number, picture
   ctx.rect(axis.from, 0, axis.to - axis.from, layout.lanes);
   ctx.clip();
   paintGaps(ctx, picture);
+  shadeFindings(ctx, axis, picture.marks, [0, layout.lanes]);
   arrows(ctx, picture);
   marks(ctx, picture);
   ctx.restore();

@@ -66,7 +66,7 @@ export function linesOf(
   let about = column ? titled(column) : measure;
   let shown = unit;
   if (ofCpus) {
-    const among = graph.by === "cpu" && graph.as === "lines" ? 1 : (cpus ?? 1);
+    const among = graph.by === "cpu" && (graph.as ?? "stacked") !== "stacked" ? 1 : (cpus ?? 1);
     scale = (value, place) => value / (bucketLength(answer, place) * among);
     shown = "share";
     about = among > 1 ? `% of ${among} CPUs` : "% of a CPU";

@@ -2,7 +2,7 @@
 
 import type { Range } from "../api/types";
 import { across, type Axis } from "../canvas/axis";
-import { paintSelection } from "../canvas/time_axis";
+import { paintSelection, shadeFindings } from "../canvas/time_axis";
 import { colour, css, rgb } from "../canvas/theme";
 import type { Mark } from "../view/marks";
 import type { Row } from "./rows";
@@ -76,12 +76,7 @@ export function paintRows(ctx: CanvasRenderingContext2D, picture: RowsPicture): 
 /** Draws the time ranges of findings and the time after the recorded data, behind the rows. */
 function shades(ctx: CanvasRenderingContext2D, { marks, axis, rows, pitch, until }: RowsPicture): void {
   const high = rows.length * pitch;
-  for (const { kind, range, severity } of marks) {
-    if (kind !== "finding" || severity === "information") continue;
-    if (range[1] - range[0] > 0.9 * (axis.range[1] - axis.range[0])) continue;
-    ctx.fillStyle = css(rgb(`var(--${severity})`), 0.07);
-    ctx.fillRect(across(axis, range[0]), 0, across(axis, range[1]) - across(axis, range[0]), high);
-  }
+  shadeFindings(ctx, axis, marks, [0, high]);
   if (until !== null && until < axis.range[1]) {
     ctx.fillStyle = css(rgb("var(--muted)"), 0.16);
     ctx.fillRect(across(axis, until), 0, axis.to - across(axis, until), high);

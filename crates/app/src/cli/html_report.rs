@@ -2,8 +2,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use explain::{Scope, Severity};
+use explore::Explorer;
 use report::Explained;
 use serde::Serialize;
 use session::NewFile;
@@ -59,7 +62,9 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let symbols = args.symbols.options();
     let (explained, symbols) = Explained::read(&tables, Scope::default(), &symbols)?;
     super::warn_of_missing_symbols(&symbols.missing());
-    let page = report::page(&tables, &explained, args.title.as_deref(), &[])?;
+    let explorer = Explorer::new(Arc::clone(tables.store()), None, Explorer::MEMORY_BYTES);
+    let title = args.title.as_deref();
+    let page = report::page(&explorer, &explained, title, &[], &AtomicBool::new(false))?;
     let Some(new) = new else {
         let mut out = output::for_programs();
         out.write_all(page.as_bytes())?;

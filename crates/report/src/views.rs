@@ -1,36 +1,32 @@
-//! Views that were on screen when the user requested the report. Each is shown as a picture, a table and a
-//! query.
-
-mod axes;
-mod flame;
-mod heat;
-mod histogram;
-mod lanes;
-mod timeline;
+//! Views with their answers: those that were on screen when the user requested the report, and the charts of the
+//! report. Each is shown as a picture, a table and a query.
 
 use std::sync::atomic::AtomicBool;
 
 use explore::{
-    ColumnInfo, ColumnKind, ExploreError, Explorer, FlameAnswer, FlameRequest, GraphKind,
+    ColumnInfo, ColumnKind, Drawn, ExploreError, Explorer, FlameAnswer, FlameRequest, GraphKind,
     GroupSort, HeatAnswer, HeatRequest, HistogramAnswer, HistogramRequest, Id, LanesAnswer,
     LanesRequest, Number, PivotAnswer, PivotRequest, TableInfo, TimelineAnswer, TimelineRequest,
     Value, View,
 };
 use maud::{Markup, html};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 use wording::{Printable, duration, grouped, size};
 
 /// Maximum number of groups in a table.
 const GROUPS: u32 = 30;
-/// Maximum number of series with a separate colour.
-const SERIES: usize = 9;
-/// Number of time buckets of a line chart.
-const BUCKETS: u32 = 300;
+/// Maximum number of series of a timeline, and of its lanes.
+const SERIES: u32 = 9;
+const LANES: u32 = 32;
+/// Number of time buckets of a timeline. A screen can show about this many.
+const BUCKETS: u32 = 480;
 /// Number of time buckets of a heat map.
-const CELLS: u32 = 164;
+const CELLS: u32 = 240;
 /// Number of pixels for which lanes are requested.
 const LANE_PIXELS: u32 = 410;
+/// Maximum number of CPUs whose lanes are drawn.
+const MOST_CPUS: usize = 64;
 /// Maximum number of classes of values in a heat map.
 const CLASSES: u32 = 40;
 /// Minimum share of the whole weight of a drawn call in a flame graph. Smaller calls would be too thin to
@@ -42,7 +38,7 @@ const LEAST_SHARE: f64 = 0.001;
 #[serde(deny_unknown_fields)]
 #[ts(rename = "ReportPanel", optional_fields = nullable)]
 pub struct Panel {
-    view: View,
+    pub(super) view: View,
     /// Title that the user gave the view.
     #[serde(default)]
     title: Option<String>,
@@ -84,24 +80,59 @@ enum Shown {
 
 /// View with the data that it shows.
 pub struct ShownView {
-    panel: Panel,
-    title: String,
+    pub(super) panel: Panel,
+    pub(super) title: String,
     /// Name and unit of each column to the right of the golden bar. These columns have sums, counts and other
     /// aggregates.
     columns: Vec<(String, &'static str)>,
     /// Conditions that filter the rows, in words.
     conditions: Vec<String>,
-    graph: Option<Graph>,
+    pub(super) answer: Option<Answer>,
+    /// Name of the column or measure whose values are drawn.
+    value: String,
+    /// Description of the columns that the graph shows.
+    about: Option<TableInfo>,
     table: Option<PivotAnswer>,
 }
 
-/// Graph of a view.
-enum Graph {
+/// Answer to the request for the graph of a view.
+#[derive(Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+#[ts(rename = "ReportAnswer")]
+pub(super) enum Answer {
+    /// Series of values over time.
     Timeline(TimelineAnswer),
+    /// Distribution of values over time.
     Heat(HeatAnswer),
+    /// Distribution of values by group.
     Histogram(HistogramAnswer),
+    /// Weights of stacks.
     Flame(FlameAnswer),
+    /// Threads that ran on each CPU.
     Lanes(LanesAnswer),
+}
+
+/// Graph of a view, as the script of the page reads it.
+#[derive(Serialize, TS)]
+#[ts(rename = "ReportPicture")]
+pub(super) struct Picture<'a> {
+    view: &'a View,
+    title: &'a str,
+    /// Description of the drawn columns.
+    table: Option<&'a TableInfo>,
+    /// Name of the column or measure whose values are drawn.
+    value: &'a str,
+    /// Groups whose series are hidden.
+    hidden: &'a [Id],
+    /// True if the series of all groups without their own line is hidden.
+    rest_hidden: bool,
+    /// True if a flame graph has its callers and callees exchanged.
+    inverted: bool,
+    /// Time range of a flame graph or histogram; `None` for the whole trace.
+    range: Option<[i64; 2]>,
+    /// Time range with which a flame graph is compared.
+    compare: Option<[i64; 2]>,
+    answer: &'a Answer,
 }
 
 impl ShownView {
@@ -120,16 +151,17 @@ impl ShownView {
             Some(bar) => (&view.columns[..bar], &view.columns[bar + 1..]),
             None => (view.columns.as_slice(), &[][..]),
         };
-        let graph = match panel.show {
+        let tables = explorer.tables()?;
+        let of = tables.iter().find(|table| table.name == view.table);
+        let value = value(view, of);
+        let answer = match panel.show {
             Some(Shown::Table) => None,
-            _ => Graph::ask(explorer, &panel, cancelled)?,
+            _ => Answer::ask(explorer, &panel, &value, of, cancelled)?,
         };
         let table = match panel.show {
             Some(Shown::Graph) => None,
             _ => Some(groups(explorer, &panel, (keys, aggregates), cancelled)?),
         };
-        let tables = explorer.tables()?;
-        let of = tables.iter().find(|table| table.name == view.table);
         let about = |name: &str| column(of, name);
         let columns = aggregates.iter().map(|aggregate| {
             let (name, function) = aggregate.split_once(':').unwrap_or((aggregate, ""));
@@ -155,12 +187,59 @@ impl ShownView {
         Ok(ShownView {
             conditions: conditions.collect(),
             columns: columns.collect(),
+            about: of.map(|of| drawn_columns(of, view, &value)),
             title,
-            graph,
+            answer,
+            value,
             table,
             panel,
         })
     }
+
+    /// Returns the picture for the script of the page. Returns `None` for a view without a graph.
+    pub(super) fn picture(&self) -> Option<Picture<'_>> {
+        let panel = &self.panel;
+        Some(Picture {
+            view: &panel.view,
+            title: &self.title,
+            table: self.about.as_ref(),
+            value: &self.value,
+            hidden: &panel.hidden,
+            rest_hidden: panel.rest_hidden,
+            inverted: panel.inverted,
+            range: panel.focus(),
+            compare: panel.compare,
+            answer: self.answer.as_ref()?,
+        })
+    }
+}
+
+/// Returns the name of the column or measure that the graph of a view draws. If the user chose no column, the page
+/// shows the first measure in heat maps and histograms, so the report shows it, too.
+fn value(view: &View, table: Option<&TableInfo>) -> String {
+    let first = || match view.graph.kind {
+        GraphKind::Heat | GraphKind::Histogram => {
+            let mut columns = table.into_iter().flat_map(|table| &table.columns);
+            let first = columns.find(|column| column.kind == ColumnKind::Measure);
+            first.map_or_else(String::new, |column| column.name.clone())
+        }
+        _ => "rows".to_owned(),
+    };
+    view.graph.measure.clone().unwrap_or_else(first)
+}
+
+/// Returns the description of a table with only the columns that the graph of a view shows.
+fn drawn_columns(table: &TableInfo, view: &View, value: &str) -> TableInfo {
+    let mut table = table.clone();
+    let by = view.graph.by.as_deref();
+    let is_drawn = |name: &str| name == value || Some(name) == by;
+    table.columns.retain(|column| is_drawn(&column.name));
+    // Pictures show no descriptions.
+    table.about.clear();
+    for column in &mut table.columns {
+        column.about.clear();
+    }
+    table
 }
 
 /// Returns the column with a name.
@@ -199,30 +278,38 @@ fn groups(
 }
 
 impl Panel {
+    /// Creates a panel that shows only the graph of a view.
+    pub(super) fn graph(view: View, title: String) -> Panel {
+        Panel {
+            view,
+            title: Some(title),
+            hidden: Vec::new(),
+            rest_hidden: false,
+            show: Some(Shown::Graph),
+            selection: None,
+            inverted: false,
+            compare: None,
+            other: false,
+        }
+    }
+
     /// Returns the selected time range. If there is none, returns the visible range.
     fn focus(&self) -> Option<[i64; 2]> {
         self.selection.or(self.view.range)
     }
 }
 
-impl Graph {
+impl Answer {
     fn ask(
         explorer: &Explorer,
         panel: &Panel,
+        value: &str,
+        of: Option<&TableInfo>,
         cancelled: &AtomicBool,
-    ) -> Result<Option<Graph>, ExploreError> {
+    ) -> Result<Option<Answer>, ExploreError> {
         let view = &panel.view;
         let graph = &view.graph;
         let (table, filter) = (view.table.clone(), view.filter.clone());
-        let tables = explorer.tables()?;
-        let of = tables.iter().find(|of| of.name == view.table);
-        // If the user chose no column, the page shows the first measure, so the report shows it, too.
-        let value = || {
-            let mut columns = of.into_iter().flat_map(|of| &of.columns);
-            let first = columns.find(|column| column.kind == ColumnKind::Measure);
-            let first = first.map_or_else(String::new, |column| column.name.clone());
-            graph.measure.clone().unwrap_or(first)
-        };
         Ok(Some(match graph.kind {
             GraphKind::None => return Ok(None),
             GraphKind::Timeline => {
@@ -234,34 +321,38 @@ impl Graph {
                     range: view.range,
                     filter,
                     buckets: BUCKETS,
-                    first: SERIES as u32,
+                    first: if graph.drawn == Some(Drawn::Lanes) {
+                        LANES
+                    } else {
+                        SERIES
+                    },
                 };
-                Graph::Timeline(explorer.timeline(&request, cancelled)?)
+                Answer::Timeline(explorer.timeline(&request, cancelled)?)
             }
             GraphKind::Heat => {
                 let request = HeatRequest {
                     table,
-                    value: value(),
+                    value: value.to_owned(),
                     range: view.range,
                     filter,
                     buckets: CELLS,
                     rows: CLASSES,
                     values: None,
                 };
-                Graph::Heat(explorer.heat(&request, cancelled)?)
+                Answer::Heat(explorer.heat(&request, cancelled)?)
             }
             GraphKind::Histogram => {
                 let request = HistogramRequest {
                     table,
-                    value: value(),
+                    value: value.to_owned(),
                     by: graph.by.clone(),
                     range: panel.focus(),
                     filter,
                     classes: None,
-                    first: Some(SERIES as u32),
+                    first: Some(SERIES),
                     values: None,
                 };
-                Graph::Histogram(explorer.histogram(&request, cancelled)?)
+                Answer::Histogram(explorer.histogram(&request, cancelled)?)
             }
             GraphKind::Flame => {
                 let first = of.and_then(|of| of.stacks.first().copied());
@@ -269,7 +360,7 @@ impl Graph {
                 let request = FlameRequest {
                     table,
                     stack: graph.stack.clone().unwrap_or_else(|| first.to_owned()),
-                    weight: graph.measure.clone().unwrap_or_else(|| "rows".to_owned()),
+                    weight: value.to_owned(),
                     range: panel.focus(),
                     filter,
                     inverted: panel.inverted,
@@ -277,7 +368,7 @@ impl Graph {
                     compare: panel.compare,
                     least_share: Some(LEAST_SHARE),
                 };
-                Graph::Flame(explorer.flame(&request, cancelled)?)
+                Answer::Flame(explorer.flame(&request, cancelled)?)
             }
             GraphKind::Lanes => {
                 let of_cpu = filter.iter().find(|condition| condition.column == "cpu");
@@ -291,46 +382,68 @@ impl Graph {
                             .collect::<Vec<_>>()
                     }),
                 };
-                Graph::Lanes(explorer.lanes(&request, cancelled)?)
+                let mut answer = explorer.lanes(&request, cancelled)?;
+                answer.left_out += answer.cpus.len().saturating_sub(MOST_CPUS);
+                answer.cpus.truncate(MOST_CPUS);
+                Answer::Lanes(answer)
             }
         }))
+    }
+
+    /// Returns true if there is nothing to draw.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_zero = |value: &Option<Number>| match value {
+            Some(Number::Integer(integer)) => *integer == 0,
+            Some(Number::Real(real)) => *real == 0.0,
+            None => true,
+        };
+        match self {
+            Answer::Timeline(answer) => {
+                let mut values = answer.series.iter().flat_map(|series| &series.values);
+                values.all(is_zero)
+            }
+            Answer::Heat(answer) => answer.counts.iter().flatten().all(|count| *count == 0),
+            Answer::Histogram(answer) => answer.series.is_empty(),
+            Answer::Flame(answer) => answer.nodes.parent.is_empty(),
+            Answer::Lanes(answer) => answer.cpus.is_empty(),
+        }
+    }
+
+    /// Returns the time range of a graph over time.
+    pub(super) fn range(&self) -> Option<[i64; 2]> {
+        match self {
+            Answer::Timeline(answer) => Some([answer.start_ns, answer.end_ns]),
+            Answer::Heat(answer) => Some([answer.start_ns, answer.end_ns]),
+            Answer::Lanes(answer) => Some([answer.start_ns, answer.end_ns]),
+            Answer::Histogram(_) | Answer::Flame(_) => None,
+        }
     }
 
     /// Returns the SQL query with the same result as the graph, if there is one.
     fn sql(&self) -> Option<&str> {
         match self {
-            Graph::Timeline(answer) => Some(&answer.sql),
-            Graph::Heat(answer) => Some(&answer.sql),
-            Graph::Histogram(answer) => Some(&answer.sql),
-            Graph::Flame(answer) => answer.sql.as_deref(),
-            Graph::Lanes(_) => None,
-        }
-    }
-
-    fn markup(&self, panel: &Panel) -> Markup {
-        match self {
-            Graph::Timeline(answer) => timeline::picture(answer, panel),
-            Graph::Heat(answer) => heat::picture(answer, &panel.view.table),
-            Graph::Histogram(answer) => histogram::picture(answer, &panel.view.table),
-            Graph::Flame(answer) => flame::picture(answer, panel.inverted),
-            Graph::Lanes(answer) => lanes::picture(answer),
+            Answer::Timeline(answer) => Some(&answer.sql),
+            Answer::Heat(answer) => Some(&answer.sql),
+            Answer::Histogram(answer) => Some(&answer.sql),
+            Answer::Flame(answer) => answer.sql.as_deref(),
+            Answer::Lanes(_) => None,
         }
     }
 }
 
-/// Returns the section with all views. It is empty if there are no views.
-pub(super) fn section(views: &[ShownView]) -> Markup {
+/// Returns the section with all views on screen. It is empty if there are no views. `place` counts the pictures.
+pub(super) fn section(views: &[ShownView], place: &mut usize) -> Markup {
     html! {
         @if !views.is_empty() {
             section id="screen" {
                 h2 { "On screen" }
-                @for view in views { (shown(view)) }
+                @for view in views { (shown(view, place)) }
             }
         }
     }
 }
 
-fn shown(shown: &ShownView) -> Markup {
+fn shown(shown: &ShownView, place: &mut usize) -> Markup {
     let panel = &shown.panel;
     let selected = panel
         .selection
@@ -357,17 +470,33 @@ fn shown(shown: &ShownView) -> Markup {
                     " The comparison with another trace is not part of this report."
                 }
             }
-            @if let Some(graph) = &shown.graph { (graph.markup(panel)) }
+            @if shown.answer.is_some() {
+                figure.picture { (drawn(place)) }
+            }
             @if let Some(table) = &shown.table { (groups_table(shown, table)) }
-            @for (what, sql) in [
-                ("Query of the graph", shown.graph.as_ref().and_then(Graph::sql)),
-                ("Query of the table", shown.table.as_ref().map(|table| table.sql.as_str())),
-            ] {
-                @if let Some(sql) = sql {
-                    details.query {
-                        summary { (what) }
-                        pre { code { (Printable(sql)) } }
-                    }
+            (queries(shown))
+        }
+    }
+}
+
+/// Returns the place where the script draws the next picture.
+pub(super) fn drawn(place: &mut usize) -> Markup {
+    let mine = *place;
+    *place += 1;
+    html! { div.plot data-picture=(mine) {} }
+}
+
+/// Returns the queries with the same results as the graph and the table.
+pub(super) fn queries(shown: &ShownView) -> Markup {
+    html! {
+        @for (what, sql) in [
+            ("Query of the graph", shown.answer.as_ref().and_then(Answer::sql)),
+            ("Query of the table", shown.table.as_ref().map(|table| table.sql.as_str())),
+        ] {
+            @if let Some(sql) = sql {
+                details.query {
+                    summary { (what) }
+                    pre { code { (Printable(sql)) } }
                 }
             }
         }
@@ -402,30 +531,6 @@ fn groups_table(shown: &ShownView, table: &PivotAnswer) -> Markup {
             }
             @if hidden > 0 { p.note { (grouped(hidden as u64)) " more are not shown." } }
         }
-    }
-}
-
-/// Returns a picture with its caption and the key of its colours.
-fn figure(picture: Markup, caption: &str, colours: &[(String, String)]) -> Markup {
-    html! {
-        figure.picture {
-            (picture)
-            figcaption {
-                (Printable(caption))
-                @for (label, colour) in colours {
-                    " " span.swatch style={ "color:" (colour) } aria-hidden="true" { "■" } " " (Printable(label))
-                }
-            }
-        }
-    }
-}
-
-/// Returns the colour of the series with an index. All series without their own colour share one colour.
-fn colour(place: usize) -> String {
-    if place < SERIES {
-        format!("var(--one-{place})")
-    } else {
-        "var(--other)".to_owned()
     }
 }
 
