@@ -129,7 +129,7 @@ pub(crate) fn kernels(report: &mut String) -> Outcome<()> {
         0.15 s. For comparison: a plain pass over the columns that the kernel reads.\n\n\
         | kernel | seconds | M rows/s | pass, seconds | kernel / pass |\n|---|---|---|---|---|\n";
     let all = Columns::new(ROWS, 40_000);
-    let rows = Rows::of(0..ROWS);
+    let rows = Rows::from_range(0..ROWS);
     let half = IdSet::new(CPUS).with(0..CPUS / 2);
     let (times, spans, ends) = (&all.starts[..], &all.spans[..], &all.ends[..]);
     let (processes, cpus) = (&all.processes[..], &all.cpus[..]);
@@ -158,7 +158,11 @@ pub(crate) fn kernels(report: &mut String) -> Outcome<()> {
             "group by process, the first tenth of the time",
             &|| {
                 let range = TimeRange::new(0, times[ROWS / 10]);
-                group(&all, &Rows::of(views::rows_within(times, range)), false)
+                group(
+                    &all,
+                    &Rows::from_range(views::rows_within(times, range)),
+                    false,
+                )
             },
             &|| pass(&[&spans[..ROWS / 10]], &[&processes[..ROWS / 10]]),
         ),

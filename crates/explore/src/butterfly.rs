@@ -135,7 +135,7 @@ pub(crate) fn answer(
     let frame = weighted.frame(name).unwrap_or(views::NULL_ID);
     let mut flame = Flame::new(weighted.len())?;
     let ids: Vec<u32> = (0..weighted.len()).collect();
-    flame.add(&ids, &weighted.weights[0], &Rows::of(0..ids.len()))?;
+    flame.add(&ids, &weighted.weights[0], &Rows::from_range(0..ids.len()))?;
     let butterfly = flame.butterfly(&weighted.stacks(), frame);
     answer.callers = Some(Nodes::from_tree(&butterfly.callers, answer.total, least));
     answer.callees = Some(Nodes::from_tree(&butterfly.callees, answer.total, least));

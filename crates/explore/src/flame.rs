@@ -167,7 +167,7 @@ fn tree(
     let ids: Vec<u32> = (0..weighted.len()).filter(is_under_root).collect();
     let weights: Vec<i64> = ids.iter().map(|stack| weights[*stack as usize]).collect();
     let mut flame = Flame::new(weighted.len())?;
-    flame.add(&ids, &weights, &Rows::of(0..ids.len()))?;
+    flame.add(&ids, &weights, &Rows::from_range(0..ids.len()))?;
     Ok(flame.finish(&stacks))
 }
 

@@ -94,7 +94,7 @@ fn tree(answers: &[FlameAnswer], names: &[&str]) -> Result<CallTree, ExploreErro
     }
     let ids: Vec<u32> = (0..u32::try_from(weights.len()).map_err(|_| too_many())?).collect();
     let mut flame = Flame::new(ids.len() as u32)?;
-    flame.add(&ids, &weights, &Rows::of(0..ids.len()))?;
+    flame.add(&ids, &weights, &Rows::from_range(0..ids.len()))?;
     Ok(flame.finish(&Stacks {
         offsets: &offsets,
         frames: &frames,

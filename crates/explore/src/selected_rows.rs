@@ -107,18 +107,18 @@ impl<'a> SelectedRows<'a> {
     pub(crate) fn rows(&self, chunk: usize) -> Result<Rows<'_>, ExploreError> {
         let len = self.table.stored.chunks()[chunk].rows;
         let rows = match &self.range {
-            None => Rows::of(0..len),
+            None => Rows::from_range(0..len),
             Some(Time::Moments(times, range)) => {
-                Rows::of(rows_within(&times.chunks[chunk], *range))
+                Rows::from_range(rows_within(&times.chunks[chunk], *range))
             }
-            Some(Time::Any(any, range)) => Rows::of(0..len)
+            Some(Time::Any(any, range)) => Rows::from_range(0..len)
                 .keep_if(|row| any.iter().any(|rows| rows.overlaps(chunk, row, *range))),
             Some(Time::Intervals(RowIntervals { starts, ends }, range)) => {
                 let (first, last) = (range.start(), range.end());
                 let is_whole = starts.spans[chunk].is_some_and(|(_, max)| max < last)
                     && ends.spans[chunk].is_some_and(|(min, _)| min > first);
                 let (starts, ends) = (&starts.chunks[chunk], &ends.chunks[chunk]);
-                let rows = Rows::of(0..len);
+                let rows = Rows::from_range(0..len);
                 if is_whole {
                     rows
                 } else {

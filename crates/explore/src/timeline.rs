@@ -311,7 +311,7 @@ impl Pass<'_, '_> {
         let totals = self.run(TimeBuckets::new(buckets.range(), 1), &every)?;
         let shown = self.by_total(&totals.finish(), function);
         let others = shown.len().saturating_sub(first);
-        let lanes = Lanes::of(&shown[..first.min(shown.len())], keys.bound());
+        let lanes = Lanes::from_ids(&shown[..first.min(shown.len())], keys.bound());
         Ok((self.run(buckets, &lanes)?.finish(), others))
     }
 

@@ -160,7 +160,7 @@ impl GrowingHeatMap<'_> {
             }
         }
         // No cancellation is requested here, so the call cannot fail.
-        let rows = Rows::of(0..known.0.len());
+        let rows = Rows::from_range(0..known.0.len());
         (self.map.add(&known.0, &known.1, &rows)).expect("not cancelled");
         self.offset_ns = self.offset_ns.saturating_add(length);
     }

@@ -89,7 +89,7 @@ impl Brief {
         };
         let limit = tokens * BYTES_PER_TOKEN;
         for (number, finding) in (1..).zip(&explanation.findings) {
-            brief.findings.push(BriefFinding::of(number, finding));
+            brief.findings.push(BriefFinding::new(number, finding));
             if json_bytes(&brief) > limit {
                 brief.findings.pop();
                 break;
@@ -130,7 +130,7 @@ pub fn not_recorded(explanation: &Explanation) -> impl Iterator<Item = &'static 
 
 impl BriefFinding {
     /// Summarizes a finding.
-    pub fn of(number: usize, finding: &Finding) -> BriefFinding {
+    pub fn new(number: usize, finding: &Finding) -> BriefFinding {
         let delay = finding.delay.as_ref();
         BriefFinding {
             number,

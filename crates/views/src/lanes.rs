@@ -33,7 +33,7 @@ impl Lanes {
 
     /// Creates a lane for each id of `ids`, and one lane for all other ids below `bound`. This is
     /// suitable for many ids (threads, stacks).
-    pub fn of(ids: &[u32], bound: u32) -> Lanes {
+    pub fn from_ids(ids: &[u32], bound: u32) -> Lanes {
         const OTHER: u32 = NULL_ID;
         let mut lane_of = vec![OTHER; bound as usize + 1];
         let mut lanes = Vec::new();
@@ -76,11 +76,11 @@ mod tests {
         assert_eq!(lane(&every, 1), Lane::Id(1));
         assert_eq!(lane(&every, 2), Lane::Unknown);
         assert_eq!(lane(&every, NULL_ID), Lane::Unknown);
-        let some = Lanes::of(&[3, 1, 3, 9], 5);
+        let some = Lanes::from_ids(&[3, 1, 3, 9], 5);
         assert_eq!(some.list().len(), 4);
         assert_eq!(lane(&some, 3), Lane::Id(3));
         assert_eq!(lane(&some, 4), Lane::Other);
         assert_eq!(lane(&some, 9), Lane::Unknown);
-        assert_eq!(lane(&Lanes::of(&[], 1), 0), Lane::Other);
+        assert_eq!(lane(&Lanes::from_ids(&[], 1), 0), Lane::Other);
     }
 }

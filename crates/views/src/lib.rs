@@ -22,7 +22,7 @@
 //! let buckets = TimeBuckets::new(TimeRange::new(0, 1_000), 10);
 //! let mut timeline = Timeline::new(buckets, Lanes::every(2))?;
 //! let (times, processes, bytes) = ([5, 120, 130], [0, 1, 1], [512, 4096, 64]);
-//! timeline.add_values(&times, &processes, &bytes, &Rows::of(0..3))?;
+//! timeline.add_values(&times, &processes, &bytes, &Rows::from_range(0..3))?;
 //! let series = timeline.finish();
 //! assert_eq!(series[0].lane, views::Lane::Id(1));
 //! assert_eq!(series[0].buckets[1].sum(), Some(4160));

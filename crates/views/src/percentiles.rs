@@ -190,7 +190,7 @@ mod tests {
             .expect("the share is at most 1")]
     }
 
-    fn of(values: &[i64]) -> Percentiles {
+    fn from_values(values: &[i64]) -> Percentiles {
         let mut percentiles = Percentiles::EMPTY;
         values.iter().for_each(|value| percentiles.add(*value));
         percentiles.sort();
@@ -214,10 +214,10 @@ mod tests {
                     }
                 })
                 .collect();
-            let whole = of(&values);
+            let whole = from_values(&values);
             let (left, right) = values.split_at(rng.below(len));
-            let mut merged = of(left);
-            merged.merge(&of(right));
+            let mut merged = from_values(left);
+            merged.merge(&from_values(right));
             merged.sort();
             assert_eq!(whole.is_exact(), len <= EXACT);
             for share in SHARES {
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn extremes_do_not_overflow() {
         let values = [vec![-i64::MAX; EXACT], vec![i64::MAX; EXACT + 1]].concat();
-        let percentiles = of(&values);
+        let percentiles = from_values(&values);
         assert!(
             percentiles
                 .at(0.25)
@@ -266,6 +266,6 @@ mod tests {
                 .is_some_and(|high| high > i64::MAX / 128 * 127)
         );
         assert_eq!(Percentiles::<6>::EMPTY.at(0.5), None);
-        assert!(of(&[1, 2]).at(f64::NAN).is_some());
+        assert!(from_values(&[1, 2]).at(f64::NAN).is_some());
     }
 }

@@ -37,7 +37,7 @@ impl Error for Cancelled {}
 impl<'a> Rows<'a> {
     /// Selects a range of the rows of a chunk: all rows, or the result of
     /// [`rows_within`](crate::rows_within).
-    pub fn of(range: Range<usize>) -> Rows<'a> {
+    pub fn from_range(range: Range<usize>) -> Rows<'a> {
         Rows {
             range,
             mask: None,
@@ -187,7 +187,7 @@ mod tests {
                 .clone()
                 .filter(|row| (ids[*row] as usize) < kept && !(odd && row % 5 == 0))
                 .collect();
-            let mut rows = Rows::of(range).keep(&ids, &set);
+            let mut rows = Rows::from_range(range).keep(&ids, &set);
             if odd {
                 rows = rows.keep_if(|row| row % 5 != 0);
             }
@@ -197,20 +197,20 @@ mod tests {
 
     #[test]
     fn without_filters_the_whole_range_is_taken() {
-        assert_eq!(taken(&Rows::of(3..6)), [3, 4, 5]);
-        assert!(taken(&Rows::of(4..4)).is_empty());
+        assert_eq!(taken(&Rows::from_range(3..6)), [3, 4, 5]);
+        assert!(taken(&Rows::from_range(4..4)).is_empty());
         assert_eq!(
-            taken(&Rows::of(1..BLOCK + 3)),
+            taken(&Rows::from_range(1..BLOCK + 3)),
             (1..BLOCK + 3).collect::<Vec<_>>()
         );
-        let nothing = Rows::of(0..2).keep(&[NULL_ID, 1], &IdSet::new(1).with([0]));
+        let nothing = Rows::from_range(0..2).keep(&[NULL_ID, 1], &IdSet::new(1).with([0]));
         assert!(taken(&nothing).is_empty());
     }
 
     #[test]
     fn a_set_flag_stops_the_pass() {
         let flag = AtomicBool::new(false);
-        let rows = Rows::of(0..10 * BLOCK).until(&flag);
+        let rows = Rows::from_range(0..10 * BLOCK).until(&flag);
         let mut seen = 0;
         let result = rows.each_run(|run| {
             seen += run.len();

@@ -99,7 +99,7 @@ impl Default for Summary {
 mod tests {
     use super::*;
 
-    fn of(values: &[i64]) -> Summary {
+    fn from_values(values: &[i64]) -> Summary {
         let mut summary = Summary::EMPTY;
         for value in values {
             summary.add(*value);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn nothing_known_is_unknown() {
-        let empty = of(&[NULL, NULL]);
+        let empty = from_values(&[NULL, NULL]);
         assert_eq!(empty.count(), 0);
         assert_eq!((empty.sum(), empty.min(), empty.max()), (None, None, None));
         assert_eq!(empty.mean(), None);
@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn sums_saturate_only_when_read() {
-        let summary = of(&[i64::MAX, i64::MAX]);
+        let summary = from_values(&[i64::MAX, i64::MAX]);
         assert_eq!(summary.sum(), Some(i64::MAX));
         assert_eq!(summary.mean(), Some(i64::MAX as f64));
-        let mut back = of(&[-i64::MAX, -i64::MAX]);
+        let mut back = from_values(&[-i64::MAX, -i64::MAX]);
         assert_eq!(back.sum(), Some(i64::MIN));
         back.merge(&summary);
         assert_eq!(back.sum(), Some(0));

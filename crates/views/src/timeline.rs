@@ -167,7 +167,7 @@ impl Timeline {
             .enumerate()
             .map(|(index, lane)| {
                 let cells = self.cells.iter().skip(index).step_by(lanes.len());
-                Series::of(*lane, cells.copied().collect())
+                Series::new(*lane, cells.copied().collect())
             })
             .filter(|series| series.total.count() > 0)
             .collect();
@@ -197,7 +197,7 @@ impl Timeline {
 }
 
 impl Series {
-    fn of(lane: Lane, buckets: Vec<Summary>) -> Series {
+    fn new(lane: Lane, buckets: Vec<Summary>) -> Series {
         let mut total = Summary::EMPTY;
         buckets.iter().for_each(|bucket| total.merge(bucket));
         Series {

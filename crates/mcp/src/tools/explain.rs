@@ -96,7 +96,7 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
         let id = FindingId::new(&trace, &scope, number);
         FindingSummary {
             id: id.to_string(),
-            brief: BriefFinding::of(number, finding),
+            brief: BriefFinding::new(number, finding),
             evidence: (1..=finding.evidence.len())
                 .map(|k| id.evidence_uri(k))
                 .collect(),

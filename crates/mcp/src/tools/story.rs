@@ -116,7 +116,7 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
     let is_waiting = told.kind == Doing::Waiting;
     let findings = (1..).zip(&told.findings).filter(|_| !is_waiting);
     content.findings =
-        room.fit(findings.map(|(number, finding)| BriefFinding::of(number, finding)));
+        room.fit(findings.map(|(number, finding)| BriefFinding::new(number, finding)));
     content.chain = room.fit(told.chain.iter().map(step));
     content.chain_ends = chain_ends(&told, content.chain.len());
     Answer::new(&content)

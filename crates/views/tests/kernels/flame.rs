@@ -66,7 +66,7 @@ fn trees_and_butterflies_have_the_weights_of_whole_paths() {
 
         let mut halves = [0, 1].map(|_| Flame::new(bound).expect("few stacks"));
         for (at, chunk) in chunks(&mut rng, len).into_iter().enumerate() {
-            let rows = Rows::of(chunk);
+            let rows = Rows::from_range(chunk);
             assert_eq!(halves[at % 2].add(&stack_ids, &weights, &rows), Ok(()));
         }
         let [mut flame, other] = halves;
@@ -107,7 +107,7 @@ fn a_recursive_frame_counts_once() {
         frames: &[1, 2, 1, 0],
     };
     let mut flame = Flame::new(1).expect("one stack");
-    assert_eq!(flame.add(&[0, 0], &[3, 4], &Rows::of(0..2)), Ok(()));
+    assert_eq!(flame.add(&[0, 0], &[3, 4], &Rows::from_range(0..2)), Ok(()));
     let butterfly = flame.butterfly(&table, 1);
     let totals = |tree: &CallTree| -> Vec<(u32, i64)> {
         let nodes = tree.nodes.iter().skip(1);
@@ -128,7 +128,10 @@ fn damaged_stacks_have_no_frames_and_weights_saturate() {
     }
     let mut flame = Flame::new(3).expect("few stacks");
     let (stacks, weights) = ([0, 0, 7, NULL_ID], [i64::MAX, i64::MAX, i64::MAX, NULL]);
-    assert_eq!(flame.add(&stacks, &weights, &Rows::of(0..4)), Ok(()));
+    assert_eq!(
+        flame.add(&stacks, &weights, &Rows::from_range(0..4)),
+        Ok(())
+    );
     let tree = flame.finish(&table);
     assert_eq!(tree.nodes.len(), 1);
     assert_eq!(tree.nodes[0].total_weight, i64::MAX);

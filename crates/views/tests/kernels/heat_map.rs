@@ -21,7 +21,7 @@ fn rows_are_counted_in_the_cell_whose_edges_contain_them() {
         let mut halves = [0, 1].map(|_| HeatMap::new(buckets, bounds.clone()).expect("few cells"));
         for (at, chunk) in chunks(&mut rng, len).into_iter().enumerate() {
             assert_eq!(
-                halves[at % 2].add(&times, &values, &Rows::of(chunk)),
+                halves[at % 2].add(&times, &values, &Rows::from_range(chunk)),
                 Ok(())
             );
         }

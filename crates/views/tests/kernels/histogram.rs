@@ -16,7 +16,10 @@ fn values_are_counted_by_id_and_class() {
         let bounds = Bounds::new(upper);
         let mut halves = [0, 1].map(|_| Histogram::new(bounds.clone(), bound).expect("few cells"));
         for (at, chunk) in chunks(&mut rng, len).into_iter().enumerate() {
-            assert_eq!(halves[at % 2].add(&ids, &values, &Rows::of(chunk)), Ok(()));
+            assert_eq!(
+                halves[at % 2].add(&ids, &values, &Rows::from_range(chunk)),
+                Ok(())
+            );
         }
         let [mut histogram, other] = halves;
         histogram.merge(&other);

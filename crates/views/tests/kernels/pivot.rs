@@ -75,7 +75,7 @@ fn groups_under_a_path_have_the_aggregates_of_their_rows() {
         for (at, chunk) in chunks(&mut rng, len).into_iter().enumerate() {
             let keys: Vec<&[u32]> = keys.iter().map(|key| &key[chunk.clone()]).collect();
             let measures = [0, 1].map(|m: usize| &measures[m][chunk.clone()]);
-            let rows = Rows::of(0..chunk.len());
+            let rows = Rows::from_range(0..chunk.len());
             assert_eq!(halves[at % 2].add(&keys, &measures, &rows), Ok(()));
         }
         let [mut pivot, other] = halves;
@@ -117,7 +117,7 @@ fn aggregates_that_were_not_requested_are_absent() {
         percentiles: false,
     };
     let mut pivot = Pivot::new(spec).expect("few groups");
-    assert_eq!(pivot.add(&[&[0]], &[&[9]], &Rows::of(0..1)), Ok(()));
+    assert_eq!(pivot.add(&[&[0]], &[&[9]], &Rows::from_range(0..1)), Ok(()));
     let level = pivot.finish();
     let group: &Group = &level.groups[0];
     assert_eq!(group.aggregate(Aggregate::Percentile(0, 0.5)), None);

@@ -86,7 +86,7 @@ fn values_are_added_to_their_bucket_and_lane() {
             [0, 1].map(|_| Timeline::new(buckets, Lanes::every(bound)).expect("few cells"));
         for (at, chunk) in chunks(&mut rng, len).into_iter().enumerate() {
             let (times, ids) = (&times[chunk.clone()], &ids[chunk.clone()]);
-            let mut rows = Rows::of(rows_within(times, buckets.range()));
+            let mut rows = Rows::from_range(rows_within(times, buckets.range()));
             if filtered {
                 rows = rows.keep(ids, &only);
             }
@@ -132,7 +132,7 @@ fn intervals_are_spread_over_the_buckets_they_cover() {
                 ends: &ends[chunk.clone()],
                 keys: &keys[chunk.clone()],
             };
-            let rows = Rows::of(0..chunk.len());
+            let rows = Rows::from_range(0..chunk.len());
             assert_eq!(halves[at % 2].add_intervals(intervals, &rows), Ok(()));
         }
         let [mut timeline, other] = halves;
@@ -160,11 +160,11 @@ fn intervals_are_spread_over_the_buckets_they_cover() {
 #[test]
 fn chosen_ids_have_lanes_and_the_others_share_one() {
     let buckets = TimeBuckets::new(TimeRange::new(0, 10), 2);
-    let mut timeline = Timeline::new(buckets, Lanes::of(&[7, 900], 1000)).expect("few cells");
+    let mut timeline = Timeline::new(buckets, Lanes::from_ids(&[7, 900], 1000)).expect("few cells");
     let ids = [7, 5, 900, 6, NULL_ID, 7];
     let (times, values) = ([0, 1, 2, 6, 7, 9], [1, 20, 300, 40, 5, 6]);
     assert_eq!(
-        timeline.add_values(&times, &ids, &values, &Rows::of(0..6)),
+        timeline.add_values(&times, &ids, &values, &Rows::from_range(0..6)),
         Ok(())
     );
     let sums: Vec<_> = timeline
@@ -192,7 +192,10 @@ fn hostile_intervals_do_no_harm() {
     };
     let buckets = TimeBuckets::new(TimeRange::new(i64::MIN, i64::MAX), 3);
     let mut timeline = Timeline::new(buckets, Lanes::every(2)).expect("few cells");
-    assert_eq!(timeline.add_intervals(intervals, &Rows::of(0..6)), Ok(()));
+    assert_eq!(
+        timeline.add_intervals(intervals, &Rows::from_range(0..6)),
+        Ok(())
+    );
     let series = timeline.finish();
     // Only two of the intervals count. One of them lasts from the earliest known time to the maximum of `i64`, so it
     // is longer than the maximum of a sum. The other lasts 1 ns. Three intervals are invalid, and one starts at the
@@ -210,7 +213,7 @@ fn an_empty_timeline_has_no_series_and_a_huge_one_is_refused() {
     let buckets = TimeBuckets::new(TimeRange::new(5, 5), 10);
     let mut timeline = Timeline::new(buckets, Lanes::every(3)).expect("no cells");
     assert_eq!(
-        timeline.add_values(&[5], &[0], &[1], &Rows::of(0..1)),
+        timeline.add_values(&[5], &[0], &[1], &Rows::from_range(0..1)),
         Ok(())
     );
     assert_eq!(timeline.finish(), []);
@@ -224,6 +227,6 @@ fn a_cancelled_pass_returns_an_error() {
     let flag = std::sync::atomic::AtomicBool::new(true);
     let buckets = TimeBuckets::new(TimeRange::new(0, 10), 2);
     let mut timeline = Timeline::new(buckets, Lanes::every(1)).expect("few cells");
-    let rows = Rows::of(0..1).until(&flag);
+    let rows = Rows::from_range(0..1).until(&flag);
     assert_eq!(timeline.add_values(&[1], &[0], &[1], &rows), Err(Cancelled));
 }
