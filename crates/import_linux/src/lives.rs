@@ -48,7 +48,7 @@ enum Fact {
     },
     /// A thread exists. If `is_new` is true, the thread started at the time of this fact. Otherwise, the thread already
     /// existed when the recording began.
-    TimerStart {
+    Started {
         thread_id: u32,
         process_id: u32,
         creator: (u32, u32),
@@ -100,7 +100,7 @@ impl Lives {
                 parent_thread_id,
             } => {
                 if let Some((process_id, thread_id)) = event.process_id.zip(event.thread_id) {
-                    let fact = Fact::TimerStart {
+                    let fact = Fact::Started {
                         thread_id,
                         process_id,
                         creator: (*parent_process_id, *parent_thread_id),
@@ -325,7 +325,7 @@ impl Owners<'_> {
                 is_of_same_process,
             } => {
                 let creator_process = self.assumed_process(creator_id).unwrap_or(creator_id);
-                let started = Fact::TimerStart {
+                let started = Fact::Started {
                     thread_id,
                     process_id: if is_of_same_process {
                         creator_process
@@ -337,7 +337,7 @@ impl Owners<'_> {
                 };
                 self.take(time_ns, started);
             }
-            Fact::TimerStart {
+            Fact::Started {
                 thread_id,
                 process_id,
                 creator,

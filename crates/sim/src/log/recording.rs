@@ -1,7 +1,10 @@
 //! Settings of the trace session.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use record::{Capture, Keyword, Provider, RecordedBy, StackWalk};
-use serde::de::Error as _;
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// Settings of the trace session. The default records everything that explains latency, including
@@ -121,12 +124,26 @@ fn named<'de, D: Deserializer<'de>, T: SessionOption>(list: D) -> Result<Vec<T>,
 struct Named<T>(T);
 
 impl<'de, T: SessionOption> Deserialize<'de> for Named<T> {
-    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Named<T>, D::Error> {
-        let name = String::deserialize(text)?;
+    fn deserialize<D: Deserializer<'de>>(name: D) -> Result<Named<T>, D::Error> {
+        name.deserialize_str(NameVisitor(PhantomData))
+    }
+}
+
+/// Finds the option with a name. The reader of the scenario adds the place of the name to the error of a visitor.
+struct NameVisitor<T>(PhantomData<T>);
+
+impl<T: SessionOption> Visitor<'_> for NameVisitor<T> {
+    type Value = Named<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Named<T>, E> {
         let value = T::values().find(|(_, own)| *own == name);
         value.map(|(value, _)| Named(value)).ok_or_else(|| {
             let names: Vec<String> = T::values().map(|(_, name)| format!("`{name}`")).collect();
-            D::Error::custom(format!(
+            E::custom(format!(
                 "unknown variant `{name}`, expected one of {}",
                 names.join(", ")
             ))

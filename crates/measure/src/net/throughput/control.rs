@@ -76,7 +76,7 @@ pub(super) enum Answer {
     /// The counter refuses the run. The text is the reason.
     Refused(String),
     /// The counter has counted the received packets.
-    CounterSums {
+    Counted {
         /// Number of packets received.
         packets: u64,
         /// Number of payload bytes received.
@@ -189,7 +189,7 @@ mod tests {
         let counted = br#"{"counted":{"packets":123400,"bytes":123400000,"took_ns":999871234}}"#;
         assert!(matches!(
             read(counted),
-            Ok(Answer::CounterSums {
+            Ok(Answer::Counted {
                 packets: 123_400,
                 ..
             })

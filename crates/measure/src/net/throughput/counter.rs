@@ -171,7 +171,7 @@ fn serve(stream: TcpStream, context: RunContext<'_>) -> io::Result<ReceivedCount
         let took_ns =
             (arrived.first_ns.zip(arrived.last_ns)).map_or(0, |(first, last)| last - first);
         let taken = arrived.taken;
-        control.say(&Answer::CounterSums {
+        control.say(&Answer::Counted {
             packets: taken.packets,
             bytes: taken.bytes,
             took_ns,

@@ -76,7 +76,7 @@ impl Remote {
         control.say(&sent_all).map_err(self.silence())?;
         let patience = self.patience + 2 * LEFT_OVER;
         match self.answer(&mut control, patience)? {
-            Answer::CounterSums {
+            Answer::Counted {
                 packets,
                 bytes,
                 took_ns,
