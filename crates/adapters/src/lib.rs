@@ -2,7 +2,7 @@
 //!
 //! Windows has three functions that list addresses, and their results can differ: GetAdaptersAddresses
 //! (since XP, also IPv6), GetAdaptersInfo and GetIpAddrTable (since 2000, IPv4 only). [`adapters`] calls
-//! all three and [records](Recorded) their results. [`interpret`] then combines the results: it derives
+//! all three and returns their [results](RawResults). [`interpret`] then combines the results: it derives
 //! prefix lengths by the rules of [`prefix_length`] and finds anomalies. Other systems have a single
 //! function, getifaddrs.
 
