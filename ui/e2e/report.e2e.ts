@@ -1,6 +1,7 @@
 // Reports of `laglab report` in a browser: every picture is drawn, on a desktop and on a phone, and all graphs show the
-// same time range.
+// same time range. The page of `laglab prove compare` shows its runs.
 
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
@@ -107,4 +108,58 @@ test("a report without data for a chart says what to record", async () => {
   await page.getByText("The trace has no context switches").first().waitFor();
   expect(complaints).toEqual([]);
   await page.context().close();
+});
+
+describe("the page of a comparison of runs", () => {
+  let file: string;
+  beforeAll(() => {
+    // Frames take 16 ms with the old driver and 12 ms with the new one. Each driver has 6 runs.
+    const rows = Array.from({ length: 480 }, (_, row) => {
+      const [run, isNew] = [row % 6, row >= 240];
+      const noise = ((run * 7 + row * 13) % 17) / 100;
+      return `${isNew ? "new" : "old"},${run},${(isNew ? 12 : 16) + noise}`;
+    });
+    const runs = join(folder.path, "frames.csv");
+    writeFileSync(runs, `driver,run,frame_ms\n${rows.join("\n")}\n`);
+    file = join(folder.path, "compared.html");
+    const columns = ["--value", "frame_ms", "--run", "run", "--by", "driver", "--before", "old", "--after", "new"];
+    run(["prove", "compare", runs, ...columns, "-o", file]);
+  });
+
+  test.each([
+    ["desktop", DESKTOP],
+    ["phone", PHONE],
+  ])("draws quantiles, runs and distributions on a %s", async (_, options) => {
+    const { page, complaints } = await open(file, options);
+    const pictures = page.locator("figure");
+    await pictures.nth(2).waitFor();
+    expect(await pictures.locator("h3").allTextContents()).toEqual([
+      "Change of each quantile",
+      "Median of each run",
+      "Distributions",
+    ]);
+    // Nine quantiles, and a dot on each side for each of six runs.
+    expect(await pictures.nth(0).locator("circle").count()).toBe(9);
+    expect(await pictures.nth(1).locator("circle.before").count()).toBe(6);
+    expect(await pictures.nth(1).locator("circle.after").count()).toBe(6);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBeLessThanOrEqual(options.viewport.width);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("says the values under the keyboard's place", async () => {
+    const { page, complaints } = await open(file, DESKTOP);
+    const place = async (picture: number, key: string) => {
+      const figure = page.locator("figure").nth(picture);
+      await figure.getByRole("application").focus();
+      await page.keyboard.press(key);
+      return (await figure.locator(".about").textContent()) ?? "";
+    };
+    expect(await place(0, "Home")).toMatch(/^p10: ÷ 1\.3\d* \(÷ [\d.]+ to ÷ [\d.]+\)$/);
+    expect(await place(1, "End")).toMatch(/^run 6: 16\.\d+ ms before, 12\.\d+ ms after$/);
+    expect(await place(2, "Home")).toMatch(/^12(\.\d+)? ms to [\d.]+ ms: 0\.00 % of the values before, [\d.]+ % after$/);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
 });

@@ -1,16 +1,31 @@
 //! Numbers for the pictures of a comparison.
 
-use statistics::shift_function::{Shift, shifts_on_one_scale};
+use serde::Serialize;
+use statistics::shift_function::{self, shifts_on_one_scale};
+use statistics::{Design, Scale};
+use ts_rs::TS;
 
+use crate::judgement::ALPHA;
 use crate::sessions::Sessions;
 use crate::summary::{Side, in_waves};
-use crate::{Error, Group, Sides, Summary};
+use crate::{Error, Group, Sides, Summary, Unit};
 
 /// Numbers for the pictures of one comparison.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[ts(rename = "RunsPicture")]
 pub struct Picture {
-    /// Change of each quantile for which the runs have enough samples, all on the same scale. Empty if each run has
-    /// one value.
+    /// Unit of the values.
+    #[ts(inline)]
+    pub unit: Unit,
+    /// Relation between the runs of both sides.
+    #[ts(type = "\"paired\" | \"unpaired\"")]
+    pub design: Design,
+    /// Scale of the changes in `shifts`.
+    #[ts(type = "\"ratio\" | \"difference\"")]
+    pub scale: Scale,
+    /// True if the measurement could end early. The bounds of the changes are then too narrow.
+    pub has_looks: bool,
+    /// Change of each quantile for which the runs have enough samples. Empty if each run has one value.
     pub shifts: Vec<Shift>,
     /// Median of each run before and after the change, in order. `None` for a run without values.
     pub runs: [Vec<Option<f64>>; 2],
@@ -18,8 +33,25 @@ pub struct Picture {
     pub histogram: Option<Histogram>,
 }
 
+/// Change of one quantile, with its 95 % confidence interval.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[ts(rename = "RunsShift")]
+pub struct Shift {
+    /// Share of samples that do not exceed the quantile.
+    pub share: f64,
+    /// Estimated change.
+    pub change: f64,
+    /// Lower bound of the change.
+    pub low: f64,
+    /// Upper bound of the change.
+    pub high: f64,
+    /// False if chance may explain the change.
+    pub differs: bool,
+}
+
 /// Distribution of the values of both sides.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[ts(rename = "RunsHistogram")]
 pub struct Histogram {
     /// Minimum of the values, where the first bin starts.
     pub low: f64,
@@ -50,7 +82,7 @@ pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
     }
     let sessions = Sessions::new(sides, summary);
     let [before, after] = &summary.sides;
-    let shown = if summary.has_one_value_per_run() {
+    let compared = if summary.has_one_value_per_run() {
         Vec::new()
     } else {
         shifts_on_one_scale(
@@ -59,12 +91,30 @@ pub fn picture(sides: &Sides, summary: &Summary) -> Result<Picture, Error> {
             sides.design,
         )
     };
+    let compared: Vec<_> = compared.into_iter().flatten().collect();
     let medians = |side: &Side| side.runs.iter().map(|run| run.quantiles.at(0.5)).collect();
     Ok(Picture {
-        shifts: shown.into_iter().flatten().collect(),
+        unit: sides.before.unit,
+        design: sides.design,
+        scale: (compared.first()).map_or(Scale::Ratio, |shift| shift.comparison.scale),
+        has_looks: sides.has_looks,
+        shifts: compared.iter().map(Shift::from).collect(),
         runs: [medians(before), medians(after)],
         histogram: Histogram::from_sides(sides, summary)?,
     })
+}
+
+impl From<&shift_function::Shift> for Shift {
+    fn from(shift: &shift_function::Shift) -> Shift {
+        let change = shift.comparison.change;
+        Shift {
+            share: shift.share,
+            change: change.centre,
+            low: change.low,
+            high: change.high,
+            differs: shift.adjusted_p <= ALPHA,
+        }
+    }
 }
 
 impl Histogram {
@@ -147,7 +197,7 @@ mod tests {
         assert_eq!(picture.runs, [vec![Some(8.0); 6], vec![Some(2.0); 6]]);
         // Nine quantiles are compared. p99 and p99.9 would need more samples.
         assert_eq!(picture.shifts.len(), 9);
-        let is_quarter = |shift: &Shift| (shift.comparison.change.centre - 0.25).abs() < 1e-12;
+        let is_quarter = |shift: &Shift| (shift.change - 0.25).abs() < 1e-12;
         assert!(picture.shifts.iter().all(is_quarter));
         let histogram = picture.histogram.unwrap();
         assert!(histogram.is_logarithmic);

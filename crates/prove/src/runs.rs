@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
+use ts_rs::TS;
 
 use crate::Error;
 use crate::stored::StoredRun;
@@ -66,7 +67,7 @@ pub(crate) struct Values<'v> {
 }
 
 /// Unit of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.

@@ -8,12 +8,13 @@ mod brief;
 mod capture;
 mod charts;
 mod comparison;
+mod document;
 mod error;
 mod evidence;
 mod explained;
 mod findings;
 mod script;
-mod still;
+mod text_page;
 mod usage;
 mod views;
 
@@ -21,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 use explain::Severity;
 use explore::Explorer;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde::Serialize;
 use session::SEVERAL_SYSTEMS;
 use ts_rs::TS;
@@ -30,11 +31,12 @@ use wording::{Printable, duration, grouped, size};
 pub use brief::{BYTES_PER_TOKEN, Brief, BriefFinding, answer, damage, json_bytes, not_recorded};
 use charts::Charts;
 pub use comparison::comparison_page;
+use document::Document;
 pub use error::Error;
 pub use evidence::{cell, side};
 pub use explained::Explained;
-use script::{Data, Script};
-pub use still::still_page;
+use script::{Content, Data, Script};
+pub use text_page::TextPage;
 use views::Picture;
 pub use views::{Panel, ShownView};
 
@@ -43,15 +45,10 @@ const THEMES: &str = concat!(
     include_str!("../../../ui/src/colours.css"),
     include_str!("../../../ui/src/app.css"),
 );
+/// Libraries of the script, which their licence asks to name.
+const DRAWN_WITH: &str = "Pictures are drawn with Svelte and uPlot (MIT).";
 /// Style sheet of the text of reports.
 const CSS: &str = include_str!("page.css");
-
-/// Data of the script of a page.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum ScriptData<'a> {
-    Report(ReportData<'a>),
-}
 
 /// Pictures of a report, and data that they share.
 #[derive(Serialize, TS)]
@@ -105,14 +102,14 @@ pub fn page(
 ) -> Result<String, Error> {
     let charts = Charts::ask(explorer, explained, cancelled)?;
     let views = shown.iter().chain(charts.views());
-    let data = ScriptData::Report(ReportData {
+    let data = Content::Report(ReportData {
         range: charts.range(),
         cpus: explained.info.cpus.stated,
         has_limits: !explained.explanation.is_linux,
         findings: shaded(explained),
         pictures: views.filter_map(ShownView::picture).collect(),
     });
-    let data = Data::new(&serde_json::to_string(&data)?);
+    let data = Data::new(&data)?;
     let files = explained.info.trace.files.iter();
     let files: Vec<&str> = files.map(|path| tables::file_name(path)).collect();
     let title = title.map_or_else(|| files.join(", "), str::to_owned);
@@ -145,64 +142,59 @@ fn document(
     let themes = script.as_ref().map_or(THEMES, |script| &script.style);
     // Counts the pictures, in the order of the data.
     let mut place = 0;
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(data.policy);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="referrer" content="no-referrer";
-                meta name="generator" content=(concat!("laglab ", env!("CARGO_PKG_VERSION")));
-                title { (Printable(title)) " – why it lagged" }
-                style { (PreEscaped(themes)) (PreEscaped(CSS)) }
+    let body = html! {
+        (header(explained, title))
+        main {
+            (without_script(script.is_some()))
+            (views::section(shown, &mut place))
+            section id="findings" {
+                h2 { "Findings" }
+                (findings::cards(explained))
             }
-            body {
-                (header(explained, title))
-                main {
-                    noscript {
-                        p.missing { "The pictures cannot be drawn: scripts are disabled here. The rest of the page needs no script." }
-                    }
-                    @if script.is_none() {
-                        p.missing { "The pictures are missing: this laglab was built without their script." }
-                    }
-                    (views::section(shown, &mut place))
-                    section id="findings" {
-                        h2 { "Findings" }
-                        (findings::cards(explained))
-                    }
-                    section id="time" {
-                        h2 { "Over time" }
-                        (charts.over_time(explained, &mut place))
-                    }
-                    section id="spread" {
-                        h2 { "How long things took" }
-                        (charts.histograms(explained, &mut place))
-                    }
-                    section id="usage" {
-                        h2 { "Who used what" }
-                        (usage::tables(explained))
-                    }
-                    section id="theories" {
-                        h2 { "Other questions" }
-                        (findings::others(&explained.explanation))
-                    }
-                    section id="capture" {
-                        h2 { "The capture" }
-                        (capture::capture(explained))
-                    }
-                }
-                footer {
-                    p { "Made by laglab " (env!("CARGO_PKG_VERSION")) ". Queries are for " code { "laglab sql TRACE" } ". Pictures are drawn with Svelte and uPlot (MIT)." }
-                }
-                script #data type="application/json" nonce=(data.nonce) { (PreEscaped(&data.json)) }
-                @if let Some(script) = &script {
-                    script nonce=(data.nonce) { (PreEscaped(&script.code)) }
-                }
+            section id="time" {
+                h2 { "Over time" }
+                (charts.over_time(explained, &mut place))
+            }
+            section id="spread" {
+                h2 { "How long things took" }
+                (charts.histograms(explained, &mut place))
+            }
+            section id="usage" {
+                h2 { "Who used what" }
+                (usage::tables(explained))
+            }
+            section id="theories" {
+                h2 { "Other questions" }
+                (findings::others(&explained.explanation))
+            }
+            section id="capture" {
+                h2 { "The capture" }
+                (capture::capture(explained))
             }
         }
+        footer {
+            p { "Made by laglab " (env!("CARGO_PKG_VERSION")) ". Queries are for " code { "laglab sql TRACE" } ". " (DRAWN_WITH) }
+        }
     };
-    page.into_string()
+    let document = Document {
+        title: &format!("{title} – why it lagged"),
+        styles: &[themes, CSS],
+        body,
+        drawn: Some((data, script.as_ref())),
+    };
+    document.into_html()
+}
+
+/// Returns notes for readers who do not see the pictures of a page.
+fn without_script(has_script: bool) -> Markup {
+    html! {
+        noscript {
+            p.missing { "The pictures cannot be drawn: scripts are disabled here. The rest of the page needs no script." }
+        }
+        @if !has_script {
+            p.missing { "The pictures are missing: this laglab was built without their script." }
+        }
+    }
 }
 
 /// Returns names and values of facts about the recording. For a file without events, only the start time is

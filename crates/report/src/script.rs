@@ -1,9 +1,12 @@
-//! Script of the pages, their data, and their policy.
+//! Script of the pages, and its data.
 
 use std::io::Write as _;
 
 use rust_embed::Embed;
+use serde::Serialize;
 use wording::JsonText;
+
+use crate::Error;
 
 /// Script and style sheet of the pages, built from `ui/src/report`. Release builds embed them. Development builds read
 /// them at run time.
@@ -29,29 +32,33 @@ impl Script {
     }
 }
 
+/// Content that the script draws.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Content<T> {
+    /// Pictures of `laglab report`, each in its place of the page.
+    Report(T),
+    /// Comparison of traces, the whole page.
+    Comparison(T),
+    /// Pictures of `laglab prove compare`, each in its place of the page.
+    Runs(T),
+}
+
 /// Data of a page, as the page embeds it.
 pub(super) struct Data {
     /// JSON without characters that could end the enclosing script element.
     pub(super) json: String,
     /// Nonce of the page's scripts: a hash of the data, so that text of the trace cannot contain it.
     pub(super) nonce: String,
-    /// Policy of the page. It allows only scripts with the nonce.
-    pub(super) policy: String,
 }
 
 impl Data {
-    pub(super) fn new(json: &str) -> Data {
-        let json = escape_json(json);
+    /// # Errors
+    /// Returns an error if the content cannot be written as JSON.
+    pub(super) fn new<T: Serialize>(content: &Content<T>) -> Result<Data, Error> {
+        let json = escape_json(&serde_json::to_string(content)?);
         let nonce = blake3::hash(json.as_bytes()).to_hex().to_string();
-        let policy = format!(
-            "default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; base-uri \
-             'none'; form-action 'none'"
-        );
-        Data {
-            json,
-            nonce,
-            policy,
-        }
+        Ok(Data { json, nonce })
     }
 }
 

@@ -74,6 +74,7 @@ fn generated() -> String {
         report::ReportData<'static>,
         presets::OwnPreset,
         diff::Comparison,
+        prove::Picture,
         traces::Overview,
         traces::Findings<explain::Explanation>,
         traces::WaitRequest,

@@ -1638,6 +1638,64 @@ thread: Array<number | null>,
 busy: Array<number>, };
 
 /**
+ * Distribution of the values of both sides.
+ */
+export type RunsHistogram = {
+/**
+ * Minimum of the values, where the first bin starts.
+ */
+low: number,
+/**
+ * End of the last bin. The last bin also counts all greater values.
+ */
+high: number,
+/**
+ * Maximum of the values.
+ */
+greatest: number,
+/**
+ * True if the bins are equally wide on a logarithmic axis.
+ */
+is_logarithmic: boolean,
+/**
+ * Share of the values in each bin, before and after the change.
+ */
+shares: [Array<number>, Array<number>], };
+
+/**
+ * Numbers for the pictures of one comparison.
+ */
+export type RunsPicture = {
+/**
+ * Unit of the values.
+ */
+unit: "nanoseconds" | "other",
+/**
+ * Relation between the runs of both sides.
+ */
+design: "paired" | "unpaired",
+/**
+ * Scale of the changes in `shifts`.
+ */
+scale: "ratio" | "difference",
+/**
+ * True if the measurement could end early. The bounds of the changes are then too narrow.
+ */
+has_looks: boolean,
+/**
+ * Change of each quantile for which the runs have enough samples. Empty if each run has one value.
+ */
+shifts: Array<RunsShift>,
+/**
+ * Median of each run before and after the change, in order. `None` for a run without values.
+ */
+runs: [Array<number | null>, Array<number | null>],
+/**
+ * Distribution of all values. `None` if there are no values, or if all values are equal.
+ */
+histogram: RunsHistogram | null, };
+
+/**
  * Kind of code that runs on a CPU when a sample is taken.
  */
 export type SampledCode = "threads" | "dpcs" | "isrs";
@@ -1663,6 +1721,31 @@ view: unknown, traces: Array<TraceFacts>, };
  * Importance of a finding.
  */
 export type Severity = "information" | "warning" | "problem";
+
+/**
+ * Change of one quantile, with its 95 % confidence interval.
+ */
+export type RunsShift = {
+/**
+ * Share of samples that do not exceed the quantile.
+ */
+share: number,
+/**
+ * Estimated change.
+ */
+change: number,
+/**
+ * Lower bound of the change.
+ */
+low: number,
+/**
+ * Upper bound of the change.
+ */
+high: number,
+/**
+ * False if chance may explain the change.
+ */
+differs: boolean, };
 
 /**
  * Unit of evidence of a shift function.

@@ -26,3 +26,13 @@ export function ratio(before: number, after: number): string {
 export function rate(number: number): string {
   return number >= 100 ? count(number) : String(Number(number.toPrecision(3)));
 }
+
+/** Formats a ratio as a factor or a divisor. */
+export function times(ratio: number): string {
+  return ratio < 1 ? `÷ ${rate(1 / ratio)}` : `× ${rate(ratio)}`;
+}
+
+/** Returns the name of a quantile, such as `p99.9`. */
+export function quantile(share: number): string {
+  return `p${Number((share * 100).toFixed(1))}`;
+}

@@ -1,12 +1,13 @@
 // Script of the HTML reports. It draws the data that the file contains: the comparison of `laglab prove diff`, or the
-// pictures of `laglab report` in the places that the file has for them.
+// pictures of `laglab report` or `laglab prove compare` in the places that the file has for them.
 
 import { mount } from "svelte";
-import type { Comparison, Range, ReportData, ReportPicture } from "../api/types";
+import type { Comparison, Range, ReportData, ReportPicture, RunsPicture } from "../api/types";
 import "../colours.css";
 import "../app.css";
 import "./report.css";
 import ComparisonReport from "../comparison/Report.svelte";
+import Runs from "../runs/Runs.svelte";
 import type { Mark } from "../view/marks";
 import { parse } from "../visible";
 import Picture from "./Picture.svelte";
@@ -14,10 +15,22 @@ import { Shared } from "./shared.svelte";
 import ThemeChoice from "./ThemeChoice.svelte";
 import Times from "./Times.svelte";
 
-const data = parse(document.getElementById("data")!.textContent) as { comparison: Comparison } | { report: ReportData };
-if ("comparison" in data) {
-  mount(ComparisonReport, { target: document.getElementById("page")!, props: data });
-} else drawReport(data.report);
+type Content = { comparison: Comparison } | { report: ReportData } | { runs: RunsPicture[] };
+
+const content = parse(document.getElementById("data")!.textContent) as Content;
+if ("comparison" in content) mount(ComparisonReport, { target: document.getElementById("page")!, props: content });
+else if ("report" in content) drawReport(content.report);
+else drawRuns(content.runs);
+
+/** Returns the places of the file's pictures, with the index of each picture. */
+function places(): [HTMLElement, number][] {
+  const places = document.querySelectorAll<HTMLElement>("[data-picture]");
+  return Array.from(places, (place) => [place, Number(place.dataset["picture"])]);
+}
+
+function drawRuns(pictures: RunsPicture[]): void {
+  for (const [target, place] of places()) mount(Runs, { target, props: { picture: pictures[place] } });
+}
 
 function drawReport(data: ReportData): void {
   const marks = data.findings.map(({ number, severity, range, sentence }): Mark => ({
@@ -37,8 +50,8 @@ function drawReport(data: ReportData): void {
   mount(ThemeChoice, { target: document.getElementById("theme")! });
   const times = document.getElementById("times");
   if (times && data.range) mount(Times, { target: times, props: { marks, shared: sharedOf(data.range) } });
-  for (const target of document.querySelectorAll<HTMLElement>("[data-picture]")) {
-    const picture = data.pictures[Number(target.dataset["picture"])];
+  for (const [target, place] of places()) {
+    const picture = data.pictures[place];
     const shared = sharedOf(rangeOf(picture) ?? [0, 1]);
     mount(Picture, { target, props: { picture, data, marks, shared } });
   }

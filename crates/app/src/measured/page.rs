@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use measure::HeatScale;
-use report::{still_page, to_the_second};
+use report::{TextPage, to_the_second};
 
 use super::table::{Table, tables};
 use super::text::{answer, clock_went_back, facts, grants, hosts, remarks, unavailable};
@@ -54,7 +54,13 @@ pub(crate) fn page(report: &Report<'_>, scale: HeatScale) -> String {
             @for line in unavailable(report) { p.note { (Printable(&line)) } }
         }
     };
-    still_page(&title, STYLE, &header, &main)
+    let page = TextPage {
+        title: &title,
+        style: STYLE,
+        header,
+        main,
+    };
+    page.still()
 }
 
 /// CSS styles that stretch heat maps to the full width, on screen and on paper.

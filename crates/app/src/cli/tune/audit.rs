@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use maud::{Markup, html};
 use registry::Value;
-use report::still_page;
+use report::TextPage;
 use serde::Serialize;
 use session::NewFile;
 use tune::audit::{Audit, Finding, Remark};
@@ -365,5 +365,11 @@ fn page(report: &Report<'_>) -> String {
             }
         }
     };
-    still_page(TITLE, TABLE, &header, &main)
+    let page = TextPage {
+        title: TITLE,
+        style: TABLE,
+        header,
+        main,
+    };
+    page.still()
 }

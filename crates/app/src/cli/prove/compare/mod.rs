@@ -114,7 +114,8 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let page = page.transpose()?;
     let mut doubts = Vec::new();
     let pairs = inputs::read(args, [files_before, files_after], &mut doubts)?;
-    let (mut compared, mut pictures) = (Vec::new(), Vec::new());
+    let mut compared = Vec::new();
+    let (mut pictures, mut heat) = (Vec::new(), Vec::new());
     let mut without_values = Vec::new();
     for both in &pairs {
         let summary = Summary::read(both)?;
@@ -128,10 +129,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         }
         if page.is_some() {
             #[cfg(feature = "measure")]
-            let heat = heat::maps(both)?;
+            heat.push(heat::maps(both)?);
             #[cfg(not(feature = "measure"))]
-            let heat = None;
-            pictures.push((picture(both, &summary)?, heat));
+            heat.push(None);
+            pictures.push(picture(both, &summary)?);
         }
     }
     // A side without values does not hide the results of other comparisons.
@@ -146,7 +147,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         doubts,
     };
     if let Some((path, new)) = page {
-        let page = page::page(&answer, &pictures);
+        let page = page::page(&answer, &pictures, &heat)?;
         let written = new.file().write_all(page.as_bytes());
         written.map_err(|error| Failure::writing(path, &error))?;
         new.finish()?;
