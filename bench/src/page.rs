@@ -80,6 +80,7 @@ pub(crate) fn costs(laglab: &Path, file: &Path) -> Outcome<[Cost; 2]> {
 }
 
 /// Returns the requests of typical user actions: first for the whole time, then for the middle tenth.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn work([start, end]: [i64; 2]) -> Vec<(&'static str, &'static str, Value)> {
     let tenth = (end - start) / 10;
     let middle = json!([start + tenth * 4, start + tenth * 5]);

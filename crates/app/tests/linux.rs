@@ -176,9 +176,12 @@ fn events_have_the_fields_that_perf_prints() {
     ] {
         assert!(names[name] > 10, "{names:?}");
     }
+    check_conditions_and_formats(file, names["sched:sched_process_exec"]);
+}
 
-    // The rest of the test checks conditions and the other formats.
-    let execs = names["sched:sched_process_exec"];
+/// Checks the events that conditions select, and the formats other than JSON. The recording has `execs` events
+/// `sched_process_exec`.
+fn check_conditions_and_formats(file: &str, execs: usize) {
     for pattern in ["sched_process_exec", "sched:sched_process_*", "*_exec"] {
         let lines = json_lines(&["events", file, "--event", pattern, "--json"]);
         let execs_found = lines

@@ -167,6 +167,7 @@ fn missing_methods_and_refused_scheduling_are_reported() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn errors_give_advice() {
     for (args, words) in [
         (&["--role", "source"][..], "--to HOST or --group ADDRESS"),

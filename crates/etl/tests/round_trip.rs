@@ -58,6 +58,16 @@ struct LossCounts {
     marks_of_buffers: u64,
 }
 
+const DESCRIPTOR: Descriptor = Descriptor {
+    id: 0,
+    version: 1,
+    channel: 11,
+    level: 4,
+    opcode: 2,
+    task: 3,
+    keyword: 1 << 47,
+};
+
 /// Writes `count` random events. Returns the log, the events in the order in which the reader must
 /// return them, and the losses.
 fn write(
@@ -144,15 +154,8 @@ fn write(
                     .iter()
                     .map(|(t, d)| (*t, d.as_slice()))
                     .collect();
-                let descriptor = Descriptor {
-                    id: event.hook_or_id,
-                    version: 1,
-                    channel: 11,
-                    level: 4,
-                    opcode: 2,
-                    task: 3,
-                    keyword: 1 << 47,
-                };
+                let id = event.hook_or_id;
+                let descriptor = Descriptor { id, ..DESCRIPTOR };
                 let header = ProviderEvent {
                     provider: Guid([7; 16]),
                     descriptor,

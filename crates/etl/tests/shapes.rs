@@ -272,10 +272,9 @@ fn lznt1_buffers_are_read() {
     assert_eq!(numbers(&trace), expected(600));
 }
 
-/// Reads one buffer with a record of every kind, and checks that each event has the fields of its record
-/// header. Each record header is written in its published layout.
-#[test]
-fn every_kind_of_record_says_what_its_header_holds() {
+/// Returns a record of every kind. Each record header is written in its published layout.
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn records() -> Vec<(HeaderKind, Vec<u8>)> {
     let mut records: Vec<(HeaderKind, Vec<u8>)> = Vec::new();
     let ids = [0x11u32, 0x22].map(u32::to_le_bytes).concat();
     let time = |t: i64| t.to_le_bytes().to_vec();
@@ -388,7 +387,14 @@ fn every_kind_of_record_says_what_its_header_holds() {
         HeaderKind::Error,
         [&[8, 0][..], &marked(13), &[0; 4]].concat(),
     ));
+    records
+}
 
+/// Reads one buffer with a record of every kind, and checks that each event has the fields of its record
+/// header.
+#[test]
+fn every_kind_of_record_says_what_its_header_holds() {
+    let records = records();
     let mut bytes = log(0);
     bytes.truncate(SIZE);
     let mut buffer = vec![0; HEADER];

@@ -101,6 +101,7 @@ macro_rules! pairs {
 
 /// Reads a payload with the table of layouts and with the view of the event. Returns `None` if the event has
 /// no view.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn read(
     class: &'static Class,
     opcode: u8,

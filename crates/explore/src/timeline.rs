@@ -11,6 +11,7 @@ use crate::catalogue::{ColumnDef, ROWS, TIME};
 use crate::context::{Context, check_bounds, range_of};
 use crate::decoded::{Keys, Measures, RowIntervals};
 use crate::durations::Durations;
+use crate::names::Names;
 use crate::query::{self, Within};
 use crate::selected_rows::SelectedRows;
 use crate::{Condition, ExploreError, Id, Number};
@@ -158,6 +159,18 @@ enum Measure {
     Time(RowIntervals, (String, String)),
 }
 
+impl Measure {
+    /// Returns the unit of what a function makes of the numbers.
+    fn unit(&self, function: Function) -> &'static str {
+        match self {
+            Measure::Rows => "",
+            Measure::Time(..) => "ns",
+            Measure::Column(..) if function == Function::Count => "",
+            Measure::Column(column, _) => column.unit,
+        }
+    }
+}
+
 /// Data that is needed for a pass over the rows.
 struct Pass<'p, 'a> {
     selected: &'p SelectedRows<'a>,
@@ -230,12 +243,6 @@ pub(crate) fn answer(
     };
     let buckets = TimeBuckets::new(span, request.buckets as usize);
     let (series, others) = pass.series(buckets, function, request.first as usize)?;
-    let unit = match &measure {
-        Measure::Rows => "",
-        Measure::Time(..) => "ns",
-        Measure::Column(..) if function == Function::Count => "",
-        Measure::Column(column, _) => column.unit,
-    };
     let mut answer = TimelineAnswer {
         start_ns: span.start(),
         end_ns: span.end(),
@@ -243,42 +250,57 @@ pub(crate) fn answer(
         buckets: buckets.len(),
         series: Vec::new(),
         rest: None,
-        unit: unit.to_owned(),
+        unit: measure.unit(function).to_owned(),
         spread: matches!(measure, Measure::Time(..)),
         sql: sql(&selected, key, &measure, function, buckets),
     };
-    for line in &series {
-        let values = line.buckets.iter().map(|bucket| function.value(bucket));
-        let values: Vec<Option<Number>> = values.collect();
-        let total = function.value(&line.total);
-        let dense = match line.lane {
-            Lane::Other => {
-                answer.rest = Some(RestSeries {
-                    count: others,
-                    total,
-                    values,
-                });
-                continue;
-            }
-            Lane::Id(dense) => dense,
-            Lane::Unknown => NULL_ID,
-        };
-        let names = keys.as_ref().map(|keys| &keys.names);
-        answer.series.push(TimelineSeries {
-            id: names.and_then(|names| names.id(dense)),
-            label: names.map_or_else(|| "all".to_owned(), |names| names.label(dense).into_owned()),
-            total,
-            values,
+    let names = keys.as_ref().map(|keys| &keys.names);
+    answer.add_series(&series, others, function, names);
+    Ok(answer)
+}
+
+impl TimelineAnswer {
+    /// Adds the series, sorted. `others` is the number of groups in the series [`Lane::Other`]. `names` has the ids and
+    /// labels of the groups; it is `None` if the rows are not grouped.
+    fn add_series(
+        &mut self,
+        series: &[Series],
+        others: usize,
+        function: Function,
+        names: Option<&Names>,
+    ) {
+        for line in series {
+            let values = line.buckets.iter().map(|bucket| function.value(bucket));
+            let values: Vec<Option<Number>> = values.collect();
+            let total = function.value(&line.total);
+            let dense = match line.lane {
+                Lane::Other => {
+                    self.rest = Some(RestSeries {
+                        count: others,
+                        total,
+                        values,
+                    });
+                    continue;
+                }
+                Lane::Id(dense) => dense,
+                Lane::Unknown => NULL_ID,
+            };
+            self.series.push(TimelineSeries {
+                id: names.and_then(|names| names.id(dense)),
+                label: names
+                    .map_or_else(|| "all".to_owned(), |names| names.label(dense).into_owned()),
+                total,
+                values,
+            });
+        }
+        let unknown = |series: &TimelineSeries| names.is_some() && series.id.is_none();
+        self.series.sort_by(|a, b| {
+            let by_total = b.total.partial_cmp(&a.total);
+            unknown(a)
+                .cmp(&unknown(b))
+                .then(by_total.unwrap_or(Ordering::Equal))
         });
     }
-    let unknown = |series: &TimelineSeries| key.is_some() && series.id.is_none();
-    answer.series.sort_by(|a, b| {
-        let by_total = b.total.partial_cmp(&a.total);
-        unknown(a)
-            .cmp(&unknown(b))
-            .then(by_total.unwrap_or(Ordering::Equal))
-    });
-    Ok(answer)
 }
 
 /// Maximum number of buckets × groups for a single pass that computes all groups, even if few of them are

@@ -471,114 +471,100 @@ impl Reader {
     fn read<'r>(&'r self, data: &'r [u8], order: Order) -> Option<Tracepoint<'r>> {
         let [flags, thread] = self.common.as_ref()?;
         let flags = flags.number(data, order)?;
+        let values = Values {
+            fields: &self.fields,
+            data,
+            order,
+        };
         Some(Tracepoint {
             thread_id: thread.number(data, order)? as u32,
             in_interrupt: flags & 0x08 != 0,
             in_softirq: flags & 0x10 != 0,
-            meaning: self.meaning(data, order)?,
+            meaning: match self.known {
+                Some(known) => self.meaning(known, &values)?,
+                None => Meaning::Other,
+            },
             data,
         })
     }
 
-    fn meaning<'r>(&'r self, data: &'r [u8], order: Order) -> Option<Meaning<'r>> {
-        let number = |field: usize| self.fields.get(field)?.number(data, order);
-        let id = |field: usize| number(field).map(|id| id as u32);
-        let priority = |field: usize| number(field).map(|priority| priority as i32);
-        let text = |field: usize| self.fields.get(field)?.text(data, order);
-        let thread = |first: usize| {
-            Some(SwitchedThread {
-                thread_id: id(first)?,
-                priority: priority(first + 1)?,
-                name: text(first + 2)?,
-            })
-        };
-        let woken = || {
-            Some(Woken {
-                thread_id: id(0)?,
-                priority: priority(1)?,
-                name: text(2)?,
-                cpu: id(3)?,
-            })
-        };
-        let request = || {
-            Some(Request {
-                device: id(0)?,
-                sector: number(1)?.cast_unsigned(),
-                sectors: id(2)?,
-                kind: text(3)?,
-            })
-        };
-        let Some(known) = self.known else {
-            return Some(Meaning::Other);
-        };
+    fn meaning<'r>(&'r self, known: Known, values: &Values<'r>) -> Option<Meaning<'r>> {
         Some(match known {
             Known::Switch => Meaning::Switch(Switch {
-                previous: thread(0)?,
-                previous_state: self.states.as_ref()?.state(number(3)?),
-                next: thread(4)?,
+                previous: values.thread(0)?,
+                previous_state: self.states.as_ref()?.state(values.number(3)?),
+                next: values.thread(4)?,
             }),
-            Known::Waking => Meaning::Waking(woken()?),
-            Known::Wakeup => Meaning::Wakeup(woken()?),
-            Known::WakeupNew => Meaning::WakeupNew(woken()?),
+            Known::Waking => Meaning::Waking(values.woken()?),
+            Known::Wakeup => Meaning::Wakeup(values.woken()?),
+            Known::WakeupNew => Meaning::WakeupNew(values.woken()?),
             Known::Migrate => Meaning::Migrate {
-                thread_id: id(0)?,
-                priority: priority(1)?,
-                from: id(2)?,
-                to: id(3)?,
+                thread_id: values.id(0)?,
+                priority: values.priority(1)?,
+                from: values.id(2)?,
+                to: values.id(3)?,
             },
             Known::Inherit => Meaning::Inherit {
-                thread_id: id(0)?,
-                from: priority(1)?,
-                to: priority(2)?,
+                thread_id: values.id(0)?,
+                from: values.priority(1)?,
+                to: values.priority(2)?,
             },
             Known::Exec => Meaning::Exec {
-                path: text(0)?,
-                process_id: id(1)?,
+                path: values.text(0)?,
+                process_id: values.id(1)?,
             },
-            Known::Exit => Meaning::Exit { thread_id: id(0)? },
+            Known::Exit => Meaning::Exit {
+                thread_id: values.id(0)?,
+            },
             Known::NewTask => Meaning::NewTask {
-                thread_id: id(0)?,
-                name: text(1)?,
-                flags: number(2)?.cast_unsigned(),
+                thread_id: values.id(0)?,
+                name: values.text(1)?,
+                flags: values.number(2)?.cast_unsigned(),
             },
             Known::Rename => Meaning::Rename {
-                thread_id: id(0)?,
-                name: text(1)?,
+                thread_id: values.id(0)?,
+                name: values.text(1)?,
             },
             Known::InterruptEntry => Meaning::InterruptEntry {
-                number: id(0)?,
-                name: text(1)?,
+                number: values.id(0)?,
+                name: values.text(1)?,
             },
-            Known::InterruptExit => Meaning::InterruptExit { number: id(0)? },
-            Known::SoftirqEntry => Meaning::SoftirqEntry { vector: id(0)? },
-            Known::SoftirqExit => Meaning::SoftirqExit { vector: id(0)? },
+            Known::InterruptExit => Meaning::InterruptExit {
+                number: values.id(0)?,
+            },
+            Known::SoftirqEntry => Meaning::SoftirqEntry {
+                vector: values.id(0)?,
+            },
+            Known::SoftirqExit => Meaning::SoftirqExit {
+                vector: values.id(0)?,
+            },
             Known::VectorEntry => Meaning::VectorEntry {
                 id: self.id,
                 name: &self.vector,
             },
             Known::VectorExit => Meaning::VectorExit { name: &self.vector },
             // When the CPU leaves an idle state, the field is 0xFFFF_FFFF (PWR_EVENT_EXIT).
-            Known::Idle => Meaning::Idle(id(0).filter(|state| *state != u32::MAX)),
+            Known::Idle => Meaning::Idle(values.id(0).filter(|state| *state != u32::MAX)),
             Known::TimerExpires => Meaning::TimerExpires {
-                function: number(0)?.cast_unsigned(),
-                timer: number(1)?.cast_unsigned(),
-                now_ns: number(2)?,
+                function: values.number(0)?.cast_unsigned(),
+                timer: values.number(1)?.cast_unsigned(),
+                now_ns: values.number(2)?,
             },
             Known::TimerStarts => Meaning::TimerStarts {
-                timer: number(0)?.cast_unsigned(),
-                due_ns: number(1)?,
-                latest_ns: number(2)?,
+                timer: values.number(0)?.cast_unsigned(),
+                due_ns: values.number(1)?,
+                latest_ns: values.number(2)?,
             },
             Known::Futex => Meaning::Futex {
-                address: number(0)?.cast_unsigned(),
-                operation: id(1)?,
-                value: id(2)?,
+                address: values.number(0)?.cast_unsigned(),
+                operation: values.id(1)?,
+                value: values.id(2)?,
             },
-            Known::DiskQueued => Meaning::DiskQueued(request()?),
-            Known::DiskIssued => Meaning::DiskIssued(request()?),
-            Known::DiskCompleted => Meaning::DiskCompleted(request()?),
+            Known::DiskQueued => Meaning::DiskQueued(values.request()?),
+            Known::DiskIssued => Meaning::DiskIssued(values.request()?),
+            Known::DiskCompleted => Meaning::DiskCompleted(values.request()?),
             Known::PageFault => Meaning::PageFault {
-                address: number(0)?.cast_unsigned(),
+                address: values.number(0)?.cast_unsigned(),
             },
             Known::DirectReclaimBegin | Known::CgroupReclaimBegin => Meaning::Reclaim {
                 is_of_cgroup: matches!(known, Known::CgroupReclaimBegin),
@@ -586,18 +572,73 @@ impl Reader {
             },
             Known::DirectReclaimEnd | Known::CgroupReclaimEnd => Meaning::Reclaim {
                 is_of_cgroup: matches!(known, Known::CgroupReclaimEnd),
-                pages: Some(number(0)?.cast_unsigned()),
+                pages: Some(values.number(0)?.cast_unsigned()),
             },
             Known::CgroupFrozen => Meaning::CgroupFrozen {
-                root: number(0)?,
-                path: text(1)?,
-                is_frozen: number(2)? != 0,
+                root: values.number(0)?,
+                path: values.text(1)?,
+                is_frozen: values.number(2)? != 0,
             },
             Known::CgroupAttached => Meaning::CgroupAttached {
-                root: number(0)?,
-                path: text(1)?,
-                thread_id: id(2)?,
+                root: values.number(0)?,
+                path: values.text(1)?,
+                thread_id: values.id(2)?,
             },
+        })
+    }
+}
+
+/// Values of a tracepoint's fields, by the index of the field in its [`Reader`]. A value is `None` if the data is too
+/// short.
+struct Values<'r> {
+    fields: &'r [Field],
+    data: &'r [u8],
+    order: Order,
+}
+
+impl<'r> Values<'r> {
+    fn number(&self, field: usize) -> Option<i64> {
+        self.fields.get(field)?.number(self.data, self.order)
+    }
+
+    fn id(&self, field: usize) -> Option<u32> {
+        self.number(field).map(|id| id as u32)
+    }
+
+    fn priority(&self, field: usize) -> Option<i32> {
+        self.number(field).map(|priority| priority as i32)
+    }
+
+    fn text(&self, field: usize) -> Option<&'r [u8]> {
+        self.fields.get(field)?.text(self.data, self.order)
+    }
+
+    /// Returns the thread whose id, priority and name are in the fields from `first`.
+    fn thread(&self, first: usize) -> Option<SwitchedThread<'r>> {
+        Some(SwitchedThread {
+            thread_id: self.id(first)?,
+            priority: self.priority(first + 1)?,
+            name: self.text(first + 2)?,
+        })
+    }
+
+    /// Returns the values of the fields [`WOKEN`].
+    fn woken(&self) -> Option<Woken<'r>> {
+        Some(Woken {
+            thread_id: self.id(0)?,
+            priority: self.priority(1)?,
+            name: self.text(2)?,
+            cpu: self.id(3)?,
+        })
+    }
+
+    /// Returns the values of the fields [`REQUEST`].
+    fn request(&self) -> Option<Request<'r>> {
+        Some(Request {
+            device: self.id(0)?,
+            sector: self.number(1)?.cast_unsigned(),
+            sectors: self.id(2)?,
+            kind: self.text(3)?,
         })
     }
 }

@@ -63,6 +63,7 @@ fn output(lists: &[&str], of_trace: &[&str]) -> Value {
 
 type Definition = (&'static str, &'static str, Value, Value);
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn definitions() -> Vec<Definition> {
     let trace = json!({
         "type": "string", "maxLength": 300, "description": "handle or file; optional if there is one trace"

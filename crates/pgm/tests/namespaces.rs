@@ -218,22 +218,17 @@ fn peer(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Runs a member if `PGM_ROLE` is set. Other tests start this test in a separate process for this purpose.
-#[test]
-fn member() {
-    let Ok(role) = env::var("PGM_ROLE") else {
-        return;
-    };
+/// Returns the configuration of a member's socket, from the environment.
+fn socket_config(encapsulation: &str) -> SocketConfig {
     let variable = |name: &str| env::var(name).unwrap();
     let mut config = SocketConfig::new(
         Interface::find(&variable("PGM_ADDRESS")).unwrap(),
         variable("PGM_GROUP").parse().unwrap(),
     );
-    let encapsulation = variable("PGM_ENCAPSULATION");
     if let Ok(only) = env::var("PGM_ONLY") {
         config.only = vec![only.parse().unwrap()];
     }
-    config.encapsulation = match &encapsulation[..] {
+    config.encapsulation = match encapsulation {
         "raw" => Encapsulation::Raw,
         "two" => Encapsulation::Udp {
             unicast: 3055,
@@ -244,6 +239,17 @@ fn member() {
             multicast: PORT,
         },
     };
+    config
+}
+
+/// Runs a member if `PGM_ROLE` is set. Other tests start this test in a separate process for this purpose.
+#[test]
+fn member() {
+    let Ok(role) = env::var("PGM_ROLE") else {
+        return;
+    };
+    let encapsulation = env::var("PGM_ENCAPSULATION").unwrap();
+    let config = socket_config(&encapsulation);
     let address = config.address().unwrap();
     let is_source = role == "send";
     let source = SourceConfig {

@@ -68,31 +68,37 @@ pub(crate) fn shown(cell: &str) -> String {
     wording::Printable(&shown).to_string()
 }
 
-fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
-    let failed = |what: String| Error::format(file, what);
-    let csv_failed = |error: csv::Error| {
-        match error.into_kind() {
-        csv::ErrorKind::Io(source) => Error::Io {
-            file: file.to_owned(),
-            source,
-        },
-        csv::ErrorKind::Utf8 { .. } => failed(
+/// Converts an error of the CSV reader.
+fn csv_error(file: &Path, error: csv::Error) -> Error {
+    let what = match error.into_kind() {
+        csv::ErrorKind::Io(source) => {
+            return Error::Io {
+                file: file.to_owned(),
+                source,
+            };
+        }
+        csv::ErrorKind::Utf8 { .. } => {
             "it is not UTF-8 text; give a CSV or Parquet file, or a file that `laglab measure … -o \
              FILE.parquet` wrote"
-                .to_owned(),
-        ),
+                .to_owned()
+        }
         csv::ErrorKind::UnequalLengths {
             pos,
             expected_len,
             len,
-        } => failed(format!(
+        } => format!(
             "line {} has {}, and the header line has {expected_len}; give a CSV file with a header line",
             pos.map_or(1, |pos| pos.line()),
             wording::counted(len, "value", "values")
-        )),
-        kind => failed(format!("{kind:?}; give a CSV file with a header line")),
-    }
+        ),
+        kind => format!("{kind:?}; give a CSV file with a header line"),
     };
+    Error::format(file, what)
+}
+
+fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
+    let failed = |what: String| Error::format(file, what);
+    let csv_failed = |error: csv::Error| csv_error(file, error);
     let io_failed = |source: io::Error| Error::Io {
         file: file.to_owned(),
         source,
@@ -149,25 +155,27 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
             return Err(too_many_groups(file));
         }
         let text = cell(value_at);
-        let value = match text.parse::<f64>() {
-            _ if text.is_empty() => None,
-            Ok(value) if is_comparable(value * factor) => Some(value * factor),
-            wrong => {
-                let line = row.position().map_or(number + 1, csv::Position::line);
-                let (what, advice) = match wrong {
-                    Ok(value) if value.is_finite() => ("too large or too small", RANGE),
-                    _ => ("not a finite number", "leave cells without a value empty"),
-                };
-                return Err(failed(format!(
-                    "line {line}: `{}` in the column `{}` is {what}; {advice}",
-                    shown(text),
-                    columns.value
-                )));
-            }
-        };
+        let value = value(text, factor).map_err(|why| {
+            let line = row.position().map_or(number + 1, csv::Position::line);
+            let (cell, column) = (shown(text), &columns.value);
+            failed(format!(
+                "line {line}: `{cell}` in the column `{column}` is {why}"
+            ))
+        })?;
         growing.groups[group].runs[run].push(value);
     }
     Ok(growing.groups)
+}
+
+/// Returns the number in a cell times `factor`, and `None` if the cell is empty. If the value cannot be compared, returns
+/// the reason with advice.
+fn value(cell: &str, factor: f64) -> Result<Option<f64>, String> {
+    match cell.parse::<f64>() {
+        _ if cell.is_empty() => Ok(None),
+        Ok(value) if is_comparable(value * factor) => Ok(Some(value * factor)),
+        Ok(value) if value.is_finite() => Err(format!("too large or too small; {RANGE}")),
+        _ => Err("not a finite number; leave cells without a value empty".to_owned()),
+    }
 }
 
 /// Replaces the blank lines of a CSV file with one column by empty cells. In a file with one column, a blank line is a

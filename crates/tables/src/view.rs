@@ -24,7 +24,8 @@ enum Known<'a> {
 }
 
 impl<'a, T: Primitive> NullableView<'a, T> {
-    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+    /// Reads a column. Returns `None` if its type is another one. Without a column, all values are unknown.
+    pub fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
         let Some(array) = array else {
             return Some(NullableView {
                 values: &[],
@@ -57,7 +58,8 @@ impl<'a, T: Primitive> NullableView<'a, T> {
 pub struct Flags<'a>(Option<&'a BooleanArray>);
 
 impl<'a> Flags<'a> {
-    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+    /// Reads a column. Returns `None` if it has no flags. Without a column, all flags are unknown.
+    pub fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
         let read = array.map(|array| array.as_boolean_opt());
         read.map_or(Some(Flags(None)), |array| Some(Flags(Some(array?))))
     }
@@ -85,7 +87,8 @@ enum Kind<'a> {
 }
 
 impl<'a> TextView<'a> {
-    pub(crate) fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
+    /// Reads a column. Returns `None` if it has no text. Without a column, all texts are unknown.
+    pub fn read(array: Option<&'a ArrayRef>) -> Option<Self> {
         let Some(array) = array else {
             return Some(TextView(Kind::Absent));
         };

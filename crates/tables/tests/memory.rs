@@ -78,6 +78,7 @@ const BOUND: Bound = Bound {
 
 /// Checks traces whose events all have different ids, names, addresses or kinds, each with about 10 to 30 MB.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn memory_grows_only_with_the_size_of_a_forged_trace() {
     let forged = |name, bytes| Forged {
         name,

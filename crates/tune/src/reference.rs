@@ -1,8 +1,8 @@
 //! Generator of `docs/settings.md`.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
-use crate::catalogue::{Catalogue, Setting};
+use crate::catalogue::{Catalogue, DefaultRule, Setting};
 
 const INTRODUCTION: &str = "\
 # Settings
@@ -41,115 +41,82 @@ fn describe(text: &mut String, setting: &Setting) {
             let _ = writeln!(text, "- *{label}:* {what}");
         }
     };
-    let code = |what: &dyn std::fmt::Display| format!("`{what}`");
     item("Id", &code(&setting.id));
-    let aliases: Vec<String> = setting.aliases.iter().map(|alias| code(&alias)).collect();
-    item("Also called", &aliases.join(", "));
-    let places: Vec<String> = setting.places.iter().map(|place| code(&place)).collect();
-    item("Stored at", &places.join("; "));
+    item(
+        "Also called",
+        &joined(setting.aliases.iter().map(code), ", "),
+    );
+    item("Stored at", &joined(setting.places.iter().map(code), "; "));
     for misspelling in &setting.misspellings {
-        item(
-            "Has no effect at",
-            &format!(
-                "{} ({})",
-                code(&misspelling.place),
-                escaped(&misspelling.why)
-            ),
-        );
+        let (place, why) = (code(&misspelling.place), escaped(&misspelling.why));
+        item("Has no effect at", &format!("{place} ({why})"));
     }
-    let types: Vec<String> = setting.types.iter().map(ToString::to_string).collect();
-    item("Type", &types.join(" or "));
-    let defaults = setting.defaults.iter().map(|default| {
-        let mut text = escaped(&default.value.to_string());
-        let when = default.when.to_string();
-        if !when.is_empty() {
-            let _ = write!(text, " ({when})");
-        }
-        if let Some(note) = &default.note {
-            let _ = write!(text, " ({})", escaped(note));
-        }
-        text
-    });
-    item(
-        "Default",
-        &defaults.collect::<Vec<_>>().join("; otherwise "),
-    );
+    item("Type", &joined(&setting.types, " or "));
+    let defaults = setting.defaults.iter().map(default);
+    item("Default", &joined(defaults, "; otherwise "));
     item("Allowed", &allowed(setting));
-    item(
-        "Builds",
-        &escaped(setting.builds.note.as_deref().unwrap_or_default()),
-    );
-    let effects: Vec<String> = setting
-        .takes_effect
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    item("Takes effect", &effects.join(", or "));
-    let confidences = setting
-        .confidences()
-        .into_iter()
-        .map(|(when, confidence)| match when {
-            Some(when) => format!("{confidence} ({when})"),
-            None => confidence.to_string(),
-        });
-    item("Confidence", &confidences.collect::<Vec<_>>().join(", "));
-    item(
-        "Uncertain",
-        &escaped(setting.confidence_note.as_deref().unwrap_or_default()),
-    );
-    if !setting.protects.is_empty() {
-        let values: Vec<String> = setting.protects.iter().map(ToString::to_string).collect();
-        item("Protects the machine with", &escaped(&values.join(", ")));
-    }
-    item(
-        "Risk",
-        &escaped(setting.risk.as_deref().unwrap_or_default()),
-    );
+    item("Builds", &note(&setting.builds.note));
+    item("Takes effect", &joined(&setting.takes_effect, ", or "));
+    item("Confidence", &confidence(setting));
+    item("Uncertain", &note(&setting.confidence_note));
+    let protected = joined(&setting.protects, ", ");
+    item("Protects the machine with", &escaped(&protected));
+    item("Risk", &note(&setting.risk));
     for rule in &setting.rules {
-        let when = rule.when.to_string();
-        let when = if when.is_empty() {
-            when
-        } else {
-            format!(" ({when})")
-        };
+        let when = in_parentheses(&rule.when.to_string());
         item("Audit", &format!("{}{when}", escaped(&rule.says)));
     }
-    item(
-        "Advice",
-        &escaped(setting.advice.as_deref().unwrap_or_default()),
-    );
-    item(
-        "Evidence",
-        &escaped(setting.evidence.as_deref().unwrap_or_default()),
-    );
+    item("Advice", &note(&setting.advice));
+    item("Evidence", &note(&setting.evidence));
     for shown in &setting.shows {
-        let text = format!(
-            "{}. {} (<{}>)",
-            shown.with,
-            escaped(&shown.why),
-            shown.source
-        );
+        let why = escaped(&shown.why);
+        let text = format!("{}. {why} (<{}>)", shown.with, shown.source);
         item("Shown by", &text);
     }
-    item(
-        "Effective value",
-        &escaped(setting.read_with.as_deref().unwrap_or_default()),
-    );
-    let sources: Vec<String> = setting
-        .sources
-        .iter()
-        .map(|url| format!("<{url}>"))
-        .collect();
-    item("Sources", &sources.join(", "));
+    item("Effective value", &note(&setting.read_with));
+    let sources = setting.sources.iter().map(|url| format!("<{url}>"));
+    item("Sources", &joined(sources, ", "));
     let checked = &setting.checked;
-    item(
-        "Checked",
-        &escaped(&format!("{}. {}", checked.on, checked.found)),
-    );
-    item(
-        "Unconfirmed",
-        &escaped(checked.unsupported.as_deref().unwrap_or_default()),
-    );
+    let result = format!("{}. {}", checked.on, checked.found);
+    item("Checked", &escaped(&result));
+    item("Unconfirmed", &note(&checked.unsupported));
+}
+
+fn code(what: impl Display) -> String {
+    format!("`{what}`")
+}
+
+fn joined<T: Display>(items: impl IntoIterator<Item = T>, separator: &str) -> String {
+    let items = items.into_iter().map(|item| item.to_string());
+    items.collect::<Vec<_>>().join(separator)
+}
+
+fn note(note: &Option<String>) -> String {
+    escaped(note.as_deref().unwrap_or_default())
+}
+
+/// Returns text that follows other text: a space and the text in parentheses, or nothing if the text is empty.
+fn in_parentheses(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(" ({text})")
+    }
+}
+
+fn default(rule: &DefaultRule) -> String {
+    let value = escaped(&rule.value.to_string());
+    let when = in_parentheses(&rule.when.to_string());
+    format!("{value}{when}{}", in_parentheses(&note(&rule.note)))
+}
+
+fn confidence(setting: &Setting) -> String {
+    let confidences = setting.confidences().into_iter();
+    let confidences = confidences.map(|(when, confidence)| match when {
+        Some(when) => format!("{confidence} ({when})"),
+        None => confidence.to_string(),
+    });
+    joined(confidences, ", ")
 }
 
 fn allowed(setting: &Setting) -> String {

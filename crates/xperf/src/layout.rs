@@ -1,11 +1,8 @@
 //! Layouts of tables: columns with their headings, names, formats and values.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
+use tables::{Flags, NullableView, TextView};
 
 /// Heading of the column with the name of the event, as in xperf.
 pub(crate) const EVENT: &str = "                  Event";
@@ -29,8 +26,7 @@ pub(crate) struct Column<X: 'static = ()> {
     /// Aggregate of the values of a group. Without it, the column identifies the group.
     pub(crate) fold: Option<Fold>,
     source: Source<X>,
-    /// Conversion of the stored values.
-    convert: fn(Value<'_>) -> Value<'_>,
+    convert: Option<Convert>,
 }
 
 /// Format of the values of a column.
@@ -66,6 +62,9 @@ pub(crate) enum Fold {
     Share,
 }
 
+/// Conversion of stored values.
+type Convert = fn(Value<'_>) -> Value<'_>;
+
 /// Source of a column's values.
 enum Source<X: 'static> {
     /// Column of the table.
@@ -86,7 +85,7 @@ impl<X> Column<X> {
             format,
             fold: None,
             source: Source::Stored(name),
-            convert: |value| value,
+            convert: None,
         }
     }
 
@@ -103,7 +102,8 @@ impl<X> Column<X> {
     }
 
     /// Converts the stored values.
-    pub(crate) const fn convert(self, convert: fn(Value<'_>) -> Value<'_>) -> Column<X> {
+    pub(crate) const fn convert(self, convert: Convert) -> Column<X> {
+        let convert = Some(convert);
         Column { convert, ..self }
     }
 
@@ -140,69 +140,93 @@ impl<X> Column<X> {
 }
 
 /// Values of a column in a batch.
-pub(crate) struct Cells<'b, X: 'static> {
-    column: &'static Column<X>,
-    stored: Vec<Stored<'b>>,
+pub(crate) enum Cells<'b, X: 'static> {
+    Computed(fn(&X) -> Value<'_>),
+    Stored(Stored<'b>, Option<Convert>),
+    /// Row and id of each process.
+    Process(Stored<'b>, Stored<'b>),
+    /// The column needs no value.
+    None,
 }
 
 impl<'b, X> Cells<'b, X> {
     /// Finds the values of each column of a layout in a batch.
     pub(crate) fn of_layout(layout: &'static Layout<X>, batch: &'b RecordBatch) -> Vec<Self> {
         let cells = layout.columns.iter().map(|column| {
-            let names = column.stored_names().into_iter();
-            let stored = names.map(|name| Stored::new(batch, &name)).collect();
-            Cells { column, stored }
+            let names = column.stored_names();
+            match (&column.source, &names[..]) {
+                (Source::Computed(value), _) => Cells::Computed(*value),
+                (_, [row, id]) => Cells::Process(Stored::new(batch, row), Stored::new(batch, id)),
+                (_, [name]) => Cells::Stored(Stored::new(batch, name), column.convert),
+                _ => Cells::None,
+            }
         });
         cells.collect()
     }
 
     /// Returns the value in a row of the batch. `computed` is what the report computed for this row.
     pub(crate) fn value<'v>(&'v self, row: usize, computed: &'v X) -> Value<'v> {
-        match (&self.column.source, &self.stored[..]) {
-            (Source::Computed(value), _) => value(computed),
-            (_, [process, id]) => Value::Process((process.id(row), id.id(row))),
-            (_, [stored]) => (self.column.convert)(stored.value(row)),
-            _ => Value::Unknown,
+        match self {
+            Cells::Computed(value) => value(computed),
+            Cells::Stored(stored, None) => stored.value(row),
+            Cells::Stored(stored, Some(convert)) => convert(stored.value(row)),
+            Cells::Process(process, id) => Value::Process((process.id(row), id.id(row))),
+            Cells::None => Value::Unknown,
         }
     }
 }
 
 /// Stored column of a batch. All values are unknown if the batch does not have the column.
 #[derive(Clone, Copy)]
-pub(crate) struct Stored<'b>(Option<&'b dyn Array>);
+pub(crate) enum Stored<'b> {
+    Int8(NullableView<'b, i8>),
+    Int32(NullableView<'b, i32>),
+    Int64(NullableView<'b, i64>),
+    UInt8(NullableView<'b, u8>),
+    UInt16(NullableView<'b, u16>),
+    UInt32(NullableView<'b, u32>),
+    UInt64(NullableView<'b, u64>),
+    Flag(Flags<'b>),
+    Text(TextView<'b>),
+    Unknown,
+}
 
 impl<'b> Stored<'b> {
     pub(crate) fn new(batch: &'b RecordBatch, name: &str) -> Stored<'b> {
-        Stored(batch.column_by_name(name).map(|array| &**array))
+        let array = batch.column_by_name(name);
+        let stored = match array.map(|array| array.data_type()) {
+            Some(DataType::Int8) => NullableView::read(array).map(Stored::Int8),
+            Some(DataType::Int32) => NullableView::read(array).map(Stored::Int32),
+            Some(DataType::Int64) => NullableView::read(array).map(Stored::Int64),
+            Some(DataType::UInt8) => NullableView::read(array).map(Stored::UInt8),
+            Some(DataType::UInt16) => NullableView::read(array).map(Stored::UInt16),
+            Some(DataType::UInt32) => NullableView::read(array).map(Stored::UInt32),
+            Some(DataType::UInt64) => NullableView::read(array).map(Stored::UInt64),
+            Some(DataType::Boolean) => Flags::read(array).map(Stored::Flag),
+            Some(_) => TextView::read(array).map(Stored::Text),
+            None => None,
+        };
+        stored.unwrap_or(Stored::Unknown)
     }
 
     /// Returns the value of a row.
-    pub(crate) fn value(self, row: usize) -> Value<'b> {
-        let Some(array) = self.0.filter(|array| array.is_valid(row)) else {
-            return Value::Unknown;
-        };
-        match array.data_type() {
-            DataType::Int8 => array.as_primitive::<Int8Type>().value(row).into(),
-            DataType::Int16 => array.as_primitive::<Int16Type>().value(row).into(),
-            DataType::Int32 => array.as_primitive::<Int32Type>().value(row).into(),
-            DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into(),
-            DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into(),
-            DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into(),
-            DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into(),
-            DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).into(),
-            DataType::Boolean => Value::Flag(array.as_boolean().value(row)),
-            DataType::Utf8 => array.as_string::<i32>().value(row).into(),
-            DataType::Dictionary(..) => {
-                let names = array.as_dictionary::<Int8Type>();
-                let name = names.key(row).unwrap_or_default();
-                names.values().as_string::<i32>().value(name).into()
-            }
-            _ => Value::Unknown,
+    pub(crate) fn value(&self, row: usize) -> Value<'b> {
+        match self {
+            Stored::Int8(numbers) => numbers.get(row).into(),
+            Stored::Int32(numbers) => numbers.get(row).into(),
+            Stored::Int64(numbers) => numbers.get(row).into(),
+            Stored::UInt8(numbers) => numbers.get(row).into(),
+            Stored::UInt16(numbers) => numbers.get(row).into(),
+            Stored::UInt32(numbers) => numbers.get(row).into(),
+            Stored::UInt64(numbers) => numbers.get(row).into(),
+            Stored::Flag(flags) => flags.get(row).map_or(Value::Unknown, Value::Flag),
+            Stored::Text(texts) => texts.get(row).into(),
+            Stored::Unknown => Value::Unknown,
         }
     }
 
     /// Returns the id, or the row of a table, that a row has.
-    pub(crate) fn id(self, row: usize) -> Option<u32> {
+    pub(crate) fn id(&self, row: usize) -> Option<u32> {
         self.value(row).number()?.try_into().ok()
     }
 }

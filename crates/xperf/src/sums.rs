@@ -11,11 +11,17 @@ use crate::{Error, Writer, percent};
 /// Sums of rows. The rows of a group have the same values in all columns without a fold.
 pub(crate) struct Sums<X: 'static> {
     layout: &'static Layout<X>,
+    /// Indexes of the columns without a fold.
+    keys: Vec<usize>,
+    /// Indexes of the columns with a fold.
+    folds: Vec<(usize, Fold)>,
     /// Values of each group in the columns with a fold, by its values in the other columns.
     groups: FxHashMap<Vec<Key>, Vec<Option<i64>>>,
     rows: u64,
     /// Number of rows whose value is unknown, by column.
     unknown: Vec<u64>,
+    /// Buffer for the group of a row.
+    key: Vec<Key>,
 }
 
 /// Value that a group has in a column.
@@ -29,25 +35,35 @@ enum Key {
 
 impl<X> Sums<X> {
     pub(crate) fn new(layout: &'static Layout<X>) -> Sums<X> {
+        let columns = layout.columns.iter().enumerate();
+        let keys = columns.clone().filter(|(_, column)| column.fold.is_none());
         Sums {
             layout,
+            keys: keys.map(|(at, _)| at).collect(),
+            folds: columns
+                .filter_map(|(at, column)| Some((at, column.fold?)))
+                .collect(),
             groups: FxHashMap::default(),
             rows: 0,
             unknown: vec![0; layout.columns.len()],
+            key: Vec::new(),
         }
     }
 
     /// Adds a row, from its value in each column.
     pub(crate) fn add<'v>(&mut self, value: impl Fn(usize) -> Value<'v>) {
-        let columns = self.layout.columns.iter().enumerate();
-        let keys = columns.clone().filter(|(_, column)| column.fold.is_none());
-        let folds = columns.filter_map(|(at, column)| Some((at, column.fold?)));
-        let key = keys.map(|(at, _)| Key::new(value(at))).collect();
-        let sums = self.groups.entry(key).or_insert_with(|| {
-            let start = |fold| matches!(fold, Fold::Count | Fold::SumOrZero).then_some(0);
-            folds.clone().map(|(_, fold)| start(fold)).collect()
-        });
-        for ((at, fold), sum) in folds.zip(sums) {
+        self.key.clear();
+        self.key
+            .extend(self.keys.iter().map(|at| Key::new(value(*at))));
+        let sums = match self.groups.get_mut(&self.key) {
+            Some(sums) => sums,
+            None => {
+                let start = |fold| matches!(fold, Fold::Count | Fold::SumOrZero).then_some(0);
+                let starts = self.folds.iter().map(|(_, fold)| start(*fold)).collect();
+                self.groups.entry(self.key.clone()).or_insert(starts)
+            }
+        };
+        for (&(at, fold), sum) in self.folds.iter().zip(sums) {
             let known = match fold {
                 Fold::Share => continue,
                 Fold::Count => Some(1),
@@ -74,8 +90,7 @@ impl<X> Sums<X> {
     ) -> Result<(), Error> {
         let columns = self.layout.columns;
         let named = order.iter().filter_map(|name| self.column(name));
-        let keys = (0..columns.len()).filter(|at| columns[*at].fold.is_none());
-        let order: Vec<usize> = named.chain(keys).collect();
+        let order: Vec<usize> = named.chain(self.keys.iter().copied()).collect();
         let groups = self.groups.iter();
         let mut rows: Vec<_> = groups
             .map(|(key, sums)| self.row(key, sums, whole_ns))

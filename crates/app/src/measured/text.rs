@@ -167,6 +167,25 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
+    remarks.extend(not_compared(report));
+    let with_ratio = (report.results.iter())
+        .filter_map(|of| of.compared.as_ref())
+        .find(|of| of.comparison.is_some());
+    if let Some(compared) = with_ratio {
+        remarks.push(format!(
+            "Ratios compare the medians of neighbouring runs, with 95 % confidence. Unknown means \
+             that the bounds include both no change and a change of more than {}.",
+            percent(compared.margin)
+        ));
+    }
+    remarks.extend(report.notes.iter().cloned());
+    remarks.extend(end(report));
+    remarks
+}
+
+/// Returns a sentence for each reason for which methods were not compared.
+fn not_compared(report: &Report<'_>) -> Vec<String> {
+    let is_of_files = report.probe == "files";
     // For files, the table shows the comparisons of some phases only.
     let is_shown = |of: &&Outcome<'_>| {
         let shown = phases::COMPARED.map(|phase| Some(phase.name()));
@@ -180,31 +199,25 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
     let mut reasons: Vec<&str> = why_not.iter().map(|(_, why)| *why).collect();
     reasons.sort_unstable();
     reasons.dedup();
-    for why in reasons {
+    let sentences = reasons.into_iter().map(|why| {
         let mut methods = why_not
             .iter()
             .filter(|of| of.1 == why)
             .map(|of| of.0)
             .collect::<Vec<_>>();
         methods.dedup();
-        remarks.push(format!("Not compared ({}): {why}.", methods.join(", ")));
-    }
-    let with_ratio = (report.results.iter())
-        .filter_map(|of| of.compared.as_ref())
-        .find(|of| of.comparison.is_some());
-    if let Some(compared) = with_ratio {
-        remarks.push(format!(
-            "Ratios compare the medians of neighbouring runs, with 95 % confidence. Unknown means \
-             that the bounds include both no change and a change of more than {}.",
-            percent(compared.margin)
-        ));
-    }
-    remarks.extend(report.notes.iter().cloned());
+        format!("Not compared ({}): {why}.", methods.join(", "))
+    });
+    sentences.collect()
+}
+
+/// Returns a sentence about the end of the measurement; `None` if it ended as planned.
+fn end(report: &Report<'_>) -> Option<String> {
     match report.end {
         End::Stopped => {
-            remarks.push("The measurement was stopped early; these are the results so far.".into())
+            Some("The measurement was stopped early; these are the results so far.".to_owned())
         }
-        End::Sure => remarks.push(format!(
+        End::Sure => Some(format!(
             "All comparisons were certain after {}, so the measurement ended. The bounds take this \
              early end into account.",
             counted(
@@ -219,11 +232,10 @@ pub(super) fn remarks(report: &Report<'_>) -> Vec<String> {
             )
         )),
         End::Time if report.results.iter().any(|of| of.runs < 2) => {
-            remarks.push("There was time for only one run; allow more time with --for.".into());
+            Some("There was time for only one run; allow more time with --for.".to_owned())
         }
-        _ => {}
+        _ => None,
     }
-    remarks
 }
 
 /// Returns sentences about the machine, the clock, and the time that the probe itself takes.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use measure::net::throughput::{
     Method, PEER, PeerThroughputRun, ThroughputPlan, ThroughputReport, ThroughputRun,
 };
-use measure::{Comparison, End, Grant, MARGIN, Machine, Unavailable, Verdict};
+use measure::{Comparison, End, Grant, Incomparable, MARGIN, Machine, Unavailable, Verdict};
 use serde::Serialize;
 
 use crate::output::{self, Columns, Side, grouped, size};
@@ -31,44 +31,33 @@ struct Compared {
     verdict: Option<Verdict>,
 }
 
+/// Measured methods, which are compared with the first of them.
+struct Methods<'r> {
+    report: &'r ThroughputReport,
+    measured: Vec<&'r Method>,
+}
+
 /// Prints the results of a throughput measurement.
 pub(crate) fn throughput(
     report: &ThroughputReport,
     plan: &ThroughputPlan,
     json: bool,
 ) -> io::Result<()> {
-    let methods = plan
+    let measured = plan
         .methods
         .iter()
         .filter(|method| report.runs_with(method.name).next().is_some());
-    let methods: Vec<&Method> = methods.collect();
-    let compared = |method: &str| {
-        let first = methods.first().filter(|first| first.name != method)?;
-        Some(report.compared(method, first.name))
+    let methods = Methods {
+        report,
+        measured: measured.collect(),
     };
-    let in_words = |method: &str| match compared(method) {
-        None => String::new(),
-        Some(Err(why)) => format!("not compared: {why}"),
-        Some(Ok(comparison)) => super::in_words(&comparison, MARGIN),
-    };
+    let machine = Machine::detect();
     if json {
-        let peer = (!report.peer.is_empty()).then_some(PEER);
-        let compared_to_the_first = (methods.iter().map(|method| method.name))
-            .chain(peer)
-            .filter_map(|method| {
-                let comparison = compared(method)?.ok();
-                Some(Compared {
-                    method,
-                    comparison,
-                    verdict: comparison.map(|comparison| comparison.verdict(MARGIN)),
-                })
-            })
-            .collect();
         return output::json(&Everything {
-            machine: Machine::detect(),
+            machine,
             runs: &report.runs,
             peer: &report.peer,
-            compared_to_the_first,
+            compared_to_the_first: methods.comparisons(),
             unavailable: &report.unavailable,
             grants: &report.grants,
             end: report.end,
@@ -78,71 +67,9 @@ pub(crate) fn throughput(
     let mut out = output::for_people();
     let title = format!("Throughput of packets with {} bytes", plan.size);
     output::first_heading(&mut out, &title)?;
-    let mut columns = Columns::new(&[
-        Side::Left,
-        Side::Left,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Right,
-        Side::Left,
-    ]);
-    columns.row([
-        "method",
-        "calls",
-        "runs",
-        "packets/s",
-        "payload/s",
-        "lost",
-        "packets/s vs first",
-    ]);
-    for method in &methods {
-        let runs: Vec<&ThroughputRun> = report.runs_with(method.name).collect();
-        let rates = runs
-            .iter()
-            .filter_map(|run| run.through.packets_per_second());
-        let bytes = runs.iter().filter_map(|run| run.through.bytes_per_second());
-        let lost: u64 = runs.iter().map(|run| run.through.lost()).sum();
-        let sent: u64 = runs.iter().map(|run| run.through.sent).sum();
-        columns.row([
-            method.name.to_owned(),
-            method.calls.to_owned(),
-            runs.len().to_string(),
-            middle(rates).map_or_else(unknown, grouped),
-            middle(bytes).map_or_else(unknown, size),
-            percent(lost, sent),
-            in_words(method.name),
-        ]);
-    }
-    if !report.peer.is_empty() {
-        let of = |value: fn(&PeerThroughputRun) -> f64| middle(report.peer.iter().map(value));
-        columns.row([
-            PEER.to_owned(),
-            "another program".to_owned(),
-            report.peer.len().to_string(),
-            of(|run| run.through.packets_per_second).map_or_else(unknown, grouped),
-            of(|run| run.through.bytes_per_second).map_or_else(unknown, size),
-            percent(
-                report.peer.iter().map(|run| run.through.lost).sum(),
-                report.peer.iter().map(|run| run.through.sent).sum(),
-            ),
-            in_words(PEER),
-        ]);
-    }
-    columns.write(&mut out)?;
+    methods.write(&mut out)?;
     if let Some(run) = report.runs.first() {
-        let (near, far) = (run.through.sender_buffers, run.through.receiver_buffers);
-        let asked = near
-            .asked
-            .map_or("the system's".to_owned(), |bytes| size(bytes as u64));
-        let granted =
-            |bytes: Option<usize>| bytes.map_or("unknown".to_owned(), |bytes| size(bytes as u64));
-        let buffers = format!(
-            "Requested buffers: {asked}; granted to the sender: {}, to the receiver: {}",
-            granted(near.send),
-            granted(far.receive)
-        );
-        output::paragraph(&mut out, &buffers)?;
+        output::paragraph(&mut out, &buffers(run))?;
     }
     for note in &report.notes {
         output::paragraph(&mut out, note)?;
@@ -158,7 +85,6 @@ pub(crate) fn throughput(
         let line = format!("{}: not available: {}", one.method, one.why);
         output::quiet(&mut out, &line)?;
     }
-    let machine = Machine::detect();
     let facts = [
         machine.kernel.clone(),
         machine.cpu.clone(),
@@ -170,6 +96,110 @@ pub(crate) fn throughput(
         output::warning(&mut out, &warning)?;
     }
     out.flush()
+}
+
+impl Methods<'_> {
+    /// Compares a method, or the peer, with the first method. Returns `None` for the first method.
+    fn compare(&self, method: &str) -> Option<Result<Comparison, Incomparable>> {
+        let first = (self.measured.first()).filter(|first| first.name != method)?;
+        Some(self.report.compared(method, first.name))
+    }
+
+    /// Returns the comparisons of all methods but the first, and of the peer.
+    fn comparisons(&self) -> Vec<Compared> {
+        let peer = (!self.report.peer.is_empty()).then_some(PEER);
+        (self.measured.iter().map(|method| method.name))
+            .chain(peer)
+            .filter_map(|method| {
+                let comparison = self.compare(method)?.ok();
+                Some(Compared {
+                    method,
+                    comparison,
+                    verdict: comparison.map(|comparison| comparison.verdict(MARGIN)),
+                })
+            })
+            .collect()
+    }
+
+    fn in_words(&self, method: &str) -> String {
+        match self.compare(method) {
+            None => String::new(),
+            Some(Err(why)) => format!("not compared: {why}"),
+            Some(Ok(comparison)) => super::in_words(&comparison, MARGIN),
+        }
+    }
+
+    /// Writes a table with a row for each method and one for the peer.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut columns = Columns::new(&[
+            Side::Left,
+            Side::Left,
+            Side::Right,
+            Side::Right,
+            Side::Right,
+            Side::Right,
+            Side::Left,
+        ]);
+        columns.row([
+            "method",
+            "calls",
+            "runs",
+            "packets/s",
+            "payload/s",
+            "lost",
+            "packets/s vs first",
+        ]);
+        for method in &self.measured {
+            let runs: Vec<&ThroughputRun> = self.report.runs_with(method.name).collect();
+            let rates = runs
+                .iter()
+                .filter_map(|run| run.through.packets_per_second());
+            let bytes = runs.iter().filter_map(|run| run.through.bytes_per_second());
+            let lost: u64 = runs.iter().map(|run| run.through.lost()).sum();
+            let sent: u64 = runs.iter().map(|run| run.through.sent).sum();
+            columns.row([
+                method.name.to_owned(),
+                method.calls.to_owned(),
+                runs.len().to_string(),
+                middle(rates).map_or_else(unknown, grouped),
+                middle(bytes).map_or_else(unknown, size),
+                percent(lost, sent),
+                self.in_words(method.name),
+            ]);
+        }
+        let peer = &self.report.peer;
+        if !peer.is_empty() {
+            let of = |value: fn(&PeerThroughputRun) -> f64| middle(peer.iter().map(value));
+            columns.row([
+                PEER.to_owned(),
+                "another program".to_owned(),
+                peer.len().to_string(),
+                of(|run| run.through.packets_per_second).map_or_else(unknown, grouped),
+                of(|run| run.through.bytes_per_second).map_or_else(unknown, size),
+                percent(
+                    peer.iter().map(|run| run.through.lost).sum(),
+                    peer.iter().map(|run| run.through.sent).sum(),
+                ),
+                self.in_words(PEER),
+            ]);
+        }
+        columns.write(out)
+    }
+}
+
+/// Returns the requested and granted sizes of a run's buffers.
+fn buffers(run: &ThroughputRun) -> String {
+    let (near, far) = (run.through.sender_buffers, run.through.receiver_buffers);
+    let asked = near
+        .asked
+        .map_or("the system's".to_owned(), |bytes| size(bytes as u64));
+    let granted =
+        |bytes: Option<usize>| bytes.map_or("unknown".to_owned(), |bytes| size(bytes as u64));
+    format!(
+        "Requested buffers: {asked}; granted to the sender: {}, to the receiver: {}",
+        granted(near.send),
+        granted(far.receive)
+    )
 }
 
 /// Returns the median, rounded down to an integer. For an even number of values, it is the upper of the two

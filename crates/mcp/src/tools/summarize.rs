@@ -107,36 +107,8 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
             .iter()
             .map(|name| Column::of_numbers(name, unit(&info, name))),
     );
-    let selected = counted(groups.rows, "row", "rows");
-    let all = groups.groups_total as u64;
-    let mut answer = if by.is_empty() {
-        format!("{selected} of `{}`.", info.name)
-    } else {
-        format!(
-            "{selected} of `{}` in {}, the largest `{}` first.",
-            info.name,
-            counted(all, "group", "groups"),
-            measures[0]
-        )
-    };
-    if !by.is_empty() && asked.after > 0 && asked.after >= all {
-        answer = format!(
-            "`after` is past the end: there are {}.",
-            counted(all, "group", "groups")
-        );
-    }
-    if range.is_some() {
-        answer += " `between` selects rows that overlap it or whose waits do. Durations are cut to it, and other values \
-                   are whole (`timeline` counts these where their rows end).";
-    }
-    if !groups.exact && measures.iter().any(|measure| is_percentile(measure)) {
-        answer += " Percentiles of many rows have an error of up to 1 %; the query in `sql` computes them exactly.";
-    }
-    if groups.rows == 0 && info.rows != Some(0) {
-        answer += &query.hint()?;
-    }
     let mut content = Content {
-        answer,
+        answer: query.sentences(&groups, &info)?,
         columns,
         rows: Vec::new(),
         totals: query.cells(&groups.totals).collect(),
@@ -163,34 +135,15 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
             why: "shows the same over time",
         });
     }
-    let mut room = Room::of_rows(None).without(report::json_bytes(&content) + 40);
-    let mut within = within(first, groups.groups_total);
-    let (mut shown, mut has_others) = (0, false);
-    for group in &groups.groups {
-        let mut of_group = query.rows_of(group, &[], &[], within)?;
-        let mut fits = room.take(&of_group.rows);
-        // The first group is always in the answer, so that each page makes progress. If this group does not fit, the
-        // number of groups below it is reduced.
-        while !fits && shown == 0 && within > 1 {
-            within /= 2;
-            of_group = query.rows_of(group, &[], &[], within)?;
-            fits = room.take(&of_group.rows);
-        }
-        if !fits && shown > 0 {
-            break;
-        }
-        content.rows.extend(of_group.rows);
-        has_others |= of_group.has_others;
-        shown += 1;
-        if !fits {
-            break;
-        }
-    }
-    if has_others {
+    let room = Room::of_rows(None).without(report::json_bytes(&content) + 40);
+    let (page, shown) = query.page(&groups, room)?;
+    content.rows = page.rows;
+    if page.has_others {
         content.answer += " Groups of the next columns without room are summed up as `others`. To page through them, \
                            group only `by` the next column, and select the group with `where`.";
     }
     let shown = asked.after.saturating_add(shown);
+    let all = groups.groups_total as u64;
     content.more = (shown < all && !by.is_empty()).then(|| More {
         after: shown,
         left: Some(all - shown),
@@ -247,6 +200,63 @@ fn is_percentile(measure: &str) -> bool {
 }
 
 impl Query<'_> {
+    /// Returns sentences about the selected rows and their groups.
+    fn sentences(&self, groups: &PivotAnswer, info: &TableInfo) -> Result<String, Failure> {
+        let PivotRequest {
+            keys, aggregates, ..
+        } = &self.request;
+        let selected = counted(groups.rows, "row", "rows");
+        let all = groups.groups_total as u64;
+        let count = counted(all, "group", "groups");
+        let mut text = if keys.is_empty() {
+            format!("{selected} of `{}`.", info.name)
+        } else if self.request.offset > 0 && self.request.offset >= all {
+            format!("`after` is past the end: there are {count}.")
+        } else {
+            let first = &aggregates[0];
+            let name = info.name;
+            format!("{selected} of `{name}` in {count}, the largest `{first}` first.")
+        };
+        if self.request.range.is_some() {
+            text += " `between` selects rows that overlap it or whose waits do. Durations are cut to it, and other values \
+                     are whole (`timeline` counts these where their rows end).";
+        }
+        if !groups.exact && aggregates.iter().any(|measure| is_percentile(measure)) {
+            text += " Percentiles of many rows have an error of up to 1 %; the query in `sql` computes them exactly.";
+        }
+        if groups.rows == 0 && info.rows != Some(0) {
+            text += &self.hint()?;
+        }
+        Ok(text)
+    }
+
+    /// Returns the rows of the first groups, as many as fit into the room, and the number of these groups. The first group
+    /// is always in the answer, so that each page makes progress. If this group does not fit, the number of groups below
+    /// it is reduced.
+    fn page(&self, groups: &PivotAnswer, mut room: Room) -> Result<(GroupRows, u64), Failure> {
+        let mut within = within(self.request.first, groups.groups_total);
+        let (mut page, mut shown) = (GroupRows::default(), 0);
+        for group in &groups.groups {
+            let mut of_group = self.rows_of(group, &[], &[], within)?;
+            let mut fits = room.take(&of_group.rows);
+            while !fits && shown == 0 && within > 1 {
+                within /= 2;
+                of_group = self.rows_of(group, &[], &[], within)?;
+                fits = room.take(&of_group.rows);
+            }
+            if !fits && shown > 0 {
+                break;
+            }
+            page.rows.extend(of_group.rows);
+            page.has_others |= of_group.has_others;
+            shown += 1;
+            if !fits {
+                break;
+            }
+        }
+        Ok((page, shown))
+    }
+
     /// Returns sentences for an answer without rows. A condition can name a value that no row has. For such a
     /// condition, the sentence names the closest values of the column.
     fn hint(&self) -> Result<String, Failure> {

@@ -99,32 +99,7 @@ async fn every_tool_answers() {
     assert_eq!(id.split('/').count(), 3, "{id}");
     client.ask("finding", json!({"id": id})).await;
 
-    let by_process = json!({
-        "table": "cpu_runs", "by": ["process"], "measures": ["time", "rows"], "first": 3,
-        "where": [{"column": "process", "is_not": ["“Idle” (0)"]}]
-    });
-    let sums = client.ask("summarize", by_process).await;
-    assert_eq!(sums["rows"].as_array().unwrap().len(), 3);
-    let times: Vec<i64> = (sums["rows"].as_array().unwrap().iter())
-        .map(|row| row[1].as_i64().unwrap())
-        .collect();
-    assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
-    assert!(sums["totals"][0].as_i64().unwrap() > times.iter().sum::<i64>());
-    let named = sums["rows"][0][0].as_str().unwrap();
-    let only = json!({"table": "cpu_runs", "where": [{"column": "process", "is": [named]}], "measures": ["time"]});
-    let only = client.ask("summarize", only).await;
-    assert_eq!(
-        only["totals"][0], times[0],
-        "a name of an answer selects its rows"
-    );
-    let after =
-        json!({"table": "cpu_runs", "by": ["process", "cpu"], "after": sums["more"]["after"]});
-    assert!(
-        !client.ask("summarize", after).await["rows"]
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
+    check_sums(&client).await;
 
     let line = client
         .ask(
@@ -154,6 +129,36 @@ async fn every_tool_answers() {
         compared["findings"],
         json!([]),
         "a trace does not differ from itself"
+    );
+}
+
+/// Checks that sums are sorted, that a name of an answer selects its rows, and that the next page has rows.
+async fn check_sums(client: &Client) {
+    let by_process = json!({
+        "table": "cpu_runs", "by": ["process"], "measures": ["time", "rows"], "first": 3,
+        "where": [{"column": "process", "is_not": ["“Idle” (0)"]}]
+    });
+    let sums = client.ask("summarize", by_process).await;
+    assert_eq!(sums["rows"].as_array().unwrap().len(), 3);
+    let times: Vec<i64> = (sums["rows"].as_array().unwrap().iter())
+        .map(|row| row[1].as_i64().unwrap())
+        .collect();
+    assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
+    assert!(sums["totals"][0].as_i64().unwrap() > times.iter().sum::<i64>());
+    let named = sums["rows"][0][0].as_str().unwrap();
+    let only = json!({"table": "cpu_runs", "where": [{"column": "process", "is": [named]}], "measures": ["time"]});
+    let only = client.ask("summarize", only).await;
+    assert_eq!(
+        only["totals"][0], times[0],
+        "a name of an answer selects its rows"
+    );
+    let after =
+        json!({"table": "cpu_runs", "by": ["process", "cpu"], "after": sums["more"]["after"]});
+    assert!(
+        !client.ask("summarize", after).await["rows"]
+            .as_array()
+            .unwrap()
+            .is_empty()
     );
 }
 

@@ -519,8 +519,8 @@ impl Session {
     }
 }
 
-/// Writes a packet whose fields and options come from the script.
-fn forge(script: &mut Script<'_>, out: &mut Vec<u8>) {
+/// Returns a sequence number and the fields of a packet that is about it, both from the script.
+fn body(script: &mut Script<'_>) -> (Sqn, Body) {
     let data = Data {
         sqn: script.sqn(),
         trail: script.sqn(),
@@ -565,9 +565,15 @@ fn forge(script: &mut Script<'_>, out: &mut Vec<u8>) {
         }),
         _ => Body::Odata(data),
     };
+    (data.sqn, body)
+}
+
+/// Writes a packet whose fields and options come from the script.
+fn forge(script: &mut Script<'_>, out: &mut Vec<u8>) {
+    let (sqn, body) = body(script);
     let is_upstream = body.is_upstream();
     let numbers: Vec<Sqn> = (0..script.below(4) * 20)
-        .map(|at| data.sqn.plus(at as u32 * 2))
+        .map(|at| sqn.plus(at as u32 * 2))
         .collect();
     let mut room = [0; 4 * NakList::MAX];
     let choices = script.word();
@@ -605,7 +611,7 @@ fn forge(script: &mut Script<'_>, out: &mut Vec<u8>) {
         }),
         congestion_report: is_chosen().then(|| CongestionReport {
             kinds: script.byte() & 7,
-            reference: data.sqn,
+            reference: sqn,
             worst_link: 0,
             worst_path: 0,
             worst_receiver: u16::from(script.byte()) << 8,

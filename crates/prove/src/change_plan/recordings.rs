@@ -113,15 +113,22 @@ fn side(asked: &Recording, side: &Side, when: &str, files: &str) -> Result<(), M
     }
 }
 
-fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<String>) -> Check {
+/// Rows of the traces that the plan asks for, compared by unit. A row that is compared per work has no comparison per
+/// second.
+struct AskedRows {
+    /// Times of DPCs and ISRs that depend on the traffic, per KiB of network traffic.
+    per_work: Vec<Change>,
+    per_second: Vec<Change>,
+}
+
+fn asked_rows(asked: &Recording, differences: &Diff) -> AskedRows {
     let kind = asked.times.kind();
     let is_asked = |change: &&Change| {
         let row = asked.row.as_ref();
         change.kind == kind && row.is_none_or(|row| change.name.eq_ignore_ascii_case(row))
     };
     let rows = differences.per_second.iter().filter(is_asked).cloned();
-    let mut rows: Vec<Change> = rows.collect();
-    // The times of DPCs and ISRs that depend on the traffic are compared per unit of traffic.
+    let mut per_second: Vec<Change> = rows.collect();
     let per_work = differences.per_work.as_ref();
     let mut per_work: Vec<Change> =
         per_work
@@ -131,11 +138,22 @@ fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<S
                 let asked = work.changes.iter().filter(is_asked).filter(depends);
                 asked.cloned().collect()
             });
-    rows.retain(|row| !per_work.iter().any(|of| of.name == row.name));
+    per_second.retain(|row| !per_work.iter().any(|of| of.name == row.name));
     // The other rows of the traces are not asked, so the number of all rows does not matter.
     conclude_alone(&mut per_work);
-    conclude_alone(&mut rows);
-    let rows: Vec<&Change> = per_work.iter().chain(&rows).collect();
+    conclude_alone(&mut per_second);
+    AskedRows {
+        per_work,
+        per_second,
+    }
+}
+
+fn conclude(asked: &Recording, differences: &Diff, name: String, settings: Vec<String>) -> Check {
+    let AskedRows {
+        per_work,
+        per_second,
+    } = asked_rows(asked, differences);
+    let rows: Vec<&Change> = per_work.iter().chain(&per_second).collect();
     let unit = |row: &Change| {
         if per_work.iter().any(|of| std::ptr::eq(of, row)) {
             "per KiB of network traffic"

@@ -11,7 +11,6 @@ pub(super) fn write(kit: &Kit) -> String {
     // The verbose level includes the light level, so its capture contains all collectors and providers of
     // the profile.
     let verbose = kit.with_detail(Detail::Verbose);
-    let capture = verbose.capture();
     let question = escaped(kit.investigation.question());
     let mut text = String::new();
     let out = &mut text;
@@ -24,15 +23,31 @@ pub(super) fn write(kit: &Kit) -> String {
         ),
     );
     line(out, 1, "<Profiles>");
+    write_collectors(out, &verbose);
+    write_providers(out, &verbose);
+    for detail in Detail::ALL {
+        let of_detail = kit.with_detail(detail);
+        for (mode, _) in MODES {
+            write_profile(out, &of_detail, mode, &question);
+        }
+    }
+    line(out, 1, "</Profiles>");
+    write_merge_properties(out);
+    line(out, 0, "</WindowsPerformanceRecorder>");
+    text
+}
+
+/// Writes the collectors of each logging mode: the session of the kernel, and that of other providers.
+fn write_collectors(out: &mut String, kit: &Kit) {
     for (mode, in_memory) in MODES {
-        let (kernel, _) = verbose.buffers(in_memory);
+        let (kernel, _) = kit.buffers(in_memory);
         line(
             out,
             2,
             &format!(r#"<SystemCollector Id="SystemCollector.{mode}" Name="NT Kernel Logger">"#),
         );
         write_buffers(out, kernel);
-        if capture.stacks().next().is_some() {
+        if kit.capture().stacks().next().is_some() {
             line(
                 out,
                 3,
@@ -42,7 +57,7 @@ pub(super) fn write(kit: &Kit) -> String {
         line(out, 2, "</SystemCollector>");
     }
     for (mode, in_memory) in MODES {
-        if let (_, Some(buffers)) = verbose.buffers(in_memory) {
+        if let (_, Some(buffers)) = kit.buffers(in_memory) {
             line(
                 out,
                 2,
@@ -52,6 +67,10 @@ pub(super) fn write(kit: &Kit) -> String {
             line(out, 2, "</EventCollector>");
         }
     }
+}
+
+/// Writes the kernel's events of each level of detail, and the other providers.
+fn write_providers(out: &mut String, kit: &Kit) {
     for detail in Detail::ALL {
         let capture = kit.with_detail(detail).capture();
         line(
@@ -65,7 +84,7 @@ pub(super) fn write(kit: &Kit) -> String {
         write_values(out, 3, "Stacks", "Stack", &stacks);
         line(out, 2, "</SystemProvider>");
     }
-    for enabled in capture.providers() {
+    for enabled in kit.capture().providers() {
         let provider = enabled.provider;
         let start = format!(
             r#"<EventProvider Id="{}" Name="{}" Level="5" NonPagedMemory="true""#,
@@ -81,13 +100,10 @@ pub(super) fn write(kit: &Kit) -> String {
         write_values(out, 3, "Keywords", "Keyword", &[&keywords]);
         line(out, 2, "</EventProvider>");
     }
-    for detail in Detail::ALL {
-        let of_detail = kit.with_detail(detail);
-        for (mode, _) in MODES {
-            write_profile(out, &of_detail, mode, &question);
-        }
-    }
-    line(out, 1, "</Profiles>");
+}
+
+/// Writes how WPR merges the recorded files into one trace.
+fn write_merge_properties(out: &mut String) {
     line(out, 1, "<TraceMergeProperties>");
     line(
         out,
@@ -107,8 +123,6 @@ pub(super) fn write(kit: &Kit) -> String {
     write_values(out, 3, "CustomEvents", "CustomEvent", &MERGED);
     line(out, 2, "</TraceMergeProperty>");
     line(out, 1, "</TraceMergeProperties>");
-    line(out, 0, "</WindowsPerformanceRecorder>");
-    text
 }
 
 /// Writes a `Profile` element, which refers to collectors and providers that are written earlier.

@@ -15,8 +15,17 @@ pub(super) fn write(kit: &Kit) -> String {
 }
 
 fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
-    let (name, capture) = (kit.name(), kit.capture());
     writeln!(out, "# {}\n", kit.investigation.question())?;
+    write_tasks(out)?;
+    write_warnings(out, kit)?;
+    write_content(out, kit)?;
+    write_cost(out, kit)?;
+    write_theories(out, kit)?;
+    writeln!(out, "\nNext: `laglab explain {}-1.etl`.", kit.name())
+}
+
+/// Writes the table of tasks with the commands for them.
+fn write_tasks(out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
         "A kit of laglab that records the events for this question. Run it in this folder, from an \
@@ -58,8 +67,12 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
     ] {
         writeln!(out, "| {what} | `{batch}` | `{powershell}` |")?;
     }
-    write_warnings(out, kit)?;
+    Ok(())
+}
 
+/// Writes which events the kit records, and what the user must know about them.
+fn write_content(out: &mut String, kit: &Kit) -> std::fmt::Result {
+    let capture = kit.capture();
     writeln!(out, "## What it records\n")?;
     writeln!(
         out,
@@ -85,6 +98,11 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
         "A trace contains names of programs and files and, with packets, the data sent. `laglab trim \
          --redact` removes them before you share it."
     )?;
+    write_notes(out, kit)
+}
+
+/// Writes notes about the kit's variant, its NUMA node, and events that need another recorder.
+fn write_notes(out: &mut String, kit: &Kit) -> std::fmt::Result {
     if kit.variant == Variant::LargeServer && kit.detail == Detail::Verbose {
         writeln!(
             out,
@@ -115,9 +133,11 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
              `laglab record input` runs too. Key codes are recorded only with its option `--keys`."
         )?;
     }
+    Ok(())
+}
 
-    write_cost(out, kit)?;
-
+/// Writes the theories that the kit's question is about, others that get a verdict, and those that get none.
+fn write_theories(out: &mut String, kit: &Kit) -> std::fmt::Result {
     writeln!(out, "\n## Theories that `laglab explain` can judge\n")?;
     let judged = kit.judged();
     for needs in &THEORIES {
@@ -140,7 +160,7 @@ fn write_sections(out: &mut String, kit: &Kit) -> std::fmt::Result {
     if !open.is_empty() {
         writeln!(out, "Not recorded: {}.", listed(&open))?;
     }
-    writeln!(out, "\nNext: `laglab explain {name}-1.etl`.")
+    Ok(())
 }
 
 /// Writes warnings about the effects on machines that are in use.

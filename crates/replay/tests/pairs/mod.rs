@@ -167,6 +167,7 @@ pub(crate) fn shipped(name: &str) -> &'static str {
 }
 
 /// Returns all pairs of a seed.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn all(seed: u64) -> Vec<Pair> {
     let mut pairs = Vec::new();
     let mut add =

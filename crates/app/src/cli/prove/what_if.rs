@@ -295,82 +295,13 @@ fn write(
     let few = |row: &&Row| args.all || row.thread_id.is_none() || row.is_asked;
     let rows: Vec<&Row> = prediction.rows.iter().filter(few).take(count).collect();
     let more = prediction.rows.iter().filter(few).count() - rows.len();
-    output::heading(out, "Replay of the record, without a change")?;
-    let mut table = Columns::new(&[Side::Left, Side::Right, Side::Left]);
-    table.row(["", "largest error", ""]);
-    for row in &rows {
-        table.row([
-            row.name().to_string(),
-            output::percent(row.replay_error.share),
-            match &row.refused {
-                Some(why) => format!("refused: {why}"),
-                None => row.replay_error.metric.text().to_owned(),
-            },
-        ]);
-    }
-    table.write(out)?;
+    write_replay(out, &rows)?;
     if more > 0 {
         let more = counted(more as u64, "more process", "more processes");
         output::quiet(out, &format!("{more}; --all shows all."))?;
     }
     if !args.change.is_empty() {
-        let what = if prediction.is_bound {
-            "bound"
-        } else {
-            "predicted"
-        };
-        output::heading(out, "Before and after")?;
-        let mut table = Columns::new(&[
-            Side::Left,
-            Side::Left,
-            Side::Right,
-            Side::Right,
-            Side::Right,
-            Side::Right,
-            Side::Left,
-        ]);
-        table.row(["", "", "recorded", "replayed", "with change", what, "bar"]);
-        let mut hidden = 0;
-        for row in rows.iter().filter(|row| row.refused.is_none()) {
-            for of in &row.metrics {
-                let is_main = matches!(
-                    of.metric,
-                    Metric::Cpu | Metric::ReadyTotal | Metric::ReadyP99 | Metric::ResponseP99
-                );
-                if !args.all && !is_main {
-                    continue;
-                }
-                if !args.all && !row.is_asked && !of.differs() {
-                    hidden += 1;
-                    continue;
-                }
-                let text = |ns: f64| duration(ns.round() as i64);
-                table.row([
-                    row.name().to_string(),
-                    of.metric.text().to_owned(),
-                    text(of.recorded_ns),
-                    text(of.replayed_ns),
-                    text(of.changed_ns),
-                    if prediction.is_bound {
-                        of.bound_ns.map_or_else(|| "-".to_owned(), text)
-                    } else {
-                        text(of.predicted_ns)
-                    },
-                    format!("{} to {}", text(of.bar.low_ns), text(of.bar.high_ns)),
-                ]);
-            }
-        }
-        table.write(out)?;
-        if hidden > 0 {
-            let numbers = counted(hidden, "number", "numbers");
-            let text = format!(
-                "{numbers} of programs that you did not name would change by less than the error bar; --all shows all."
-            );
-            output::quiet(out, &text)?;
-        }
-        if let Some(text) = rows.iter().find_map(|row| parts_text(row, prediction)) {
-            output::quiet(out, &text)?;
-        }
+        write_changes(out, prediction, &rows, args.all)?;
     }
     let of_interest = |row: &&&Row| args.all || row.is_asked || args.change.is_empty();
     for row in rows.iter().filter(of_interest) {
@@ -387,6 +318,92 @@ fn write(
     output::heading(out, "Limits")?;
     for limit in &prediction.limits {
         output::quiet(out, limit)?;
+    }
+    Ok(())
+}
+
+/// Writes how well the replay reproduces the record.
+fn write_replay(out: &mut dyn Write, rows: &[&Row]) -> io::Result<()> {
+    output::heading(out, "Replay of the record, without a change")?;
+    let mut table = Columns::new(&[Side::Left, Side::Right, Side::Left]);
+    table.row(["", "largest error", ""]);
+    for row in rows {
+        table.row([
+            row.name().to_string(),
+            output::percent(row.replay_error.share),
+            match &row.refused {
+                Some(why) => format!("refused: {why}"),
+                None => row.replay_error.metric.text().to_owned(),
+            },
+        ]);
+    }
+    table.write(out)
+}
+
+/// Writes the numbers of the rows before and after the change, with their error bars. Without `all`, only the main
+/// numbers are written, and those of other programs only if they differ.
+fn write_changes(
+    out: &mut dyn Write,
+    prediction: &Prediction,
+    rows: &[&Row],
+    all: bool,
+) -> io::Result<()> {
+    let what = if prediction.is_bound {
+        "bound"
+    } else {
+        "predicted"
+    };
+    output::heading(out, "Before and after")?;
+    let mut table = Columns::new(&[
+        Side::Left,
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Left,
+    ]);
+    table.row(["", "", "recorded", "replayed", "with change", what, "bar"]);
+    let mut hidden = 0;
+    for row in rows.iter().filter(|row| row.refused.is_none()) {
+        for of in &row.metrics {
+            let is_main = matches!(
+                of.metric,
+                Metric::Cpu | Metric::ReadyTotal | Metric::ReadyP99 | Metric::ResponseP99
+            );
+            if !all && !is_main {
+                continue;
+            }
+            if !all && !row.is_asked && !of.differs() {
+                hidden += 1;
+                continue;
+            }
+            let text = |ns: f64| duration(ns.round() as i64);
+            table.row([
+                row.name().to_string(),
+                of.metric.text().to_owned(),
+                text(of.recorded_ns),
+                text(of.replayed_ns),
+                text(of.changed_ns),
+                if prediction.is_bound {
+                    of.bound_ns.map_or_else(|| "-".to_owned(), text)
+                } else {
+                    text(of.predicted_ns)
+                },
+                format!("{} to {}", text(of.bar.low_ns), text(of.bar.high_ns)),
+            ]);
+        }
+    }
+    table.write(out)?;
+    if hidden > 0 {
+        let numbers = counted(hidden, "number", "numbers");
+        let text = format!(
+            "{numbers} of programs that you did not name would change by less than the error bar; --all shows all."
+        );
+        output::quiet(out, &text)?;
+    }
+    if let Some(text) = rows.iter().find_map(|row| parts_text(row, prediction)) {
+        output::quiet(out, &text)?;
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! `laglab tune replica`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use import_windows::WindowsRecording;
 use replica::{
-    Assessment, Link, Load, Percentiles, Reason, Verdict, Volume, Write as DiskWrite, assess,
-    read_counters,
+    Assessment, Link, Load, Percentiles, Reason, Verdict, Volume, WithBandwidth, WithLog,
+    Write as DiskWrite, assess, read_counters,
 };
 use serde::Serialize;
 use tables::{DiskIoView, Table};
@@ -272,7 +272,21 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         )?;
     }
 
-    output::heading(&mut out, "Load")?;
+    write_load(&mut out, report)?;
+    write_latency(&mut out, found)?;
+    if let Some(link) = &found.with_bandwidth {
+        write_bandwidth(&mut out, link)?;
+    }
+    if let Some(log) = &found.with_log {
+        write_log(&mut out, log)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn write_load(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    let found = report.assessment;
+    output::heading(out, "Load")?;
     let line = format!(
         "{}, {} in {}: {} on average.",
         counted(found.writes, "write", "writes"),
@@ -280,7 +294,7 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
         output::duration(found.watched_ns),
         per_second(found.mean_bytes_per_s),
     );
-    output::paragraph(&mut out, &line)?;
+    output::paragraph(out, &line)?;
     if report.unattributed > 0 {
         let line = format!(
             "{} skipped.",
@@ -290,13 +304,10 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
                 "writes of the trace have no path and were"
             )
         );
-        output::warning(&mut out, &line)?;
+        output::warning(out, &line)?;
     }
     if report.sampled {
-        output::quiet(
-            &mut out,
-            "The interval of the counters hides shorter bursts.",
-        )?;
+        output::quiet(out, "The interval of the counters hides shorter bursts.")?;
     }
     let mut columns = Columns::new(&[Side::Right; 6]);
     columns.row([
@@ -318,9 +329,11 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
             output::size(burst.most_bytes),
         ]);
     }
-    columns.write(&mut out)?;
+    columns.write(out)
+}
 
-    output::heading(&mut out, "Latency")?;
+fn write_latency(out: &mut dyn Write, found: &Assessment) -> io::Result<()> {
+    output::heading(out, "Latency")?;
     let mut columns = Columns::new(&[
         Side::Left,
         Side::Right,
@@ -349,62 +362,59 @@ fn write(report: &Report<'_>) -> Result<(), Failure> {
     if let Some(then) = &found.then_ns {
         row("a write with replication", then);
     }
-    columns.write(&mut out)?;
+    columns.write(out)?;
     output::quiet(
-        &mut out,
+        out,
         "This is an estimate. It assumes that both logs are as fast as the volume is now, and that round trips do not \
          depend on the load.",
-    )?;
+    )
+}
 
-    if let Some(with) = &found.with_bandwidth {
-        output::heading(&mut out, &format!("Over {}", per_second(with.bytes_per_s)))?;
+fn write_bandwidth(out: &mut dyn Write, link: &WithBandwidth) -> io::Result<()> {
+    output::heading(out, &format!("Over {}", per_second(link.bytes_per_s)))?;
+    let line = format!(
+        "The load uses {:.1} % of this bandwidth on average. The largest amount of data that \
+         was written but not yet sent is {}.",
+        100.0 * link.utilisation,
+        output::size(link.backlog_bytes)
+    );
+    output::paragraph(out, &line)?;
+    if let Some(seconds) = link.initial_sync_s {
         let line = format!(
-            "The load uses {:.1} % of this bandwidth on average. The largest amount of data that \
-             was written but not yet sent is {}.",
-            100.0 * with.utilisation,
-            output::size(with.backlog_bytes)
+            "The initial synchronisation takes {} under this load.",
+            long(seconds)
         );
-        output::paragraph(&mut out, &line)?;
-        if let Some(seconds) = with.initial_sync_s {
-            let line = format!(
-                "The initial synchronisation takes {} under this load.",
-                long(seconds)
-            );
-            output::paragraph(&mut out, &line)?;
-        }
+        output::paragraph(out, &line)?;
     }
-    if let Some(log) = &found.with_log {
-        output::heading(
-            &mut out,
-            &format!("With a log of {}", output::size(log.bytes)),
-        )?;
-        let line = match log.needs_bytes_per_s {
-            0.0 => "The log never overflows, even without a connection.".to_owned(),
-            rate if rate.is_finite() => format!(
-                "The log never overflows if the bandwidth is at least {}.",
-                per_second(rate)
-            ),
-            _ => "A single write is larger than the log.".to_owned(),
-        };
-        output::paragraph(&mut out, &line)?;
-        if let Some(seconds) = log.outage_s {
-            let line = format!(
-                "At the average load, the log bridges an outage of {}.",
-                long(seconds)
-            );
-            output::paragraph(&mut out, &line)?;
-        }
-        let line = match log.worst_outage_s {
-            Some(seconds) => format!(
-                "At the busiest time, the log would be full after {}.",
-                long(seconds)
-            ),
-            None => "The log can store all recorded writes.".to_owned(),
-        };
-        output::paragraph(&mut out, &line)?;
-    }
-    out.flush()?;
     Ok(())
+}
+
+fn write_log(out: &mut dyn Write, log: &WithLog) -> io::Result<()> {
+    output::heading(out, &format!("With a log of {}", output::size(log.bytes)))?;
+    let line = match log.needs_bytes_per_s {
+        0.0 => "The log never overflows, even without a connection.".to_owned(),
+        rate if rate.is_finite() => format!(
+            "The log never overflows if the bandwidth is at least {}.",
+            per_second(rate)
+        ),
+        _ => "A single write is larger than the log.".to_owned(),
+    };
+    output::paragraph(out, &line)?;
+    if let Some(seconds) = log.outage_s {
+        let line = format!(
+            "At the average load, the log bridges an outage of {}.",
+            long(seconds)
+        );
+        output::paragraph(out, &line)?;
+    }
+    let line = match log.worst_outage_s {
+        Some(seconds) => format!(
+            "At the busiest time, the log would be full after {}.",
+            long(seconds)
+        ),
+        None => "The log can store all recorded writes.".to_owned(),
+    };
+    output::paragraph(out, &line)
 }
 
 fn sentence(reason: Reason, found: &Assessment) -> String {
