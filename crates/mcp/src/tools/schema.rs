@@ -156,7 +156,7 @@ pub(crate) fn table(name: &str, room: Room) -> Result<Columns, Failure> {
             use_as: use_of(column.kind),
             not_in_sql: true,
             only_sql: false,
-            about: column.about.clone(),
+            about: one_line(&column.about),
         });
     let stored = schema.columns.iter().map(|column| {
         let use_as = viewed.iter().find(|viewed| viewed.name == column.name);
@@ -166,14 +166,19 @@ pub(crate) fn table(name: &str, room: Room) -> Result<Columns, Failure> {
             use_as: use_as.map_or("", |viewed| use_of(viewed.kind)),
             not_in_sql: false,
             only_sql: use_as.is_none(),
-            about: column.meaning.clone(),
+            about: one_line(&column.meaning),
         }
     });
     let all: Vec<Column> = computed.chain(stored).collect();
     let mut columns = Columns {
         answer: format!("{} columns of `{}`.", all.len(), schema.name),
         table: schema.name,
-        about: schema.prose.clone(),
+        // An answer has no line breaks: only harmful names could have them.
+        about: schema
+            .prose
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
         columns: Vec::new(),
         left_out: all.len(),
         next: vec![Next {
@@ -195,6 +200,11 @@ pub(super) fn info(explorer: &Explorer, name: &str) -> Result<TableInfo, Failure
         .into_iter()
         .find(|info| info.name == name);
     info.ok_or_else(|| Failure::unknown(names::no_table(name)))
+}
+
+/// Returns a description without its line breaks: in an answer, they would only take room.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the first sentence of a description, cut to `most` characters.
