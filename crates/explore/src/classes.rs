@@ -3,7 +3,7 @@
 use views::{Bounds, Rows};
 
 use crate::ExploreError;
-use crate::decoded::Measures;
+use crate::decoded_columns::Measures;
 use crate::selected_rows::SelectedRows;
 
 /// Maximum number of classes.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use tables::EventPlace;
 
 use crate::place_of;
-use crate::register::Incoming;
+use crate::register::IncomingEvent;
 
 /// Copies of events of one CPU stream.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl BufferedEvent<'_> {
 
 impl EventBuffer {
     /// Copies an event.
-    pub(crate) fn push(&mut self, incoming: &Incoming<'_, '_>) {
+    pub(crate) fn push(&mut self, incoming: &IncomingEvent<'_, '_>) {
         let event = incoming.event;
         // Rundown events list existing objects. The ids in their headers are `u32::MAX`, which means that they are
         // unknown.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use explain::Scope;
 
-use crate::opened::OpenTrace;
+use crate::open_traces::OpenTrace;
 
 /// Id of a finding: the trace, the scope of the explanation, and the number of the finding in the explanation, such as
 /// `t-0123abcd/1`.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use measure::net::peers::{self, PeerError};
 use measure::net::throughput::{self, Load, Method, ThroughputPlan};
 use measure::net::{
-    self, Carrier, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place,
-    Reflected, RoundTripPlan, RoundTrips, Route, RunContext, Runs, Side, Testbed, Traffic, Udp,
+    self, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place, ReflectorCounts,
+    RoundTripPlan, RoundTrips, Route, RunContext, RunEnd, Runs, Side, Testbed, Traffic, Udp,
     UdpGrants, UdpOptions,
 };
 use measure::{Clock, End, Plan, SampleOutcome, Scheduling, SettingGrants};
@@ -36,7 +36,7 @@ fn both(
     reflector: Udp,
     traffic: &Traffic,
     disturb: impl FnOnce(),
-) -> (RoundTrips, Reflected) {
+) -> (RoundTrips, ReflectorCounts) {
     let (measured, reflected) = attempt(source, reflector, traffic, disturb);
     (measured.expect("measured"), reflected)
 }
@@ -46,7 +46,7 @@ fn attempt(
     mut reflector: Udp,
     traffic: &Traffic,
     disturb: impl FnOnce(),
-) -> (Result<RoundTrips, NetError>, Reflected) {
+) -> (Result<RoundTrips, NetError>, ReflectorCounts) {
     let stop = AtomicBool::new(false);
     let has_stopped = || stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
@@ -110,7 +110,7 @@ fn packets_return_over_ipv4_and_ipv6() {
             assert!(tally.returned > 0);
             assert_eq!(tally.returned + tally.lost, tally.sent);
             assert!(reflected.echoes >= tally.returned);
-            assert_eq!((reflected.runs, result.ended), (1, Ended::AsPlanned));
+            assert_eq!((reflected.runs, result.ended), (1, RunEnd::AsPlanned));
         }
     }
 }
@@ -221,7 +221,7 @@ fn a_reflector_ends_when_nothing_comes() {
         },
     ] {
         let reflected = net::reflect(&mut reflector, patience, &|| false).expect("ended");
-        assert_eq!(reflected, Reflected::default());
+        assert_eq!(reflected, ReflectorCounts::default());
     }
 }
 
@@ -623,7 +623,7 @@ fn runs_before_a_dead_reflector_are_kept() {
     });
     assert!(report.measurement.series.len() < 3);
     let last = report.fates.last().expect("there is one");
-    assert_eq!(last.ended, Ended::Silent);
+    assert_eq!(last.ended, RunEnd::Silent);
     assert!(report.fates.iter().any(|fates| fates.tally.returned > 0));
     let failed = report.failed.expect("the failure is reported");
     assert!(

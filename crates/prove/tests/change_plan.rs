@@ -6,7 +6,7 @@ use std::path::Path;
 
 use imports::SampleConditions;
 use prove::change_plan::{
-    Answer, Evidence, MeasurePlan, PlaceSeen, Probe, Side, Times, Verdict, Wishes, verdict,
+    Answer, Evidence, MeasurePlan, PlaceCheck, Probe, Side, Times, Verdict, Wishes, verdict,
 };
 use prove::measured::{Key, MeasuredFile};
 use prove::{Group, Run, Unit};
@@ -352,7 +352,7 @@ fn the_plan_and_the_sides_must_belong_together() {
 
     let mut helped = changed(&mut rng, USUAL, 0.5);
     let seen = |as_planned| {
-        vec![PlaceSeen {
+        vec![PlaceCheck {
             place: "HKLM\\x".to_owned(),
             as_planned,
         }]

@@ -10,7 +10,7 @@ mod charts;
 mod comparison;
 mod error;
 mod evidence;
-mod explained;
+mod explained_trace;
 mod findings;
 mod script;
 mod still;
@@ -32,7 +32,7 @@ use charts::Charts;
 pub use comparison::comparison_page;
 pub use error::Error;
 pub use evidence::{cell, side};
-pub use explained::Explained;
+pub use explained_trace::ExplainedTrace;
 use script::{Data, Script};
 pub use still::still_page;
 use views::Picture;
@@ -84,7 +84,7 @@ const MOST_SHADED: usize = 24;
 
 /// Returns the tables that a page needs.
 pub fn tables() -> Vec<tables::Table> {
-    let mut tables = Explained::tables();
+    let mut tables = ExplainedTrace::tables();
     tables.extend(Charts::TABLES);
     tables.sort_unstable();
     tables.dedup();
@@ -98,7 +98,7 @@ pub fn tables() -> Vec<tables::Table> {
 /// Returns an error if a table cannot be read, or the user cancels.
 pub fn page(
     explorer: &Explorer,
-    explained: &Explained,
+    explained: &ExplainedTrace,
     title: Option<&str>,
     shown: &[ShownView],
     cancelled: &AtomicBool,
@@ -120,7 +120,7 @@ pub fn page(
 }
 
 /// Returns the findings that have a time range, the most important first.
-fn shaded(explained: &Explained) -> Vec<ReportFinding> {
+fn shaded(explained: &ExplainedTrace) -> Vec<ReportFinding> {
     let findings = (1..).zip(&explained.explanation.findings);
     let shaded = findings.filter_map(|(number, finding)| {
         let during = finding.during.as_ref()?;
@@ -135,7 +135,7 @@ fn shaded(explained: &Explained) -> Vec<ReportFinding> {
 }
 
 fn document(
-    explained: &Explained,
+    explained: &ExplainedTrace,
     title: &str,
     shown: &[ShownView],
     charts: &Charts,
@@ -207,7 +207,7 @@ fn document(
 
 /// Returns names and values of facts about the recording. For a file without events, only the start time is
 /// known.
-fn facts(explained: &Explained) -> Vec<(&'static str, String)> {
+fn facts(explained: &ExplainedTrace) -> Vec<(&'static str, String)> {
     let info = &explained.info;
     let start = info.trace.start.as_deref();
     let from = start.map(|start| ("from", to_the_second(start)));
@@ -241,7 +241,7 @@ fn facts(explained: &Explained) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the header of the page: facts about the recording and links to the sections.
-fn header(explained: &Explained, title: &str) -> Markup {
+fn header(explained: &ExplainedTrace, title: &str) -> Markup {
     let info = &explained.info;
     let is_simulated = info.is_simulated();
     let facts = facts(explained);

@@ -67,13 +67,13 @@ impl Sums {
         set: &FileSet,
         method: &str,
     ) -> Result<(), FilesError> {
-        let found = self.0.iter().zip(&expected.0).zip(set.files());
-        for ((found, expected), file) in found {
-            if found != expected {
+        let pairs = self.0.iter().zip(&expected.0).zip(set.files());
+        for ((sum, expected), file) in pairs {
+            if sum != expected {
                 return Err(FilesError::Different {
                     path: file.path.clone(),
                     method: method.to_owned(),
-                    found: found.to_string(),
+                    found: sum.to_string(),
                     expected: expected.to_string(),
                 });
             }

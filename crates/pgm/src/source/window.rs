@@ -119,8 +119,8 @@ impl TransmitWindow {
 
     /// Marks the next waiting packet as sent, and returns its number.
     pub(super) fn send_next(&mut self, now: Time) -> Option<Sqn> {
-        let kept = self.packets.get_mut(self.sent)?;
-        kept.sent_at = now;
+        let packet = self.packets.get_mut(self.sent)?;
+        packet.sent_at = now;
         self.sent += 1;
         self.make_room(0, 0);
         Some(self.lead())

@@ -463,9 +463,9 @@ mod tests {
     #[test]
     fn a_library_is_mapped_once_for_all_processes() {
         let mut modules = Modules::new(Windows::Ten);
-        let of = |modules: &mut Modules, process| modules.frame(Some(process), "ntdll.dll!f");
-        let first = of(&mut modules, 40).unwrap();
-        assert_eq!(of(&mut modules, 60), Ok(first));
+        let frame = |modules: &mut Modules, process| modules.frame(Some(process), "ntdll.dll!f");
+        let first = frame(&mut modules, 40).unwrap();
+        assert_eq!(frame(&mut modules, 60), Ok(first));
         modules.map(Some(60), "game.exe").unwrap();
         let files = |process| -> Vec<_> {
             let mapped = modules.of_process(process);

@@ -15,9 +15,9 @@ const IDLE: u32 = 0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContextSwitch {
     /// Thread that runs now; 0 for idle.
-    pub(crate) new: Running,
+    pub(crate) new: NewThread,
     /// Thread that ran until now; 0 for idle.
-    pub(crate) old: Switched,
+    pub(crate) old: OldThread,
     /// Remaining quantum of the old thread, in units of 1024 CPU cycles. It is negative if the
     /// thread ran longer than its quantum.
     pub(crate) old_remaining_quantum: i32,
@@ -30,7 +30,7 @@ pub(crate) struct ContextSwitch {
 
 /// New thread of a context switch.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct NewThread {
     /// Thread id.
     pub(crate) thread: u32,
     /// Priority, 0 to 31.
@@ -44,7 +44,7 @@ pub(crate) struct Running {
 
 /// Old thread of a context switch.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Switched {
+pub(crate) struct OldThread {
     /// Thread id.
     pub(crate) thread: u32,
     /// Priority, 0 to 31.

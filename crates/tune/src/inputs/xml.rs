@@ -3,7 +3,7 @@
 use ::xml::{Document, Node};
 
 use super::InputError;
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// Maximum number of elements, attributes and texts. The largest baselines have some ten thousand.
 const MAX_NODES: u32 = 2_000_000;
@@ -35,7 +35,7 @@ impl Lines {
         Self(text.match_indices('\n').map(|(place, _)| place).collect())
     }
 
-    pub(super) fn at(&self, node: Node<'_, '_>) -> At {
+    pub(super) fn at(&self, node: Node<'_, '_>) -> InputPosition {
         let before = self.0.partition_point(|place| *place < node.range().start);
         super::reading::line(before)
     }
