@@ -253,8 +253,8 @@ fn errors_of_opening_tell_the_reason() {
         let error = open(&place, &UdpOptions::default()).map(|_| ());
         error.expect_err("refused").to_string()
     };
-    let taken = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-    let at = taken.local_addr().expect("an address");
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+    let at = socket.local_addr().expect("an address");
     let said = refused(Place::Answering(at));
     assert!(
         said.starts_with(&format!("cannot listen on {at}: the port is in use")),
@@ -386,7 +386,7 @@ fn port() -> u16 {
 #[test]
 fn reliable_multicast_is_measured_with_udp() {
     for testbed in testbeds() {
-        let told = Mutex::new(Vec::new());
+        let reports = Mutex::new(Vec::new());
         let plan = RoundTripPlan {
             carriers: vec![Carrier::Udp, Carrier::Pgm],
             ..plan(Route::Here {
@@ -395,7 +395,7 @@ fn reliable_multicast_is_measured_with_udp() {
                 group: Some((Ipv4Addr::new(239, 255, 76, 78), port()).into()),
             })
         };
-        let tell = |runs| told.lock().expect("no panic").push(runs);
+        let tell = |runs| reports.lock().expect("no panic").push(runs);
         let report = plan.measure(&Clock::best(), &|| false, &tell);
         let report = report.expect("measured");
         assert_eq!(report.failed, None);
@@ -416,9 +416,9 @@ fn reliable_multicast_is_measured_with_udp() {
                 "{fates:?}"
             );
         }
-        let told = told.into_inner().expect("no panic");
+        let reports = reports.into_inner().expect("no panic");
         let expected: Vec<Runs> = (0..6).map(|done| Runs { done, total: 6 }).collect();
-        assert_eq!(told, expected);
+        assert_eq!(reports, expected);
     }
 }
 
@@ -603,11 +603,11 @@ fn runs_before_a_dead_reflector_are_kept() {
     let (mut reflector, _) = open(&place, &UdpOptions::default()).expect("opened");
     let at = reflector.local_address().expect("an address");
     let is_over = AtomicBool::new(false);
-    let asked = AtomicU64::new(0);
+    let calls = AtomicU64::new(0);
     // The reflector calls `dies` before each packet. A run has a hello and 4,000 packets, so the
     // reflector ends in the second run.
     let dies = || {
-        let packets = asked.fetch_add(1, Ordering::Relaxed);
+        let packets = calls.fetch_add(1, Ordering::Relaxed);
         packets >= 5_000 || is_over.load(Ordering::Relaxed)
     };
     let plan = RoundTripPlan {
