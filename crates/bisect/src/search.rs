@@ -88,7 +88,6 @@ pub enum SearchError {
     },
 }
 
-/// Stage of a search.
 #[derive(Clone, Debug)]
 enum Stage {
     /// Reference measurements, first without any setting and then with all settings.

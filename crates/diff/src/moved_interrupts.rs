@@ -15,7 +15,6 @@ const NET: f64 = 0.1;
 pub(crate) struct MovedInterrupts<'d> {
     from: Vec<&'d Change>,
     to: Vec<&'d Change>,
-    /// Largest of the changes.
     pub(crate) largest: &'d Change,
 }
 

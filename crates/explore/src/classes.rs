@@ -112,7 +112,6 @@ impl Classes {
         (counts, above, below)
     }
 
-    /// Returns the bounds.
     pub(crate) fn into_bounds(self) -> Vec<i64> {
         self.0
     }

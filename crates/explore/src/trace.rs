@@ -62,7 +62,6 @@ impl Trace {
         self.once(&self.identities, cancel, Identities::read)
     }
 
-    /// Returns the doubtful runs.
     pub(crate) fn doubtful_runs(
         &self,
         cancel: &AtomicBool,

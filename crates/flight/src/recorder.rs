@@ -235,7 +235,6 @@ struct OpenEvents {
     left: Vec<MissingEvent>,
 }
 
-/// Event to open.
 struct EventRequest {
     attribute: Attribute,
     name: String,

@@ -41,7 +41,6 @@ pub(crate) struct BufferedEvent<'a> {
     pub(crate) process_id: Option<u32>,
     /// Position of the event in the trace.
     pub(crate) place: EventPlace,
-    /// Payload of the event.
     pub(crate) payload: &'a [u8],
 }
 

@@ -100,7 +100,6 @@ impl Presence {
         self.span_ns = joined(self.span_ns, other.span_ns);
     }
 
-    /// Returns the first and the last sample.
     pub(crate) fn samples(&self) -> Option<FirstAndLast> {
         self.samples
     }

@@ -27,7 +27,6 @@ impl FindingId {
         }
     }
 
-    /// Parses an id.
     pub(crate) fn parse(text: &str) -> Option<FindingId> {
         let parts: Vec<&str> = text.split('/').collect();
         let (trace, scope, number) = match parts.as_slice() {

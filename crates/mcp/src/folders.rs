@@ -27,7 +27,6 @@ pub struct FolderError {
     source: io::Error,
 }
 
-/// Trace in a folder.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceFile {
     /// Handle by which calls name the trace. It is computed from the path, and from the size and the modification time

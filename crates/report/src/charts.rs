@@ -78,7 +78,6 @@ pub(super) struct Charts {
 }
 
 impl Charts {
-    /// Tables of the charts.
     pub(super) const TABLES: [Table; 11] = [
         Table::CpuRuns,
         Table::Samples,

@@ -8,7 +8,6 @@ use session::{Amount, Observer, Task};
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Mutex<Option<TaskProgress>>);
 
-/// Progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskProgress {
     /// Name of the task as a present participle, such as "reading".

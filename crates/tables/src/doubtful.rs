@@ -138,7 +138,6 @@ impl DoubtfulRuns {
     }
 }
 
-/// A long run.
 #[derive(Clone, Copy, Debug)]
 struct LongRun {
     start_ns: i64,

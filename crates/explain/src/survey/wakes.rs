@@ -20,7 +20,6 @@ pub(super) struct Moment {
 /// Times when a thread was readied, and when it ran after a wait.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
-    /// Id of the thread.
     pub(super) thread_id: u32,
     /// Times when the thread was readied, by the clock of the readying CPU.
     pub(super) readied: Vec<Moment>,

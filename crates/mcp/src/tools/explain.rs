@@ -45,7 +45,6 @@ struct Content<'c> {
     next: Vec<Next>,
 }
 
-/// Summary of a finding.
 #[derive(Debug, Serialize)]
 struct FindingSummary {
     id: String,

@@ -36,7 +36,6 @@ struct TableEntry {
     about: String,
 }
 
-/// Columns of a table.
 #[derive(Debug, Serialize)]
 pub(crate) struct Columns {
     answer: String,

@@ -22,7 +22,6 @@ pub struct FileSet {
     bytes: u64,
 }
 
-/// File to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileToRead {
     pub(super) path: PathBuf,

@@ -29,7 +29,6 @@ pub(super) struct TransmitWindow {
     spare: Vec<u8>,
 }
 
-/// Packet in the transmit window.
 #[derive(Debug)]
 pub(super) struct WindowPacket {
     pub(super) payload: Vec<u8>,

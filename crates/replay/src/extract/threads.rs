@@ -117,7 +117,6 @@ impl ThreadFacts {
     }
 }
 
-/// Wait of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     /// Index of the run before the wait. `None` if the thread waited when the recording began.

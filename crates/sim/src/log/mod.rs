@@ -329,7 +329,6 @@ impl<W: Write + Seek> Log<W> {
         self.wrote(kind, result);
     }
 
-    /// Logs a manifest event.
     fn provider(&mut self, event: &ManifestEvent, cpu: u16, time: Time, who: Who, payload: &[u8]) {
         if !self.admits(event.kind, cpu, time) {
             return;

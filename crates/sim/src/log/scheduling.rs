@@ -11,7 +11,6 @@ use crate::windows::Windows;
 /// Thread id of each processor's idle thread.
 const IDLE: u32 = 0;
 
-/// A context switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContextSwitch {
     /// Thread that runs now; 0 for idle.
@@ -115,7 +114,6 @@ pub(crate) enum DpcKind {
 /// A completed deferred procedure call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dpc {
-    /// Kind of the DPC.
     pub(crate) kind: DpcKind,
     /// Start time of the DPC.
     pub(crate) began: Time,
@@ -218,7 +216,6 @@ impl<W: Write + Seek> Log<W> {
         );
     }
 
-    /// Logs a sample.
     #[inline]
     pub(crate) fn sample(&mut self, cpu: u16, time: Time, sample: &Sample, stack: Option<Stack>) {
         let (priority, rank) = match self.computer.windows {

@@ -27,7 +27,6 @@ pub struct Trackers<'t> {
 pub(crate) struct ThreadIds {
     /// Row in `threads`; `None` for idle threads.
     pub(crate) thread_row: Option<u32>,
-    /// Id of the process.
     pub(crate) process_id: Option<u32>,
     /// Row of the process in `processes`.
     pub(crate) process_row: Option<u32>,

@@ -8,7 +8,6 @@ use crate::placed_value::InputPosition;
 /// Maximum number of elements, attributes and texts. The largest baselines have some ten thousand.
 const MAX_NODES: u32 = 2_000_000;
 
-/// Parses a document.
 pub(super) fn parse<'a>(name: &str, text: &'a str) -> Result<Document<'a>, InputError> {
     ::xml::parse(text, MAX_NODES).map_err(|source| InputError::Xml {
         name: name.to_owned(),

@@ -85,7 +85,6 @@ impl Advice {
         }
     }
 
-    /// Adds the advice to a finding.
     pub(crate) fn add_to(self, mut finding: Finding) -> Finding {
         finding.why.extend(self.of_driver);
         finding.remedies.extend(self.remedies);

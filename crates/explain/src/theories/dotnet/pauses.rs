@@ -44,7 +44,6 @@ const SHOWN: usize = 10;
 /// Maximum number of findings.
 const FINDINGS: usize = 3;
 
-/// Pauses of a process.
 #[derive(Default)]
 struct ProcessPauses {
     process_id: u32,

@@ -399,7 +399,6 @@ fn check(size: usize) -> Result<(), NetError> {
     }
 }
 
-/// Result of a sender.
 #[derive(Clone, Copy, Debug)]
 struct SenderResult {
     /// Time of the first burst in nanoseconds.

@@ -133,7 +133,6 @@ impl Builder<'_> {
         workload.ranked().into_iter().map(group).collect()
     }
 
-    /// Adds the recorded threads.
     pub(super) fn add_recorded_threads(&mut self, workload: &Workload) -> Result<(), Fault> {
         let body = self.body(None, vec![frames(&["ntoskrnl.exe!KiIdleLoop"])])?;
         let steps = Instruction {

@@ -53,7 +53,6 @@ const SHORTEST: Duration = Duration::from_micros(50);
 /// Maximum time until the next action.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// A socket of OpenPGM.
 #[derive(Debug)]
 pub(in crate::net) struct OpenPgmSocket {
     raw: NonNull<Opaque>,
