@@ -245,7 +245,7 @@ impl Rates {
         Rates {
             whole: Sum::total(&wholes).per(recordings.len() as f64),
             count: recordings.iter().map(|recording| recording.count).sum(),
-            units: wholes.iter().map(|of| of.ns).collect(),
+            units: wholes.iter().map(|whole| whole.ns).collect(),
             means: means.unwrap_or_default(),
         }
     }

@@ -26,10 +26,10 @@ pub(crate) fn successors<'d>(change: &Change, changes: &'d [Change]) -> Vec<&'d 
         _ => return Vec::new(),
     };
     let calls = |change: &Change| change.before.count.max(change.after.count);
-    let replaces = |of: &&Change| {
-        let ratio = calls(of) / calls(change);
+    let replaces = |other: &&Change| {
+        let ratio = calls(other) / calls(change);
         let is_similar = (1.0 / SAME_RATE..=SAME_RATE).contains(&ratio);
-        of.kind == change.kind && of.differs() && sides_of(of) == opposite && is_similar
+        other.kind == change.kind && other.differs() && sides_of(other) == opposite && is_similar
     };
     match change.kind {
         Kind::Dpc | Kind::Isr => changes.iter().filter(replaces).collect(),
@@ -45,7 +45,7 @@ pub(crate) fn sentence(change: &Change, successors: &[&Change], work: Option<&Pe
     });
     let all = || std::iter::once(change).chain(successors.iter().copied());
     let sum = |side: fn(&Change) -> Sum| Sum::total(&all().map(side).collect::<Vec<Sum>>());
-    let (before, after) = (sum(|change| change.before), sum(|of| of.after));
+    let (before, after) = (sum(|change| change.before), sum(|change| change.after));
     let (ns, parts) = (after.ns - before.ns, decompose(before, after));
     let cause = if parts.mean_ns / ns >= WHOLE {
         "all of it by mean, none by count"

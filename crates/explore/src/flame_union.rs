@@ -60,7 +60,7 @@ impl FlameAnswer {
             nodes,
             cut: (these.iter().map(|tree| tree.cut)).fold(cut, i64::saturating_add),
             unit: first.map_or_else(String::new, |tree| tree.unit.clone()),
-            sql: first.and_then(|of| of.sql.clone()),
+            sql: first.and_then(|tree| tree.sql.clone()),
         })
     }
 }

@@ -179,7 +179,7 @@ impl FromStr for Change {
         let pair = || {
             let pair = rest.rsplit_once('=');
             (pair.filter(|(name, value)| !name.is_empty() && !value.is_empty()))
-                .map(|(of, value)| (of.to_owned(), value))
+                .map(|(name, value)| (name.to_owned(), value))
                 .ok_or_else(|| wrong("a name and a value, such as affinity:game.exe=0-3"))
         };
         let kind = match name.to_ascii_lowercase().as_str() {

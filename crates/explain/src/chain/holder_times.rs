@@ -13,7 +13,7 @@ use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 
 /// User of CPU time that kept a waiting thread off a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HolderKind {
+pub(crate) enum Holder {
     /// A thread of worse rank, or a thread of the same rank and lower priority. The dispatcher should have preempted
     /// this thread.
     Dispatcher,
@@ -30,7 +30,7 @@ pub(crate) enum HolderKind {
     Unknown,
 }
 
-/// Names of the variants of [`HolderKind`], in their order. The truth file of the simulation uses the same
+/// Names of the variants of [`Holder`], in their order. The truth file of the simulation uses the same
 /// names.
 const NAMES: [&str; 9] = [
     "dispatcher",
@@ -48,7 +48,7 @@ const NAMES: [&str; 9] = [
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HolderTimes {
     ns: [i64; NAMES.len()],
-    /// Ranks and priorities of the threads in [`HolderKind::Rank`].
+    /// Ranks and priorities of the threads in [`Holder::Rank`].
     pub(crate) outranked_by: Option<Outranking>,
     /// Time of all CPUs for which the thread waited, summed over the wait, in nanoseconds.
     pub(crate) all_ns: i64,
@@ -57,7 +57,7 @@ pub(crate) struct HolderTimes {
     is_linux: bool,
 }
 
-/// Minimum and maximum rank, and minimum and maximum priority, of the threads in `HolderKind::Rank`.
+/// Minimum and maximum rank, and minimum and maximum priority, of the threads in `Holder::Rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outranking {
     pub(crate) ranks: (u8, u8),
@@ -89,22 +89,22 @@ impl HolderTimes {
 
     fn add(&mut self, (my_rank, my_priority): (Option<u8>, Option<i8>), what: What, ns: i64) {
         let by = match what {
-            What::Idle => HolderKind::Idle,
-            What::Isr => HolderKind::Isr,
-            What::Dpc => HolderKind::Dpc,
-            What::Suspended => HolderKind::Suspended,
+            What::Idle => Holder::Idle,
+            What::Isr => Holder::Isr,
+            What::Dpc => Holder::Dpc,
+            What::Suspended => Holder::Suspended,
             What::Thread { rank, priority, .. } => {
                 let (rank, my_rank) = (rank.unwrap_or(0), my_rank.unwrap_or(0));
                 match priority.zip(my_priority) {
-                    _ if rank > my_rank => HolderKind::Dispatcher,
-                    None => HolderKind::Unknown,
-                    Some((priority, mine)) if priority > mine => HolderKind::Priority,
+                    _ if rank > my_rank => Holder::Dispatcher,
+                    None => Holder::Unknown,
+                    Some((priority, mine)) if priority > mine => Holder::Priority,
                     Some((priority, _)) if rank < my_rank => {
                         self.outranked(rank, priority);
-                        HolderKind::Rank
+                        Holder::Rank
                     }
-                    Some((priority, mine)) if priority == mine => HolderKind::EqualPriority,
-                    Some(_) => HolderKind::Dispatcher,
+                    Some((priority, mine)) if priority == mine => Holder::EqualPriority,
+                    Some(_) => Holder::Dispatcher,
                 }
             }
         };
@@ -124,7 +124,7 @@ impl HolderTimes {
     }
 
     /// Returns the CPU time of a user, in nanoseconds.
-    pub(crate) fn by(&self, by: HolderKind) -> i64 {
+    pub(crate) fn by(&self, by: Holder) -> i64 {
         self.ns[by as usize]
     }
 
@@ -138,9 +138,9 @@ impl HolderTimes {
     /// Returns the time of all CPUs for which the thread waited, summed over the wait, in nanoseconds. Suspend gaps are
     /// left out, unless the machine was suspended for the whole wait.
     pub(crate) fn awake_ns(&self) -> i64 {
-        match self.all_ns - self.by(HolderKind::Suspended) {
-            1.. if self.part_of_wait(self.by(HolderKind::Suspended)) < self.ready_ns => {
-                self.all_ns - self.by(HolderKind::Suspended)
+        match self.all_ns - self.by(Holder::Suspended) {
+            1.. if self.part_of_wait(self.by(Holder::Suspended)) < self.ready_ns => {
+                self.all_ns - self.by(Holder::Suspended)
             }
             _ => self.all_ns,
         }

@@ -132,9 +132,9 @@ pub(crate) fn recover(
             }
         }
     }
-    let found = missing.into_iter().zip(payloads).zip(fragments);
+    let packets = missing.into_iter().zip(payloads).zip(fragments);
     Some(
-        found
+        packets
             .map(|((index, payload), fragment)| RecoveredPacket {
                 index,
                 payload,

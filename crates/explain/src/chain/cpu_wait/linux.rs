@@ -9,7 +9,7 @@ use tables::{InterruptsView, StoreError, Table};
 use super::ExaminedWait;
 use super::group::Group;
 use super::weigh::Cause;
-use crate::chain::holder_times::{HolderKind, Most};
+use crate::chain::holder_times::{Holder, Most};
 use crate::chain::waiter::Waiter;
 use crate::thresholds::{PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, duration};
@@ -49,7 +49,7 @@ pub(crate) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
 /// program with most CPU time may then be the program of these threads.
 pub(crate) fn is_mixed(wait: &ExaminedWait) -> bool {
     let times = &wait.times;
-    let others_ns = times.by(HolderKind::Priority) + times.by(HolderKind::Dispatcher);
+    let others_ns = times.by(Holder::Priority) + times.by(Holder::Dispatcher);
     is_share(others_ns, times.awake_ns(), PARTIAL_CAUSE_PERCENT)
 }
 

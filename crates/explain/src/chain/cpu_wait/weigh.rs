@@ -6,7 +6,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
 use super::lost_events;
-use crate::chain::holder_times::{self, HolderKind, HolderTimes, Most, WhoRan};
+use crate::chain::holder_times::{self, Holder, HolderTimes, Most, WhoRan};
 use crate::chain::holders::Holders;
 use crate::chain::waiter::Waiter;
 use crate::survey::{Effect, cpu_names};
@@ -231,7 +231,7 @@ impl Facts {
     /// disagree, or only one end of the wait is recorded.
     fn may_have_lost(&self, waiter: &Waiter, times: &HolderTimes) -> bool {
         waiter.is_paged_out != Some(true)
-            && is_share(times.by(HolderKind::Idle), times.all_ns, CAUSE_PERCENT)
+            && is_share(times.by(Holder::Idle), times.all_ns, CAUSE_PERCENT)
             && (!waiter.is_whole()
                 || self.clocks_disagree()
                 || waiter.certain.is_none()
@@ -292,7 +292,7 @@ pub(crate) fn weigh(
     times: &HolderTimes,
     holders: &Holders,
 ) -> WaitVerdicts {
-    let asleep_ns = times.part_of_wait(times.by(HolderKind::Suspended));
+    let asleep_ns = times.part_of_wait(times.by(Holder::Suspended));
     let awake_ns = waiter.ready_ns() - asleep_ns;
     let scales = Scales {
         ready_ns: waiter.ready_ns(),
@@ -362,7 +362,7 @@ pub(crate) fn weigh(
         is_among_its_own: causes.contains(&Cause::EqualPriority)
             && is_share(own_ns, times.awake_ns(), CAUSE_PERCENT),
         is_idle_unexplained: cause.is_none()
-            && is_share(times.by(HolderKind::Idle), times.awake_ns(), CAUSE_PERCENT),
+            && is_share(times.by(Holder::Idle), times.awake_ns(), CAUSE_PERCENT),
         has_interrupts: facts.has_interrupts,
         sampled_locks,
     }
@@ -381,12 +381,10 @@ fn users(
     let is_linux = case.is_linux();
 
     let its_time = &*waiter.time_in_words();
-    let had = |who: &str, by: &[HolderKind]| {
+    let awake_ns = times.awake_ns();
+    let had = |who: &str, by: &[Holder]| {
         let ns: i64 = by.iter().map(|by| times.by(*by)).sum();
-        format!(
-            "{who} used {} of {its_time}.",
-            percent(ns, times.awake_ns())
-        )
+        format!("{who} used {} of {its_time}.", percent(ns, awake_ns))
     };
     weighed.push((Cause::HigherPriority, priority(waiter, scales, its_time)));
     weighed.push((
@@ -401,20 +399,20 @@ fn users(
             };
             scales.cpu_time(
                 &QUANTUM,
-                &[HolderKind::EqualPriority],
-                had(who, &[HolderKind::EqualPriority]),
+                &[Holder::EqualPriority],
+                had(who, &[Holder::EqualPriority]),
             )
         },
     ));
     if !is_linux {
         weighed.push((Cause::Rank, rank(case, waiter, times, scales, its_time)));
     }
-    weighed.push((Cause::Dispatcher, dispatcher(case, times, scales, its_time)));
+    weighed.push((Cause::Dispatcher, dispatcher(case, scales, its_time)));
     let routines = wording::capitalized(case.terms().routines);
     weighed.push((
         Cause::Interrupts,
         if facts.has_interrupts {
-            let had = had(&routines, &[HolderKind::Dpc, HolderKind::Isr]);
+            let had = had(&routines, &[Holder::Dpc, Holder::Isr]);
             interrupts(case, ideal, scales, had)
         } else {
             let because = format!("{routines} are not recorded.");
@@ -435,12 +433,12 @@ pub(crate) struct Scales<'h> {
 impl Scales<'_> {
     /// Returns true if threads of unknown priority ran for a notable part of the wait.
     fn lacks_priority(&self) -> bool {
-        let unknown_ns = self.times.by(HolderKind::Unknown);
+        let unknown_ns = self.times.by(Holder::Unknown);
         unknown_ns > 0 && is_share(unknown_ns, self.times.awake_ns(), PARTIAL_CAUSE_PERCENT)
     }
 
     /// Returns the verdict on a cause that used CPU time.
-    fn cpu_time(&self, about: &About, by: &[HolderKind], because: String) -> Verdict {
+    fn cpu_time(&self, about: &About, by: &[Holder], because: String) -> Verdict {
         let ns: i64 = by.iter().map(|by| self.times.by(*by)).sum();
         self.explains(about, self.times.part_of_wait(ns), because)
     }
@@ -469,11 +467,11 @@ const UNKNOWN_PRIORITY: &str = "The priority of the thread during the wait is no
 /// threads that were ready for about four seconds.
 fn priority(waiter: &Waiter, scales: &Scales<'_>, its_time: &str) -> Verdict {
     let times = scales.times;
-    let share = |by: HolderKind| percent(times.by(by), times.awake_ns());
+    let share = |by: Holder| percent(times.by(by), times.awake_ns());
     if !scales.lacks_priority() {
-        let higher = share(HolderKind::Priority);
+        let higher = share(Holder::Priority);
         let because = format!("Threads of higher priority used {higher} of {its_time}.");
-        return scales.cpu_time(&PRIORITY, &[HolderKind::Priority], because);
+        return scales.cpu_time(&PRIORITY, &[Holder::Priority], because);
     }
     if !waiter.is_starved {
         return not_recorded(&PRIORITY, UNKNOWN_PRIORITY);
@@ -481,13 +479,9 @@ fn priority(waiter: &Waiter, scales: &Scales<'_>, its_time: &str) -> Verdict {
     let because = format!(
         "Its priority during the wait is not recorded, but Windows raised it to 15 at the end, as \
          it does with starved threads: threads of higher or equal priority used {} of {its_time}.",
-        share(HolderKind::Unknown)
+        share(Holder::Unknown)
     );
-    scales.cpu_time(
-        &PRIORITY,
-        &[HolderKind::Priority, HolderKind::Unknown],
-        because,
-    )
+    scales.cpu_time(&PRIORITY, &[Holder::Priority, Holder::Unknown], because)
 }
 
 fn not_recorded(about: &About, because: &str) -> Verdict {
@@ -522,7 +516,7 @@ impl AtIdeal {
     }
 
     fn interrupts_ns(&self) -> i64 {
-        self.times.by(HolderKind::Dpc) + self.times.by(HolderKind::Isr)
+        self.times.by(Holder::Dpc) + self.times.by(Holder::Isr)
     }
 
     /// Returns true if DPCs and service routines used most of the ideal processor's time.
@@ -548,7 +542,7 @@ fn interrupts(
     scales: &Scales<'_>,
     had: String,
 ) -> Verdict {
-    let by = [HolderKind::Dpc, HolderKind::Isr];
+    let by = [Holder::Dpc, Holder::Isr];
     let Some(ideal) = ideal.as_ref().filter(|ideal| ideal.is_locked()) else {
         return scales.cpu_time(about_interrupts(case), &by, had);
     };
@@ -601,45 +595,35 @@ fn rank(
         (rank, Some(by)) => format!(
             "the thread's rank was {rank}, and 0 is the best rank. Threads with a better rank used {} of \
              {its_time}, although their priorities ({} to {}) were the same or lower.",
-            percent(times.by(HolderKind::Rank), times.awake_ns()),
+            percent(times.by(Holder::Rank), times.awake_ns()),
             by.priorities.0,
             by.priorities.1
         ),
     };
-    scales.cpu_time(&RANK, &[HolderKind::Rank], because)
+    scales.cpu_time(&RANK, &[Holder::Rank], because)
 }
 
 /// Returns the verdict on threads of lower precedence that ran during the wait. The time of idle CPUs is left out. A
 /// ready thread takes an idle CPU first, so another cause kept the thread from an idle CPU.
-fn dispatcher(
-    case: &Case<'_>,
-    times: &HolderTimes,
-    scales: &Scales<'_>,
-    its_time: &str,
-) -> Verdict {
+fn dispatcher(case: &Case<'_>, scales: &Scales<'_>, its_time: &str) -> Verdict {
+    let (ns, awake_ns) = (scales.times.by(Holder::Dispatcher), scales.times.awake_ns());
     let had = format!(
         "Threads of lower precedence used {} of {its_time}",
-        percent(times.by(HolderKind::Dispatcher), times.awake_ns()),
+        percent(ns, awake_ns),
     );
     if case.is_linux() {
         let because = format!("{had}.");
-        return scales.cpu_time(&LINUX_SCHEDULER, &[HolderKind::Dispatcher], because);
+        return scales.cpu_time(&LINUX_SCHEDULER, &[Holder::Dispatcher], because);
     }
     // If ranks are not recorded, threads of lower priority may have had a better rank.
-    if case.survey.runs_with_rank == 0
-        && is_share(
-            times.by(HolderKind::Dispatcher),
-            times.awake_ns(),
-            CAUSE_PERCENT,
-        )
-    {
+    if case.survey.runs_with_rank == 0 && is_share(ns, awake_ns, CAUSE_PERCENT) {
         let because = format!(
             "{had}, but perhaps their ranks were better: the context switches in this trace do \
             not contain ranks."
         );
         return not_recorded(&DISPATCHER, &because);
     }
-    let mut verdict = scales.cpu_time(&DISPATCHER, &[HolderKind::Dispatcher], format!("{had}."));
+    let mut verdict = scales.cpu_time(&DISPATCHER, &[Holder::Dispatcher], format!("{had}."));
     if verdict.judgement == Judgement::For {
         verdict.because = format!(
             "{:#} The dispatcher compares a ready thread only with the thread on its ideal processor.",
@@ -730,9 +714,8 @@ fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
         Some(true) => {
             // The trace does not record when the kernel stack was in memory again. The thread gets a CPU as soon as the
             // stack is in memory, so the whole wait counts as time for the stack.
-            let suspended = scales
-                .times
-                .part_of_wait(scales.times.by(HolderKind::Suspended));
+            let times = scales.times;
+            let suspended = times.part_of_wait(times.by(Holder::Suspended));
             let because =
                 "When it was readied, its kernel stack or its process was not in memory and had to \
                  be read first."
