@@ -53,11 +53,11 @@ pub(crate) fn all(report: &mut String) -> Outcome<()> {
         "\n| pilot, pairs | half width of 48 pairs within 30 % of the forecast | in the range of the forecast (aim: 90) |\n|---|---|---|"
     )?;
     for pilot in [6, 12, 24, 32, 48] {
-        let found = study::forecasts(pilot, ROUNDS, 5);
+        let forecasts = study::forecasts(pilot, ROUNDS, 5);
         writeln!(
             report,
             "| {pilot} | {:.1} | {:.1} |",
-            found.near, found.in_range
+            forecasts.near, forecasts.in_range
         )?;
     }
     let power = study::power(ROUNDS, 4);

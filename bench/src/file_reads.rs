@@ -27,10 +27,10 @@ pub(crate) fn ways(report: &mut String, laglab: &Path, scratch: &Path) -> Outcom
             .to_str()
             .ok_or("the path of the scratch folder is not UTF-8")?;
         let make = format!("--make={sizes}");
-        let asked = [
+        let arguments = [
             "files", &make, "--cache", states, "--rounds", rounds, "--remove", folder,
         ];
-        let measured = match measure(laglab, &asked) {
+        let measured = match measure(laglab, &arguments) {
             Ok(measured) => measured,
             Err(error) => {
                 writeln!(report, "\nNot measured: {error}.")?;
@@ -58,8 +58,9 @@ fn table(report: &mut String, sizes: &str, states: &str, measured: &Value) -> Ou
     for method in methods {
         write!(report, "| {method} |")?;
         for state in &states {
-            let of = |result: &&&Value| result["method"] == method && result["setting"] == *state;
-            let result = reads.iter().find(of);
+            let is_it =
+                |result: &&&Value| result["method"] == method && result["setting"] == *state;
+            let result = reads.iter().find(is_it);
             let ratio = match result.map(|result| &result["compared"]["ratio"]) {
                 Some(Value::Null) => {
                     let ns = result.and_then(|result| result["latency"]["p50_ns"].as_f64());

@@ -16,11 +16,11 @@ pub(crate) fn audit(report: &mut String, laglab: &Path, scratch: &Path) -> Outco
     fs::create_dir_all(&folder)?;
     // A separate process makes the hives. Otherwise, their memory would also count for the programs that this process
     // starts.
-    let made = Command::new(env::current_exe()?)
+    let status = Command::new(env::current_exe()?)
         .arg("make-hives")
         .arg(&folder)
         .status()?;
-    if !made.success() {
+    if !status.success() {
         return Err("cannot make the hives".into());
     }
     let [system, software] = NAMES.map(|name| folder.join(name));

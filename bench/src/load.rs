@@ -46,8 +46,8 @@ pub(crate) fn files(report: &mut String, laglab: &Path, scratch: &Path) -> Outco
     for gib in SIZES {
         let path = path(scratch, gib);
         let run = simulate(laglab, &path, gib * EVENTS_PER_GIB, &[])?;
-        let made: serde_json::Value = serde_json::from_slice(&run.output)?;
-        let number = |name: &str| made[name].as_u64().unwrap_or(0) as f64;
+        let output: serde_json::Value = serde_json::from_slice(&run.output)?;
+        let number = |name: &str| output[name].as_u64().unwrap_or(0) as f64;
         let plain = scratch.join("plain.bin");
         let start = Instant::now();
         write(&plain, number("bytes") as u64)?;

@@ -38,8 +38,8 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     let mut report = String::new();
-    let given: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
-    match given.as_slice() {
+    let arguments: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
+    match arguments.as_slice() {
         [what, laglab, earlier, scratch] if what == Path::new("against") => {
             against::builds(&mut report, laglab, earlier, scratch)?;
         }
@@ -165,7 +165,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
         filtrace), times include decompression.\n\n\
         | file | MB | M events | unit GB/s | open | walk per CPU (3) | time order (10) | \
         scheduling tables, all threads (20) |\n|---|---|---|---|---|---|---|---|\n";
-    let made = load::path(scratch, 1);
+    let load_file = load::path(scratch, 1);
     let packed = scratch.join("load-compressed.etl");
     load::simulate(laglab, &packed, load::EVENTS_PER_GIB, &["--compress"])?;
     let real = [
@@ -175,7 +175,7 @@ fn reading(report: &mut String, laglab: &Path, scratch: &Path, data: &Path) -> O
         "perfview__net.4.5.2.x64.etl",
         "filtrace__etw.etl",
     ];
-    for path in [made, packed]
+    for path in [load_file, packed]
         .into_iter()
         .chain(real.map(|name| data.join("etl").join(name)))
     {

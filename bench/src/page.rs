@@ -20,10 +20,10 @@ const ROUNDS: usize = 5;
 pub(crate) fn requests(report: &mut String, laglab: &Path, file: &Path) -> Outcome<()> {
     let (cold, cold_runs) = {
         let cache = tempfile::tempdir()?;
-        Opened::new(laglab, file, Some(cache.path()))?.first_graphs()?
+        PageServer::new(laglab, file, Some(cache.path()))?.first_graphs()?
     };
-    Opened::new(laglab, file, None)?.first_graphs()?;
-    let opened = Opened::new(laglab, file, None)?;
+    PageServer::new(laglab, file, None)?.first_graphs()?;
+    let opened = PageServer::new(laglab, file, None)?;
     let (cached, cached_runs) = opened.first_graphs()?;
     writeln!(
         report,
@@ -70,7 +70,7 @@ pub(crate) fn requests(report: &mut String, laglab: &Path, file: &Path) -> Outco
 /// all requests of typical user actions are answered once.
 pub(crate) fn costs(laglab: &Path, file: &Path) -> Outcome<[Cost; 2]> {
     let cache = tempfile::tempdir()?;
-    let opened = Opened::new(laglab, file, Some(cache.path()))?;
+    let opened = PageServer::new(laglab, file, Some(cache.path()))?;
     opened.first_graphs()?;
     let first = opened.cost();
     for (_, request, body) in work(opened.span()?) {
@@ -216,16 +216,16 @@ fn timeline(table: &str, by: &str, more: Value) -> Value {
 }
 
 /// Running server. Dropping this value ends the server.
-struct Opened {
+struct PageServer {
     child: Child,
     started: Instant,
     host: String,
     path: String,
 }
 
-impl Opened {
+impl PageServer {
     /// Starts the server. If a folder is given, the server caches tables there.
-    fn new(laglab: &Path, file: &Path, cache: Option<&Path>) -> Outcome<Opened> {
+    fn new(laglab: &Path, file: &Path, cache: Option<&Path>) -> Outcome<PageServer> {
         let mut command = Command::new(laglab);
         command.arg("open").arg(file).arg("--no-browser");
         if let Some(cache) = cache {
@@ -246,7 +246,7 @@ impl Opened {
             }
         };
         let (host, path) = address.split_once('/').ok_or("an address without a path")?;
-        Ok(Opened {
+        Ok(PageServer {
             child,
             started,
             host: host.to_owned(),
@@ -320,7 +320,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for PageServer {
     fn drop(&mut self) {
         // Errors are ignored, because the server may have ended already.
         let _ = self.child.kill();

@@ -103,7 +103,7 @@ fn round_trips(report: &mut String, laglab: &Path) -> Outcome<()> {
 fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
     *report += "| rate | UDP | PGM | OpenPGM | epgm | p50 PGM / UDP | p99 PGM / OpenPGM | sockperf p50 |\n\
         |---|---|---|---|---|---|---|---|\n";
-    let asked = [
+    let arguments = [
         "net",
         "--self-test",
         "--transport",
@@ -112,7 +112,7 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
         "7",
         option,
     ];
-    let measured = match measure(laglab, &asked) {
+    let measured = match measure(laglab, &arguments) {
         Ok(measured) => measured,
         Err(error) => {
             writeln!(report, "\nNot measured: {error}.")?;
@@ -121,23 +121,23 @@ fn by_rate(report: &mut String, laglab: &Path, option: &str) -> Outcome<()> {
     };
     let results = measured["results"].as_array().cloned().unwrap_or_default();
     for rate in RATES {
-        let of = |transport: &str| {
+        let result_of = |transport: &str| {
             let name = format!("{transport} {rate}");
-            let found = results
+            let result = results
                 .iter()
                 .find(|result| result["method"] == name.as_str());
-            found.cloned().unwrap_or_default()
+            result.cloned().unwrap_or_default()
         };
-        let [udp, pgm, openpgm, epgm] = ["udp", "pgm", "openpgm", "epgm"].map(of);
-        let latency = |of: &Value| {
-            let of = &of["latency"];
+        let [udp, pgm, openpgm, epgm] = ["udp", "pgm", "openpgm", "epgm"].map(result_of);
+        let latency = |result: &Value| {
+            let result = &result["latency"];
             format!(
                 "{}, {}",
-                microseconds(&of["p50_ns"]),
-                microseconds(&of["p99_ns"])
+                microseconds(&result["p50_ns"]),
+                microseconds(&result["p99_ns"])
             )
         };
-        let tail = |of: &Value| of["latency"]["p99_ns"].as_f64();
+        let tail = |result: &Value| result["latency"]["p99_ns"].as_f64();
         let tails = tail(&pgm)
             .zip(tail(&openpgm))
             .map(|(ours, theirs)| ours / theirs);
@@ -190,7 +190,7 @@ fn ways(
     let first = methods.split(',').next().unwrap_or_default();
     let mut columns = Vec::new();
     for size in SIZES {
-        let asked = [
+        let arguments = [
             "net",
             "--self-test",
             "--throughput",
@@ -205,7 +205,7 @@ fn ways(
             "--realtime=fifo:50",
             "--peers",
         ];
-        match measure(laglab, &asked) {
+        match measure(laglab, &arguments) {
             Ok(measured) => columns.push(measured),
             Err(error) => {
                 writeln!(report, "\nNot measured: {error}.")?;

@@ -7,13 +7,13 @@ use crate::command::{install, is_installed, program, read};
 /// Program or library that tasks need, and the Debian packages that contain it.
 #[derive(Clone, Copy)]
 pub(crate) struct Tool {
-    found_by: Found,
+    found_by: InstallTest,
     packages: &'static [&'static str],
 }
 
 /// Test that shows whether a tool is installed.
 #[derive(Clone, Copy)]
-enum Found {
+enum InstallTest {
     /// The tool is a program with this name on the search path.
     Program(&'static str),
     /// The tool is a library with this name that `pkg-config` knows.
@@ -24,7 +24,7 @@ enum Found {
 
 const fn tool(name: &'static str, packages: &'static [&'static str]) -> Tool {
     Tool {
-        found_by: Found::Program(name),
+        found_by: InstallTest::Program(name),
         packages,
     }
 }
@@ -59,13 +59,13 @@ pub(crate) const NETWORK: [Tool; 9] = [
     tool("iperf3", &["iperf3"]),
     // Another implementation of PGM, with which our implementation is tested.
     Tool {
-        found_by: Found::PkgConfig("openpgm-5.3"),
+        found_by: InstallTest::PkgConfig("openpgm-5.3"),
         packages: &["libpgm-dev"],
     },
     // Library with transports over PGM and TCP. laglab measures these transports and compares them with its
     // own transports.
     Tool {
-        found_by: Found::Loader("libzmq.so.5"),
+        found_by: InstallTest::Loader("libzmq.so.5"),
         packages: &["libzmq5"],
     },
 ];
@@ -108,7 +108,7 @@ pub(crate) fn provide(tools: &[Tool]) -> Result<(), String> {
     }
 }
 
-impl Found {
+impl InstallTest {
     fn is_there(self) -> bool {
         match self {
             Self::Program(name) => is_installed(name),

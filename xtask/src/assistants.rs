@@ -122,9 +122,9 @@ fn inspect(folder: &Path, traces: &Path) -> Result<(), String> {
 }
 
 /// Server of `laglab open`, which is ended when this value is dropped.
-struct Served(Child);
+struct PageServer(Child);
 
-impl Drop for Served {
+impl Drop for PageServer {
     fn drop(&mut self) {
         // The server may have ended already.
         let _ = self.0.kill();
@@ -141,7 +141,7 @@ fn conform(folder: &Path, trace: &Path) -> Result<(), String> {
         .spawn()
         .map_err(|error| format!("laglab open: {error}"))?;
     let out = child.stdout.take();
-    let _served = Served(child);
+    let _served = PageServer(child);
     let lines = out.map(|out| BufReader::new(out).lines());
     let address = lines.into_iter().flatten().map_while(Result::ok);
     let address = address

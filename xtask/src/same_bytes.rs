@@ -16,7 +16,7 @@ const LIMIT: &[&str] = &["--events", "200000"];
 
 /// Files and answers of one program for one scenario.
 #[derive(PartialEq)]
-struct Written {
+struct ProgramOutput {
     trace: Vec<u8>,
     truth: Vec<u8>,
     explanation: String,
@@ -33,22 +33,23 @@ pub(crate) fn on_windows_too(wine: &Wine) -> Result<(), String> {
     let folder = target().join("same-bytes");
     let scenarios = scenarios()?;
     for name in &scenarios {
-        let written = |laglab: &dyn Fn() -> Command, system: &str| -> Result<Written, String> {
-            let of_system = folder.join(system);
-            fs::create_dir_all(&of_system).map_err(|error| fault(&of_system, &error))?;
-            let trace = of_system.join(format!("{name}.etl"));
-            let mut simulate = laglab();
-            simulate.args(["simulate", name, "--output"]).arg(&trace);
-            command::read(simulate.args(LIMIT))?;
-            let mut explain = laglab();
-            explain.args(["explain", "--all", "--no-cache"]).arg(&trace);
-            let read = |path: &Path| fs::read(path).map_err(|error| fault(path, &error));
-            Ok(Written {
-                trace: read(&trace)?,
-                truth: read(&trace.with_extension("truth.json"))?,
-                explanation: command::read(&mut explain)?,
-            })
-        };
+        let written =
+            |laglab: &dyn Fn() -> Command, system: &str| -> Result<ProgramOutput, String> {
+                let of_system = folder.join(system);
+                fs::create_dir_all(&of_system).map_err(|error| fault(&of_system, &error))?;
+                let trace = of_system.join(format!("{name}.etl"));
+                let mut simulate = laglab();
+                simulate.args(["simulate", name, "--output"]).arg(&trace);
+                command::read(simulate.args(LIMIT))?;
+                let mut explain = laglab();
+                explain.args(["explain", "--all", "--no-cache"]).arg(&trace);
+                let read = |path: &Path| fs::read(path).map_err(|error| fault(path, &error));
+                Ok(ProgramOutput {
+                    trace: read(&trace)?,
+                    truth: read(&trace.with_extension("truth.json"))?,
+                    explanation: command::read(&mut explain)?,
+                })
+            };
         let (here, there) = thread::scope(|scope| {
             let here = scope.spawn(|| written(&|| built::run_laglab(&[]), "here"));
             let there = written(&|| wine.laglab(), "windows");

@@ -83,7 +83,7 @@ pub(crate) fn is_ci() -> bool {
 
 /// A step that ended, or that was not run.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct StepResult {
     pub(crate) step: &'static str,
     pub(crate) took: Duration,
     pub(crate) outcome: Outcome,
@@ -127,11 +127,11 @@ impl Outcome {
     }
 }
 
-struct Shared {
+struct RunState {
     extent: Extent,
     /// Path of this program. It is read at the start, because cargo may replace the file later.
     program: PathBuf,
-    ended: Mutex<Vec<Ended>>,
+    ended: Mutex<Vec<StepResult>>,
     changed: Condvar,
 }
 
@@ -140,9 +140,9 @@ struct Shared {
 /// # Errors
 ///
 /// Returns an error if the path of this program is unknown.
-pub(crate) fn run(steps: &[&Step], extent: Extent) -> Result<Vec<Ended>, String> {
+pub(crate) fn run(steps: &[&Step], extent: Extent) -> Result<Vec<StepResult>, String> {
     let program = std::env::current_exe().map_err(|error| format!("the path of xtask: {error}"))?;
-    let shared = Shared {
+    let shared = RunState {
         extent,
         program,
         ended: Mutex::default(),
@@ -188,8 +188,8 @@ pub(crate) fn log_of(step: &str) -> PathBuf {
     target().join("steps").join(format!("{name}.log"))
 }
 
-impl Shared {
-    fn ended(&self) -> MutexGuard<'_, Vec<Ended>> {
+impl RunState {
+    fn ended(&self) -> MutexGuard<'_, Vec<StepResult>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -212,7 +212,7 @@ impl Shared {
                 _ => "failed".to_owned(),
             };
             println!("── {}: {verdict}, {:.1} s", step.name, took.as_secs_f64());
-            self.ended().push(Ended {
+            self.ended().push(StepResult {
                 step: step.name,
                 took,
                 outcome,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::command::{root, target};
-use crate::steps::{Ended, Outcome, log_of};
+use crate::steps::{Outcome, StepResult, log_of};
 use crate::verdicts::Failure;
 
 /// Maximum number of failures that are printed. All of them are in a file.
@@ -21,7 +21,7 @@ const MOST_CHARACTERS: usize = 300;
 /// # Errors
 ///
 /// Returns an error if something failed, or if the file with all failures cannot be written.
-pub(crate) fn print(ended: &[Ended], in_all: Duration) -> Result<(), String> {
+pub(crate) fn print(ended: &[StepResult], in_all: Duration) -> Result<(), String> {
     let summary = Summary::of(ended);
     let file = target().join("failures.txt");
     let all = [&summary.failures[..], &summary.others].concat().concat();
@@ -50,10 +50,10 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(ended: &[Ended]) -> Self {
+    fn of(ended: &[StepResult]) -> Self {
         let (mut failures, mut others, mut not_run) = (Vec::new(), Vec::new(), Vec::new());
         let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-        for Ended { step, outcome, .. } in ended {
+        for StepResult { step, outcome, .. } in ended {
             match outcome {
                 Outcome::NotRun(missing) => {
                     not_run.push(entry("NOT RUN", step, &format!("needs {missing}"), None));
@@ -132,7 +132,7 @@ fn first_of(entries: &[String], most: usize, file: &str) -> String {
 }
 
 /// Formats the duration of each step, the longest first, and of all steps.
-fn durations(ended: &[Ended], in_all: Duration) -> String {
+fn durations(ended: &[StepResult], in_all: Duration) -> String {
     let mut ended: Vec<_> = ended.iter().collect();
     ended.sort_by_key(|ended| std::cmp::Reverse(ended.took));
     let steps = ended
@@ -147,9 +147,9 @@ mod tests {
     use super::*;
     use crate::verdicts::Verdicts;
 
-    fn ended(step: &'static str, outcome: Outcome) -> Ended {
+    fn ended(step: &'static str, outcome: Outcome) -> StepResult {
         let took = Duration::from_millis(1_500);
-        Ended {
+        StepResult {
             step,
             took,
             outcome,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::command::{self, cargo, target};
 use crate::junit::Report;
 use crate::nextest;
-use crate::steps::{self, Ended, Extent, Lane, Outcome, Step, Work, left_out};
+use crate::steps::{self, Extent, Lane, Outcome, Step, StepResult, Work, left_out};
 use crate::summary;
 use crate::wine::{self, Wine};
 use crate::{apt, assistants, built, deny, exports, page, peers, same_bytes, tidy, workflows};
@@ -225,7 +225,7 @@ pub(crate) fn run_step(name: &str, extent: Extent) -> Result<(), String> {
         Outcome::Failed(error) => Err(error),
         outcome if matches!(step.work, Work::Tests { .. }) => {
             let step = step.name;
-            let ended = Ended {
+            let ended = StepResult {
                 step,
                 took,
                 outcome,

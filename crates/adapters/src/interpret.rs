@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn kinds_and_flags_match_the_headers() {
-        let of = |if_type, tunnel_type, flags| {
+        let adapter_kind = |if_type, tunnel_type, flags| {
             let adapter = RecordedAdapter {
                 if_type,
                 tunnel_type,
@@ -327,12 +327,15 @@ mod tests {
             let adapter = interpret(&recorded).remove(0);
             (adapter.kind, adapter.broadcast, adapter.multicast)
         };
-        assert_eq!(of(6, 0, 0), (Kind::Ethernet, true, true));
-        assert_eq!(of(71, 0, 0x10), (Kind::Wireless, true, false));
-        assert_eq!(of(24, 0, 0), (Kind::Loopback, false, true));
-        assert_eq!(of(23, 0, 0x10), (Kind::PointToPoint, false, false));
-        assert_eq!(of(131, 14, 0x10), (Kind::Teredo, false, false));
-        assert_eq!(of(131, 13, 0), (Kind::Tunnel, false, true));
-        assert_eq!(of(1, 0, 0), (Kind::Other(Some(1)), false, true));
+        assert_eq!(adapter_kind(6, 0, 0), (Kind::Ethernet, true, true));
+        assert_eq!(adapter_kind(71, 0, 0x10), (Kind::Wireless, true, false));
+        assert_eq!(adapter_kind(24, 0, 0), (Kind::Loopback, false, true));
+        assert_eq!(
+            adapter_kind(23, 0, 0x10),
+            (Kind::PointToPoint, false, false)
+        );
+        assert_eq!(adapter_kind(131, 14, 0x10), (Kind::Teredo, false, false));
+        assert_eq!(adapter_kind(131, 13, 0), (Kind::Tunnel, false, true));
+        assert_eq!(adapter_kind(1, 0, 0), (Kind::Other(Some(1)), false, true));
     }
 }

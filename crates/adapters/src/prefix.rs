@@ -250,15 +250,15 @@ mod tests {
     #[test]
     fn on_xp_the_list_has_one_entry_for_each_address() {
         let list = list(&["fe80::/64", "192.168.1.0/24", "10.0.0.0/8"]);
-        let of = |address| {
+        let prefix = |address| {
             found(&PrefixInput {
                 list: &list,
                 ..input(address)
             })
         };
-        assert_eq!(of("10.1.2.3"), (Some(8), PrefixSource::List));
-        assert_eq!(of("192.168.1.9"), (Some(24), PrefixSource::List));
-        assert_eq!(of("172.16.0.1"), (None, PrefixSource::Unknown));
+        assert_eq!(prefix("10.1.2.3"), (Some(8), PrefixSource::List));
+        assert_eq!(prefix("192.168.1.9"), (Some(24), PrefixSource::List));
+        assert_eq!(prefix("172.16.0.1"), (None, PrefixSource::Unknown));
     }
 
     #[test]
@@ -274,16 +274,16 @@ mod tests {
             "ff00::/8",
             "fe80::/64",
         ]);
-        let of = |address| {
+        let prefix = |address| {
             found(&PrefixInput {
                 list: &list,
                 ..input(address)
             })
         };
-        assert_eq!(of("10.0.0.7"), (Some(24), PrefixSource::List));
-        assert_eq!(of("fe80::7"), (Some(64), PrefixSource::List));
+        assert_eq!(prefix("10.0.0.7"), (Some(24), PrefixSource::List));
+        assert_eq!(prefix("fe80::7"), (Some(64), PrefixSource::List));
         // The default route is not the network of an address.
-        assert_eq!(of("2001:db8::7"), (None, PrefixSource::Unknown));
+        assert_eq!(prefix("2001:db8::7"), (None, PrefixSource::Unknown));
     }
 
     #[test]
@@ -297,22 +297,22 @@ mod tests {
             "224.0.0.0/4",
             "255.255.255.255/32",
         ]);
-        let of = |address| {
+        let prefix = |address| {
             found(&PrefixInput {
                 kind: Kind::Loopback,
                 list: &list,
                 ..input(address)
             })
         };
-        assert_eq!(of("::1"), (Some(128), PrefixSource::HostOnly));
-        assert_eq!(of("127.0.0.1"), (Some(8), PrefixSource::List));
+        assert_eq!(prefix("::1"), (Some(128), PrefixSource::HostOnly));
+        assert_eq!(prefix("127.0.0.1"), (Some(8), PrefixSource::List));
     }
 
     #[test]
     fn point_to_point_links_have_only_the_host() {
         let list = list(&["fe80::5efe:10.0.0.7/128", "10.0.0.7/32"]);
         let kind = Kind::PointToPoint;
-        let of = |address| {
+        let prefix = |address| {
             found(&PrefixInput {
                 kind,
                 list: &list,
@@ -320,10 +320,10 @@ mod tests {
             })
         };
         assert_eq!(
-            of("fe80::5efe:10.0.0.7"),
+            prefix("fe80::5efe:10.0.0.7"),
             (Some(128), PrefixSource::HostOnly)
         );
-        assert_eq!(of("10.0.0.7"), (Some(32), PrefixSource::HostOnly));
+        assert_eq!(prefix("10.0.0.7"), (Some(32), PrefixSource::HostOnly));
     }
 
     /// Checks that masks give the prefix lengths of adapters without cable. The prefix lists of such adapters

@@ -59,7 +59,10 @@ fn a_set_is_made_measured_by_phases_and_removed() {
         3 * 6,
         "three methods of five parts and each read"
     );
-    let total: Vec<&Value> = results.iter().filter(|of| of["phase"] == "total").collect();
+    let total: Vec<&Value> = results
+        .iter()
+        .filter(|result| result["phase"] == "total")
+        .collect();
     assert_eq!(total[1]["compared"]["pairs"], 6);
     assert_eq!(total[1]["runs"], 6);
     let bytes = total[0]["size_bytes"].as_u64().expect("known");
@@ -107,8 +110,8 @@ fn every_method_is_measured_or_reported_as_missing() {
     let report: Value = program::json(&[&args[..], &more].concat());
     let named = |part: &str, warm_only: bool| -> Vec<String> {
         let of = report[part].as_array().expect(part).iter();
-        of.filter(|of| !warm_only || of["setting"] == "warm" && of["phase"] == "total")
-            .map(|of| of["method"].as_str().expect("a name").to_owned())
+        of.filter(|series| !warm_only || series["setting"] == "warm" && series["phase"] == "total")
+            .map(|series| series["method"].as_str().expect("a name").to_owned())
             .collect()
     };
     let mut found = named("results", true);
@@ -186,13 +189,13 @@ fn methods_unsafe_for_foreign_files_are_listed_with_the_reason() {
     let report: Value = program::json(&[&all[..], &["--json"]].concat());
     let unavailable = report["unavailable"].as_array().expect("a list");
     let why = |name: &str| {
-        let found = unavailable.iter().find(|of| of["method"] == name);
-        found.map(|of| of["why"].as_str().expect("a reason").to_owned())
+        let method = unavailable.iter().find(|entry| entry["method"] == name);
+        method.map(|of| of["why"].as_str().expect("a reason").to_owned())
     };
     let mapped = why("mmap").expect("it is listed");
     assert!(mapped.contains("--method mmap"), "{mapped}");
-    let asked: Value = program::json(&args(folder.path(), &["--rounds", "1", "--json"]));
-    assert_eq!(asked["unavailable"], Value::Array(vec![]));
+    let report: Value = program::json(&args(folder.path(), &["--rounds", "1", "--json"]));
+    assert_eq!(report["unavailable"], Value::Array(vec![]));
 }
 
 #[test]
@@ -228,9 +231,9 @@ fn without_rights(args: &[&str]) -> Option<std::process::Output> {
 
     let program = env!("CARGO_BIN_EXE_laglab");
     let unprivileged = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    let is_root = fs::metadata("/proc/self").is_ok_and(|of| {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|metadata| {
         use std::os::unix::fs::MetadataExt;
-        of.uid() == 0
+        metadata.uid() == 0
     });
     let mut command = if is_root {
         let mut command = Command::new("setpriv");
@@ -272,7 +275,7 @@ fn a_cache_that_may_not_be_dropped_leaves_the_other_states() {
     let why = report["unavailable"][0]["why"].as_str().expect("a reason");
     assert!(why.contains("cannot drop") && why.contains("root"), "{why}");
     let results = report["results"].as_array().expect("results");
-    assert!(!results.is_empty() && results.iter().all(|of| of["setting"] == "warm"));
+    assert!(!results.is_empty() && results.iter().all(|result| result["setting"] == "warm"));
     assert!(!set.exists(), "it was to be removed");
 
     let output = measure("dropped").expect("as before");

@@ -37,7 +37,7 @@ fn every_rate_and_setting_has_its_results() {
     let results = report["results"].as_array().expect("results");
     let methods: Vec<&str> = results
         .iter()
-        .filter_map(|of| of["method"].as_str())
+        .filter_map(|series| series["method"].as_str())
         .collect();
     // Results that are compared are next to each other.
     assert_eq!(
@@ -70,7 +70,7 @@ fn every_rate_and_setting_has_its_results() {
     assert!(notes.contains("100 packets sent"), "{notes}");
     let fates = report["fates"].as_array().expect("fates");
     assert_eq!(fates.len(), 8, "four methods and settings, two runs");
-    for fates in fates.iter().filter(|of| of["method"] == "udp 1000/s") {
+    for fates in fates.iter().filter(|fate| fate["method"] == "udp 1000/s") {
         let count = |name: &str| fates["tally"][name].as_u64().expect("a count");
         assert_eq!(count("sent") + count("not_sent"), 50);
         assert_eq!(count("returned") + count("lost"), count("sent"));
@@ -86,7 +86,7 @@ fn reliable_multicast_is_compared_with_udp() {
     let output = laglab(&args);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let methods: Vec<&str> = (report["results"].as_array().expect("results").iter())
-        .filter_map(|of| of["method"].as_str())
+        .filter_map(|series| series["method"].as_str())
         .collect();
     assert_eq!(methods, ["udp 500/s", "pgm 500/s"]);
     for fates in report["fates"].as_array().expect("fates") {
@@ -147,7 +147,7 @@ fn missing_methods_and_refused_scheduling_are_reported() {
     let report = json(&["--throughput", "--method", ways, "--realtime", policy]);
     let names = |part: &str| -> Vec<&str> {
         let of = report[part].as_array().expect(part).iter();
-        of.map(|of| of["method"].as_str().expect("a name"))
+        of.map(|series| series["method"].as_str().expect("a name"))
             .collect()
     };
     let (measured, missing) = (names("runs"), names("unavailable"));
@@ -298,7 +298,7 @@ fn one_process_counts_what_another_sends() {
     let mut words = BufReader::new(counter.stderr.take().expect("a pipe"));
     words.read_line(&mut said).expect("read");
     assert!(said.contains(&format!("counting at {at}")), "{said}");
-    let asked = ["--throughput", "--role", "source", "--to", &at];
+    let arguments = ["--throughput", "--role", "source", "--to", &at];
     let short = [
         "--run-for",
         "50ms",
@@ -308,7 +308,7 @@ fn one_process_counts_what_another_sends() {
         "blocking,poll",
     ];
     let report =
-        program::json(&[&["measure", "net"], &asked[..], &short[..], &["--json"]].concat());
+        program::json(&[&["measure", "net"], &arguments[..], &short[..], &["--json"]].concat());
     counter.kill().expect("killed");
     counter.wait().expect("ended");
     four_runs_got_through(&report);
@@ -321,8 +321,8 @@ fn one_process_counts_what_another_sends() {
 
 #[test]
 fn a_reflector_reports_that_its_port_is_in_use() {
-    let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound");
-    let port = taken.local_addr().expect("an address").port().to_string();
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound");
+    let port = socket.local_addr().expect("an address").port().to_string();
     let said = refusal(&[
         "--role",
         "reflector",

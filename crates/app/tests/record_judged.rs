@@ -7,7 +7,7 @@ use crate::program;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use record::{Capture, Investigation, Kind, RecordedBy, needs};
+use record::{Capture, Investigation, Kind, RecorderOption, needs};
 use simulated::{list, text};
 
 /// Scenario in which each theory can be judged if its events are recorded.
@@ -83,13 +83,13 @@ fn profile_of(capture: &Capture) -> String {
         (String::new(), String::new(), String::new(), String::new());
     for kind in capture.kinds() {
         match kind.recorded_by() {
-            RecordedBy::Kernel(keyword) => {
+            RecorderOption::Kernel(keyword) => {
                 keywords += &format!("<Keyword Value=\"{}\"/>", keyword.wpr());
             }
-            RecordedBy::Stack(stack) => {
+            RecorderOption::Stack(stack) => {
                 stacks += &format!("<Stack Value=\"{}\"/>", stack.wpr());
             }
-            RecordedBy::Provider(provider, mask) => {
+            RecorderOption::Provider(provider, mask) => {
                 let guid = provider.guid();
                 let mask = if mask == 0 { u64::MAX } else { mask };
                 providers += &format!(

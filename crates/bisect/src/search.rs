@@ -88,19 +88,18 @@ pub enum SearchError {
     },
 }
 
-/// Stage of a search.
 #[derive(Clone, Debug)]
 enum Stage {
     /// Reference measurements, first without any setting and then with all settings.
     References(Purpose),
     /// Trials of some settings.
-    Hunting(Box<Hunting>),
+    Hunting(Box<HuntState>),
     Done(Outcome),
 }
 
 /// Search by trials, with its current trial and the test of that trial.
 #[derive(Clone, Debug)]
-struct Hunting {
+struct HuntState {
     hunt: Hunt,
     trial: Trial,
     /// Statistical test of the trial; `None` if there are no reference measurements.
@@ -200,9 +199,9 @@ impl Search {
         }
         let round = self.open_round();
         round.values.push(value);
-        let taken = round.values.len();
+        let count = round.values.len();
         match &mut self.stage {
-            Stage::References(purpose) if taken >= self.log.plan.references as usize => {
+            Stage::References(purpose) if count >= self.log.plan.references as usize => {
                 let purpose = *purpose;
                 self.finish_reference(purpose);
             }
@@ -314,7 +313,7 @@ impl Search {
             }),
             (Some(Verdict::Contradiction(_)), _) => Stage::Done(undecided(true)),
             (None, Some(trial)) if self.log.rounds.len() < self.log.plan.rounds as usize => {
-                Stage::Hunting(Box::new(Hunting {
+                Stage::Hunting(Box::new(HuntState {
                     trial,
                     test: self.new_test(),
                     hunt,
@@ -404,8 +403,9 @@ mod tests {
             let culprit = machine.rng.below(SETTINGS);
             machine.causes = vec![vec![culprit]];
             let (outcome, search) = outcome(&mut machine, new_search(Plan::default()));
-            let found = matches!(&outcome, Outcome::Found { causes, .. } if *causes == [[culprit]]);
-            right += usize::from(found && search.log().rounds.len() < 20);
+            let is_right =
+                matches!(&outcome, Outcome::Found { causes, .. } if *causes == [[culprit]]);
+            right += usize::from(is_right && search.log().rounds.len() < 20);
         }
         assert!(right * 100 >= searches * 99, "{right} of {searches}");
     }
@@ -475,11 +475,11 @@ mod tests {
                 !search.log().rounds.is_empty()
             );
         }
-        let found = Outcome::Found {
+        let outcome = Outcome::Found {
             causes: vec![vec![77]],
             remains: None,
         };
-        assert_eq!(search.step(), Step::Done(found));
+        assert_eq!(search.step(), Step::Done(outcome));
 
         let mut slow_anyway = new_search(Plan::default());
         slow_anyway.judged(true).unwrap();

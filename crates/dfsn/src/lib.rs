@@ -18,6 +18,8 @@ mod runbook;
 pub use export::{Export, ExportError, Target};
 pub use gate::{Gate, Judgement, Reason};
 pub use name::{NameError, ServerName};
-pub use referrals::{Listed, Referral, Referrals, ReferralsError};
-pub use rewrite::{Change, Names, RewriteError, Rewritten, UnchangedTarget, WhyLeft, rewrite};
+pub use referrals::{Referral, ReferralTarget, Referrals, ReferralsError};
+pub use rewrite::{
+    Change, Names, RewriteError, RewrittenExport, UnchangedReason, UnchangedTarget, rewrite,
+};
 pub use runbook::{Migration, MigrationError, Step, runbook};

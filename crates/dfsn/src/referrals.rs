@@ -24,12 +24,12 @@ pub struct Referral {
     /// does not state the time.
     pub expires_s: Option<u64>,
     /// Targets, in the order in which the client tries them.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<ReferralTarget>,
 }
 
 /// One target of a referral.
 #[derive(Clone, Debug, Serialize)]
-pub struct Listed {
+pub struct ReferralTarget {
     /// Name of the server.
     pub server: ServerName,
     /// Name of the share, and the path below it.
@@ -93,10 +93,11 @@ impl Referrals {
                 let entry = entries
                     .last_mut()
                     .ok_or(ReferralsError::Headless { line: number })?;
-                let listed = Listed::read(target).ok_or_else(|| ReferralsError::Target {
-                    line: number,
-                    found: line.chars().take(80).collect(),
-                })?;
+                let listed =
+                    ReferralTarget::read(target).ok_or_else(|| ReferralsError::Target {
+                        line: number,
+                        found: line.chars().take(80).collect(),
+                    })?;
                 entry.listed.push(listed);
             }
         }
@@ -129,7 +130,7 @@ fn numbered(line: &str) -> Option<(&str, &str)> {
     is_number.then_some((number, rest))
 }
 
-impl Listed {
+impl ReferralTarget {
     fn read(text: &str) -> Option<Self> {
         let (path, rest) = text.split_once(']')?;
         let (server, share) = path.trim_start_matches('\\').split_once('\\')?;
@@ -140,7 +141,7 @@ impl Listed {
             None => text.parse().ok(),
         };
         let words = rest.split_once('(').map_or("", |(_, words)| words);
-        Some(Listed {
+        Some(ReferralTarget {
             server: ServerName::new(server).ok()?,
             share: share.to_owned(),
             access_status: status.and_then(number),

@@ -19,14 +19,15 @@ impl Names {
     ///
     /// # Errors
     /// Returns the reason as an error if the name cannot be rewritten.
-    fn replace(&self, name: &ServerName) -> Result<Option<ServerName>, WhyLeft> {
+    fn replace(&self, name: &ServerName) -> Result<Option<ServerName>, UnchangedReason> {
         let new = match self.map.iter().find(|(old, _)| old == name) {
             Some((_, new)) => new.clone(),
-            None if name.is_address() => return Err(WhyLeft::Address),
+            None if name.is_address() => return Err(UnchangedReason::Address),
             None if name.is_full() => return Ok(None),
             None => {
-                let suffix = self.suffix.as_ref().ok_or(WhyLeft::NoRule)?;
-                ServerName::new(&format!("{name}.{suffix}")).map_err(|_| WhyLeft::TooLong)?
+                let suffix = self.suffix.as_ref().ok_or(UnchangedReason::NoRule)?;
+                ServerName::new(&format!("{name}.{suffix}"))
+                    .map_err(|_| UnchangedReason::TooLong)?
             }
         };
         Ok(Some(new).filter(|new| new != name))
@@ -56,14 +57,14 @@ pub struct UnchangedTarget {
     pub link: Option<String>,
     /// Name of the server.
     pub server: String,
-    /// Reason why the name was not rewritten, or `WhyLeft::Twice` if the target exists twice.
-    pub why: WhyLeft,
+    /// Reason why the name was not rewritten, or `UnchangedReason::Twice` if the target exists twice.
+    pub why: UnchangedReason,
 }
 
-/// Reason why an entry of `Rewritten::left` is reported.
+/// Reason why an entry of `RewrittenExport::left` is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WhyLeft {
+pub enum UnchangedReason {
     /// The name belongs to a namespace server. Separate commands add and remove namespace servers.
     NamespaceServer,
     /// The name is an IP address, and `Names::map` gives no full name for it.
@@ -78,7 +79,7 @@ pub enum WhyLeft {
 
 /// Rewritten export.
 #[derive(Clone, Debug)]
-pub struct Rewritten {
+pub struct RewrittenExport {
     /// Content of the file, in the encoding of the export.
     pub bytes: Vec<u8>,
     /// Rewritten names.
@@ -106,7 +107,7 @@ pub enum RewriteError {
 ///
 /// # Errors
 /// Returns an error if the result cannot be read or differs in more than names.
-pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError> {
+pub fn rewrite(export: &Export, names: &Names) -> Result<RewrittenExport, RewriteError> {
     let mut text = String::with_capacity(export.text.len() + export.targets.len() * 32);
     let (mut changes, mut left) = (Vec::new(), Vec::new());
     let mut expected = Vec::with_capacity(export.targets.len());
@@ -118,7 +119,7 @@ pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError
             (Some(link), Ok(server)) => {
                 names.replace(&server).map(|new| new.map(|new| (link, new)))
             }
-            _ => Err(WhyLeft::NamespaceServer),
+            _ => Err(UnchangedReason::NamespaceServer),
         };
         text.push_str(&export.text[end..target.range.start]);
         end = target.range.end;
@@ -148,7 +149,7 @@ pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError
         return Err(RewriteError::Different);
     }
     left.extend(duplicates(&again));
-    Ok(Rewritten {
+    Ok(RewrittenExport {
         bytes,
         changes,
         left,
@@ -156,7 +157,7 @@ pub fn rewrite(export: &Export, names: &Names) -> Result<Rewritten, RewriteError
 }
 
 impl UnchangedTarget {
-    fn new(target: &Target, why: WhyLeft) -> Self {
+    fn new(target: &Target, why: UnchangedReason) -> Self {
         UnchangedTarget {
             line: target.line,
             link: target.link.clone(),
@@ -224,7 +225,7 @@ fn duplicates(export: &Export) -> Vec<UnchangedTarget> {
                 .collect();
             place.sort();
             if places.contains(&place) {
-                doubles.push(UnchangedTarget::new(target, WhyLeft::Twice))
+                doubles.push(UnchangedTarget::new(target, UnchangedReason::Twice))
             } else {
                 places.push(place)
             }
@@ -265,8 +266,8 @@ mod tests {
             .map(|left| (left.line, left.server.as_str(), left.why))
             .collect();
         let expected = [
-            (3, "FILE1", WhyLeft::NamespaceServer),
-            (10, "10.0.0.7", WhyLeft::Address),
+            (3, "FILE1", UnchangedReason::NamespaceServer),
+            (10, "10.0.0.7", UnchangedReason::Address),
         ];
         assert_eq!(left, expected);
     }
@@ -289,19 +290,21 @@ mod tests {
         let left = rewrite(&export, &names()).unwrap().left;
         assert!(
             left.iter()
-                .any(|left| left.line == 6 && left.why == WhyLeft::Twice),
+                .any(|left| left.line == 6 && left.why == UnchangedReason::Twice),
             "{left:?}"
         );
         let text = r#"<Root Name="\\d\n"><Link Name="l"><Target Server="a" Folder="f" state="ONLINE"/>
             <Target Server="A" Folder="f" STATE="OFFLINE"/></Link></Root>"#;
         let other = Export::read(text.as_bytes()).unwrap();
         let left = rewrite(&other, &Names::default()).unwrap().left;
-        let twice = left.iter().filter(|left| left.why == WhyLeft::Twice);
+        let twice = left
+            .iter()
+            .filter(|left| left.why == UnchangedReason::Twice);
         assert_eq!(twice.map(|left| left.line).collect::<Vec<_>>(), [2]);
         let left = rewrite(&export, &Names::default()).unwrap().left;
         assert!(
             left.iter()
-                .any(|left| left.line == 5 && left.why == WhyLeft::NoRule),
+                .any(|left| left.line == 5 && left.why == UnchangedReason::NoRule),
             "{left:?}"
         );
     }

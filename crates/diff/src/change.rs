@@ -30,7 +30,7 @@ pub struct Diff {
     /// Findings, the most important first.
     pub findings: Vec<Finding>,
     /// For each kind, the share of time in rows that have no counterpart on the other side.
-    pub unmatched: Vec<Unmatched>,
+    pub unmatched: Vec<UnmatchedShare>,
     /// Sampled call stacks of both sides.
     #[serde(skip)]
     pub stacks: Tree,
@@ -63,7 +63,7 @@ impl PerWork {
 /// four cases: its name is unknown, only one side has its name, only some recordings have symbols for its module, or
 /// there are too many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Unmatched {
+pub struct UnmatchedShare {
     /// Kind of the rows.
     pub kind: Kind,
     /// Share before the change, from 0 to 1.
@@ -239,15 +239,18 @@ pub fn diff(before: &[Recording], after: &[Recording], asked: Option<&Work>) -> 
         ([_], [_]) => Unit::Block,
         _ => Unit::Recording,
     };
-    let side = |of: &[Recording]| Side {
-        recordings: of.len(),
-        seconds: of.iter().map(|it| it.seconds).sum(),
+    let side = |recordings: &[Recording]| Side {
+        recordings: recordings.len(),
+        seconds: recordings.iter().map(|it| it.seconds).sum(),
         units: match unit {
-            Unit::Block => of.iter().map(|it| it.blocks.count).sum(),
-            Unit::Recording => of.len(),
+            Unit::Block => recordings.iter().map(|it| it.blocks.count).sum(),
+            Unit::Recording => recordings.len(),
         },
-        lost_events: of.iter().map(|it| it.info.damage.events_lost).sum(),
-        damaged: of.iter().filter(|it| it.info.damage.has_gaps()).count(),
+        lost_events: recordings.iter().map(|it| it.info.damage.events_lost).sum(),
+        damaged: recordings
+            .iter()
+            .filter(|it| it.info.damage.has_gaps())
+            .count(),
     };
     let matching = Matching::new([before, after], unit);
     let per_second = matching.per_second();

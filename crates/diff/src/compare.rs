@@ -8,7 +8,9 @@ use statistics::{multiple, welch};
 use crate::sums::{Key, Row};
 use crate::traffic::Traffic;
 use crate::wakes::NOTHING_TO_DO;
-use crate::{Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, Unmatched, Work, decompose};
+use crate::{
+    Change, Conclusion, Kind, PerWork, Recording, Sum, Unit, UnmatchedShare, Work, decompose,
+};
 
 /// Maximum share of wrong findings (false discovery rate).
 pub(crate) const FALSE_SHARE: f64 = 0.05;
@@ -44,12 +46,12 @@ pub(crate) struct Matching<'r> {
 impl<'r> Matching<'r> {
     pub(crate) fn new(sides: [&'r [Recording]; 2], unit: Unit) -> Matching<'r> {
         let all = || sides.into_iter().flatten();
-        let is_in_all = |kind: &Kind| all().all(|of| of.recorded.contains(kind));
+        let is_in_all = |kind: &Kind| all().all(|recording| recording.recorded.contains(kind));
         let mut kinds: BTreeSet<Kind> = Kind::ALL.into_iter().filter(is_in_all).collect();
         // If a recording has no DPCs or ISRs, their time is part of the time of the interrupted threads. The times of
         // threads are then not comparable.
         let differs = |kind| {
-            let mut all = all().map(|of| of.recorded.contains(&kind));
+            let mut all = all().map(|recording| recording.recorded.contains(&kind));
             let first = all.next();
             all.any(|has| Some(has) != first)
         };
@@ -61,7 +63,9 @@ impl<'r> Matching<'r> {
 
     /// Compares all rows per second.
     pub(crate) fn per_second(&self) -> Vec<Change> {
-        let seconds = |of: &Recording| vec![of.seconds / of.blocks.count as f64; of.blocks.count];
+        let seconds = |recording: &Recording| {
+            vec![recording.seconds / recording.blocks.count as f64; recording.blocks.count]
+        };
         self.changes(seconds, LEAST_NS, |_, _| true)
     }
 
@@ -70,13 +74,13 @@ impl<'r> Matching<'r> {
     pub(crate) fn per_work(&self, asked: Option<&Work>, per_second: &[Change]) -> Option<PerWork> {
         let work = asked.unwrap_or(&Work::NetworkKib);
         let [before, after] = self.sides.map(|side| {
-            let amounts = side.iter().map(|of| of.work.get(work));
+            let amounts = side.iter().map(|recording| recording.work.get(work));
             let amounts: Option<Vec<&Vec<f64>>> = amounts.collect();
-            let seconds: f64 = side.iter().map(|of| of.seconds).sum();
+            let seconds: f64 = side.iter().map(|recording| recording.seconds).sum();
             amounts.map(|all| all.into_iter().flatten().sum::<f64>() / seconds)
         });
         let (before, after) = before.zip(after)?;
-        let amounts = |of: &Recording| of.work.get(work).cloned().unwrap_or_default();
+        let amounts = |recording: &Recording| recording.work.get(work).cloned().unwrap_or_default();
         // Minimum change per unit of work. A change matters if it matters on the side with less work, so the smaller
         // amount of work is used.
         let least_ns = LEAST_NS / before.min(after);
@@ -94,8 +98,8 @@ impl<'r> Matching<'r> {
             changes: self.changes(amounts, least_ns, is_asked),
         };
         if per_work.differs() {
-            let same = per_second.iter().filter(|of| is_same(of));
-            let same: BTreeSet<_> = same.map(|of| (of.kind, &of.name)).collect();
+            let same = per_second.iter().filter(|change| is_same(change));
+            let same: BTreeSet<_> = same.map(|change| (change.kind, &change.name)).collect();
             for change in &mut per_work.changes {
                 if same.contains(&(change.kind, &change.name)) {
                     change.conclusion = Conclusion::Unrelated;
@@ -111,21 +115,21 @@ impl<'r> Matching<'r> {
     fn is_comparable(&self, (kind, name): &(Kind, String), row: &Row) -> bool {
         let all = || self.sides.into_iter().flatten();
         let key = (*kind, name.clone());
-        let rate = |of: &Recording, ns: f64| ns / of.seconds;
-        let own = |of: &Recording| {
-            let row = of.rows.named.get(&key);
-            row.map(|row| rate(of, Sum::total(&row.blocks).ns))
+        let rate = |recording: &Recording, ns: f64| ns / recording.seconds;
+        let own = |recording: &Recording| {
+            let row = recording.rows.named.get(&key);
+            row.map(|row| rate(recording, Sum::total(&row.blocks).ns))
         };
         let greatest = all().filter_map(own).fold(0.0, f64::max);
         // A row that seems absent may be hidden: its time may be part of the time without a name.
-        let is_known = |of: &Recording| {
-            let rest = [&of.rows.unnamed, &of.rows.joined].map(|rest| rest.get(kind));
+        let is_known = |recording: &Recording| {
+            let rest = [&recording.rows.unnamed, &recording.rows.joined].map(|rest| rest.get(kind));
             let rest: f64 = rest.into_iter().flatten().map(|sum| sum.ns).sum();
-            own(of).is_some() || rate(of, rest) < HIDDEN * greatest
+            own(recording).is_some() || rate(recording, rest) < HIDDEN * greatest
         };
         let has_same_symbols = row.key.symbols_of().is_none_or(|module| {
-            let named = all().any(|of| of.symbols.named.contains(module));
-            let unnamed = all().any(|of| of.symbols.unnamed.contains(module));
+            let named = all().any(|recording| recording.symbols.named.contains(module));
+            let unnamed = all().any(|recording| recording.symbols.unnamed.contains(module));
             !(named && unnamed)
         });
         self.kinds.contains(kind) && has_same_symbols && all().all(is_known)
@@ -140,13 +144,15 @@ impl<'r> Matching<'r> {
         is_asked: impl Fn(&(Kind, String), &Row) -> bool,
     ) -> Vec<Change> {
         let all = || self.sides.into_iter().flatten();
-        let keys: BTreeSet<_> = all().flat_map(|of| of.rows.named.keys()).collect();
+        let keys: BTreeSet<_> = all()
+            .flat_map(|recording| recording.rows.named.keys())
+            .collect();
         let works = self
             .sides
             .map(|side| side.iter().map(&work).collect::<Vec<_>>());
         let mut changes = Vec::new();
         for key in keys {
-            let Some(row) = all().find_map(|of| of.rows.named.get(key)) else {
+            let Some(row) = all().find_map(|recording| recording.rows.named.get(key)) else {
                 continue;
             };
             if !is_asked(key, row) || !self.is_comparable(key, row) {
@@ -154,7 +160,7 @@ impl<'r> Matching<'r> {
             }
             let rates = |side: usize| {
                 let each = self.sides[side].iter().zip(&works[side]);
-                let each = each.map(|(of, work)| match of.rows.named.get(key) {
+                let each = each.map(|(recording, work)| match recording.rows.named.get(key) {
                     Some(row) => Rates::new(&row.blocks, work),
                     None => Rates::new(&vec![Sum::default(); work.len()], work),
                 });
@@ -170,7 +176,7 @@ impl<'r> Matching<'r> {
     }
 
     /// Returns for each kind the share of time in rows that have no counterpart on the other side.
-    pub(crate) fn unmatched(&self) -> Vec<Unmatched> {
+    pub(crate) fn unmatched(&self) -> Vec<UnmatchedShare> {
         let share = |kind: Kind, side: [&[Recording]; 2]| {
             let [own, others] = side;
             let (mut all, mut matched) = (0.0, 0.0);
@@ -178,7 +184,9 @@ impl<'r> Matching<'r> {
                 all += of.rows.of_kind(kind).0;
                 for ((_, name), row) in of.rows.named_of_kind(kind) {
                     let key = (kind, name.clone());
-                    let is_there = others.iter().any(|of| of.rows.named.contains_key(&key));
+                    let is_there = others
+                        .iter()
+                        .any(|recording| recording.rows.named.contains_key(&key));
                     if is_there && self.is_comparable(&key, row) {
                         matched += Sum::total(&row.blocks).ns;
                     }
@@ -188,7 +196,7 @@ impl<'r> Matching<'r> {
         };
         let [before, after] = self.sides;
         let kinds = self.kinds.iter().filter_map(|kind| {
-            Some(Unmatched {
+            Some(UnmatchedShare {
                 kind: *kind,
                 before: share(*kind, [before, after])?,
                 after: share(*kind, [after, before])?,
@@ -232,12 +240,12 @@ impl Rates {
         {
             return only;
         }
-        let wholes: Vec<Sum> = recordings.iter().map(|of| of.whole).collect();
-        let means: Option<Vec<f64>> = wholes.iter().map(|of| of.mean_ns()).collect();
+        let wholes: Vec<Sum> = recordings.iter().map(|recording| recording.whole).collect();
+        let means: Option<Vec<f64>> = wholes.iter().map(|whole| whole.mean_ns()).collect();
         Rates {
             whole: Sum::total(&wholes).per(recordings.len() as f64),
-            count: recordings.iter().map(|of| of.count).sum(),
-            units: wholes.iter().map(|of| of.ns).collect(),
+            count: recordings.iter().map(|recording| recording.count).sum(),
+            units: wholes.iter().map(|whole| whole.ns).collect(),
             means: means.unwrap_or_default(),
         }
     }
@@ -291,7 +299,7 @@ fn change(kind: Kind, name: &str, key: &Key, unit: Unit, rates: &[Rates; 2]) -> 
 pub(crate) fn conclude(changes: &mut [Change]) {
     let all = changes.iter_mut();
     let mut all: Vec<&mut f64> = all
-        .flat_map(|of| [&mut of.adjusted_p, &mut of.adjusted_mean_p])
+        .flat_map(|change| [&mut change.adjusted_p, &mut change.adjusted_mean_p])
         .flatten()
         .collect();
     let corrected: Vec<f64> = all.iter().map(|p| **p).collect();
@@ -349,11 +357,11 @@ fn sort(changes: &mut [Change]) {
 }
 
 /// Returns true if the data shows that the count and time of a row per second are about the same on both sides.
-fn is_same(of: &Change) -> bool {
-    let (before, after) = (of.before, of.after);
+fn is_same(change: &Change) -> bool {
+    let (before, after) = (change.before, change.after);
     let has_same_count =
-        of.kind.is_sampled() || (after.count / before.count - 1.0).abs() < LEAST_SHARE;
-    before.ns.max(after.ns) < FILLS_CPU_NS && has_same_count && of.is_within(LEAST_SHARE)
+        change.kind.is_sampled() || (after.count / before.count - 1.0).abs() < LEAST_SHARE;
+    before.ns.max(after.ns) < FILLS_CPU_NS && has_same_count && change.is_within(LEAST_SHARE)
 }
 
 /// Orders changes by descending importance.
@@ -369,14 +377,14 @@ fn order(a: &Change, b: &Change) -> Ordering {
 /// - Among changes of the mean time, details come last.
 ///
 /// A detail is a row that divides another row, such as a thread of a program.
-pub(crate) fn class(of: &Change) -> u8 {
-    let is_idle = matches!(of.key, Key::Wait(_, reason) if NOTHING_TO_DO.contains(&reason));
-    match of.conclusion {
-        Conclusion::Differs if of.kind.is_detail() || is_idle => 3,
-        Conclusion::Differs if matches!(of.kind, Kind::Cpu | Kind::Wait) => 2,
-        Conclusion::Differs if of.is_exchanged => 1,
+pub(crate) fn class(change: &Change) -> u8 {
+    let is_idle = matches!(change.key, Key::Wait(_, reason) if NOTHING_TO_DO.contains(&reason));
+    match change.conclusion {
+        Conclusion::Differs if change.kind.is_detail() || is_idle => 3,
+        Conclusion::Differs if matches!(change.kind, Kind::Cpu | Kind::Wait) => 2,
+        Conclusion::Differs if change.is_exchanged => 1,
         Conclusion::Differs => 0,
-        Conclusion::MeanDiffers if of.kind.is_detail() => 5,
+        Conclusion::MeanDiffers if change.kind.is_detail() => 5,
         Conclusion::MeanDiffers => 4,
         _ => 6,
     }

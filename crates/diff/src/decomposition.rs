@@ -41,13 +41,13 @@ mod tests {
     /// length of 10 s.
     #[test]
     fn fewer_but_longer_dpcs_are_told_apart() {
-        let of = |count, seconds: f64| Sum {
+        let sum = |count, seconds: f64| Sum {
             count,
             ns: seconds * 1e9,
         };
-        let teaming = of(163_230.0, 36.8);
-        let no_teaming = of(55_000.0, 37.7);
-        let no_ids = of(127_000.0, 11.0);
+        let teaming = sum(163_230.0, 36.8);
+        let no_teaming = sum(55_000.0, 37.7);
+        let no_ids = sum(127_000.0, 11.0);
         for (before, after, count, mean) in [
             (teaming, no_teaming, -49.29, 50.19),
             (teaming, no_ids, -5.65, -20.15),

@@ -12,7 +12,7 @@ const LEAST: usize = 20;
 const BITS_BELOW: u32 = 17;
 
 /// Durations that are collected, by block of time.
-pub(crate) struct Collected {
+pub(crate) struct DurationCollector {
     // An `f32` needs half the memory of an `f64`, and is more precise than a clock.
     blocks: Vec<Vec<f32>>,
 }
@@ -28,9 +28,9 @@ pub(crate) struct Distribution {
     classes: BTreeMap<u32, u64>,
 }
 
-impl Collected {
-    pub(crate) fn new(blocks: usize) -> Collected {
-        Collected {
+impl DurationCollector {
+    pub(crate) fn new(blocks: usize) -> DurationCollector {
+        DurationCollector {
             blocks: vec![Vec::new(); blocks],
         }
     }
@@ -43,22 +43,25 @@ impl Collected {
     }
 
     pub(crate) fn finish(self) -> Distribution {
-        let mut found = Distribution::default();
+        let mut distribution = Distribution::default();
         let mut all = Vec::with_capacity(self.blocks.iter().map(Vec::len).sum());
         for block in self.blocks {
             for ns in &block {
-                *found.classes.entry(ns.to_bits() >> BITS_BELOW).or_default() += 1;
+                *distribution
+                    .classes
+                    .entry(ns.to_bits() >> BITS_BELOW)
+                    .or_default() += 1;
             }
             let start = all.len();
             all.extend(block.into_iter().map(f64::from));
             if all.len() - start >= LEAST {
-                found
+                distribution
                     .blocks
                     .push(RunQuantiles::from_samples(&mut all[start..]));
             }
         }
-        found.whole = RunQuantiles::from_samples(&mut all);
-        found
+        distribution.whole = RunQuantiles::from_samples(&mut all);
+        distribution
     }
 }
 
@@ -67,7 +70,7 @@ impl Distribution {
     /// duration is the middle of the class. The count is the number of durations in the class, in all recordings.
     pub(crate) fn weighted<'d>(all: impl Iterator<Item = &'d Distribution>) -> Vec<(f64, f64)> {
         let mut classes: BTreeMap<u32, u64> = BTreeMap::new();
-        for (class, count) in all.flat_map(|of| &of.classes) {
+        for (class, count) in all.flat_map(|distribution| &distribution.classes) {
             *classes.entry(*class).or_default() += count;
         }
         let middle = |class: u32| f32::from_bits(class << BITS_BELOW | 1 << (BITS_BELOW - 1));
@@ -84,16 +87,19 @@ mod tests {
 
     #[test]
     fn classes_keep_durations_to_one_percent() {
-        let mut collected = Collected::new(2);
+        let mut collected = DurationCollector::new(2);
         let durations = [1, 7, 100, 12_345, 1_000_000_007, 987_654_321_000];
         for (place, ns) in durations.into_iter().enumerate() {
             collected.add(place % 2, ns);
             collected.add(0, -ns);
         }
         collected.add(1, 0);
-        let found = collected.finish();
-        assert_eq!((found.whole.samples, found.blocks.len()), (6, 0));
-        let weighted = Distribution::weighted([&found, &found].into_iter());
+        let distribution = collected.finish();
+        assert_eq!(
+            (distribution.whole.samples, distribution.blocks.len()),
+            (6, 0)
+        );
+        let weighted = Distribution::weighted([&distribution, &distribution].into_iter());
         assert_eq!(weighted.len(), durations.len());
         for ((ns, count), truth) in weighted.into_iter().zip(durations) {
             assert_eq!(count, 2.0);

@@ -74,7 +74,7 @@ pub(crate) fn of_finding(
 /// Returns a doubt if the sends and receives of both sides do not have about the same number of bytes.
 fn other_sizes(sides: [&[Recording]; 2]) -> Option<String> {
     let sum = |side: &[Recording], work: &Work| -> f64 {
-        let all = side.iter().filter_map(|of| of.work.get(work));
+        let all = side.iter().filter_map(|recording| recording.work.get(work));
         all.flatten().sum()
     };
     let bytes = |side| 1024.0 * sum(side, &Work::NetworkKib) / sum(side, &Work::Transfers);
@@ -99,9 +99,9 @@ impl Diff {
     /// work.
     pub(crate) fn per_unit(&self, change: &Change) -> Option<&Change> {
         let mut changes = self.per_work.as_ref()?.changes.iter();
-        changes.find(|of| {
-            (of.kind, &of.name) == (change.kind, &change.name)
-                && of.conclusion != Conclusion::Unrelated
+        changes.find(|candidate| {
+            (candidate.kind, &candidate.name) == (change.kind, &change.name)
+                && candidate.conclusion != Conclusion::Unrelated
         })
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use wording::{Name, Sentence, duration, grouped, listed, size};
 
 use crate::compare::{EXPLAINS, class, weight};
-use crate::moved::MovedInterrupts;
+use crate::moved_interrupts::MovedInterrupts;
 use crate::successors::{self, successors};
 use crate::sums::Key;
 use crate::{
@@ -117,27 +117,27 @@ pub(crate) fn findings(diff: &Diff, sides: [&[Recording]; 2]) -> Vec<Finding> {
     let per_work = work.map_or_else(Vec::new, |work| {
         of_changes(diff, &work.changes, Some(work), sides)
     });
-    let rank = |change: &Change, of: Option<&PerWork>| {
+    let rank = |change: &Change, change_work: Option<&PerWork>| {
         // If the amount of work differs, the time per second of a row that depends on the work differs, too. Then the
         // change of the time per unit of work is the answer.
         let is_of_work = work.is_some_and(PerWork::differs)
             && change.kind.is_in_interrupts()
             && diff.per_unit(change).is_some();
-        let is_asked = of.is_some_and(|work| work.is_asked);
+        let is_asked = change_work.is_some_and(|work| work.is_asked);
         // Changes per unit of work and changes per second are sorted together. To be comparable, a change per unit of
         // work is multiplied by the work per second of the side with less work.
-        let rate = of.map_or(1.0, |work| work.before.min(work.after));
+        let rate = change_work.map_or(1.0, |work| work.before.min(work.after));
         (
             !is_asked,
             class(change),
-            of.is_none() && is_of_work,
+            change_work.is_none() && is_of_work,
             weight(change) * rate,
         )
     };
     let per_second = per_second.into_iter().map(|found| (None, found));
     let per_work = per_work.into_iter().map(|found| (work, found));
     let mut all: Vec<_> = (per_second.chain(per_work))
-        .map(|(of, (change, finding))| (rank(change, of), finding))
+        .map(|(work, (change, finding))| (rank(change, work), finding))
         .collect();
     all.sort_by(|(a, _), (b, _)| {
         let places = (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2));
@@ -178,9 +178,9 @@ fn of_changes<'d>(
             continue;
         }
         let mut finding = Finding::new(sentence(change, work), subject(change));
-        finding.prove(sides, |of| Some(of.evidence(change)));
+        finding.prove(sides, |recording| Some(recording.evidence(change)));
         if let Some(work) = work {
-            finding.prove(sides, |of| Some(of.work_evidence(&work.work)));
+            finding.prove(sides, |recording| Some(recording.work_evidence(&work.work)));
         }
         // If other modules replace this module, the sentence about them comes first, because it has the net change.
         let others = successors(change, changes);
@@ -188,7 +188,7 @@ fn of_changes<'d>(
             finding.because(successors::sentence(change, &others, work), None);
             for other in &others {
                 finding.subjects.extend(subject(other));
-                finding.prove(sides, |of| Some(of.evidence(other)));
+                finding.prove(sides, |recording| Some(recording.evidence(other)));
             }
             // Samples show the code of these modules also in other rows.
             let is_code = |it: &&Change| {
@@ -198,7 +198,7 @@ fn of_changes<'d>(
             explained.extend(changes.iter().filter(is_code));
             explained.extend(others);
         }
-        for Cause { of: cause, ns } in causes(change, changes, work, sides) {
+        for Cause { change: cause, ns } in causes(change, changes, work, sides) {
             let share = ns / change.ns();
             let why = if share <= ABOUT_ALL {
                 format!(
@@ -222,7 +222,7 @@ fn of_changes<'d>(
                 )
             };
             finding.because(why, subject(cause));
-            finding.prove(sides, |of| Some(of.evidence(cause)));
+            finding.prove(sides, |recording| Some(recording.evidence(cause)));
             if ns / cause.ns() >= EXPLAINS {
                 explained.push(cause);
             }
@@ -241,67 +241,67 @@ fn of_changes<'d>(
 /// this.
 fn has_opposite(part: &Change, changes: &[Change]) -> bool {
     let is_opposite =
-        |of: &Change| of.kind == part.kind && of.differs() && of.ns() * part.ns() < 0.0;
+        |other: &Change| other.kind == part.kind && other.differs() && other.ns() * part.ns() < 0.0;
     changes.iter().any(is_opposite)
 }
 
 /// Returns true if a finding about a module's DPCs or ISRs explains most of the change of a CPU's DPCs and ISRs.
 fn has_routine_of(cpu: &Change, findings: &[(&Change, Finding)]) -> bool {
-    findings
-        .iter()
-        .any(|(of, _)| matches!(of.kind, Kind::Dpc | Kind::Isr) && of.ns() / cpu.ns() >= EXPLAINS)
+    findings.iter().any(|(change, _)| {
+        matches!(change.kind, Kind::Dpc | Kind::Isr) && change.ns() / cpu.ns() >= EXPLAINS
+    })
 }
 
 /// Change that explains a part of another change.
 struct Cause<'d> {
-    of: &'d Change,
+    change: &'d Change,
     /// Explained part of the other change, in nanoseconds per unit.
     ns: f64,
 }
 
-/// Returns the changes that explain the change `of`: the change of the code that ran in the DPCs of a module, or the
+/// Returns the changes that explain a change: the change of the code that ran in the DPCs of a module, or the
 /// greatest change of a function of a module, of a thread of a program, or of the code that waited.
 fn causes<'d>(
-    of: &Change,
+    change: &Change,
     changes: &'d [Change],
     work: Option<&PerWork>,
     sides: [&[Recording]; 2],
 ) -> Vec<Cause<'d>> {
-    if of.conclusion != Conclusion::Differs {
+    if change.conclusion != Conclusion::Differs {
         return Vec::new();
     }
     let parts = || {
         let differ = |part: &&Change| part.conclusion == Conclusion::Differs;
         let parts = changes.iter().filter(differ);
-        parts.filter(|part| (part.ns() > 0.0) == (of.ns() > 0.0))
+        parts.filter(|part| (part.ns() > 0.0) == (change.ns() > 0.0))
     };
     let greatest = |is_part: &dyn Fn(&Change) -> bool| {
         let part = parts().find(|part| is_part(part))?;
         Some(Cause {
-            of: part,
+            change: part,
             ns: part.ns(),
         })
     };
-    let name = of.name.to_lowercase();
+    let name = change.name.to_lowercase();
     let function = |kind: Kind, module: String| {
         greatest(&move |part: &Change| {
-            part.kind == kind && matches!(&part.key, Key::Function(of) if **of == *module)
+            part.kind == kind && matches!(&part.key, Key::Function(name) if **name == *module)
         })
     };
-    match of.kind {
+    match change.kind {
         Kind::Dpc => {
             let code = parts().filter(|part| part.kind == Kind::InterruptCode);
             let code = code.map(|part| Cause {
-                of: part,
+                change: part,
                 ns: dpc_code(&name, &part.name.to_lowercase(), work, sides),
             });
             let code = code
-                .filter(|cause| cause.ns / of.ns() >= MOST)
+                .filter(|cause| cause.ns / change.ns() >= MOST)
                 .max_by(|a, b| a.ns.abs().total_cmp(&b.ns.abs()));
             let within = match &code {
                 // Samples show that the function ran in DPCs, but they do not show the module of these DPCs.
-                Some(Cause { of, ns }) if ns / of.ns() >= EXPLAINS => {
-                    function(Kind::InterruptFunction, of.name.to_lowercase())
+                Some(Cause { change, ns }) if ns / change.ns() >= EXPLAINS => {
+                    function(Kind::InterruptFunction, change.name.to_lowercase())
                 }
                 Some(_) => None,
                 None => function(Kind::DpcFunction, name),
@@ -321,9 +321,9 @@ fn causes<'d>(
             greatest(&is_thread).into_iter().collect()
         }
         Kind::Wait => {
-            let is_code = |part: &Change| match (&part.key, &of.key) {
-                (Key::WaitCode(program, reason, _), Key::Wait(of, why)) => {
-                    program == of && reason == why
+            let is_code = |part: &Change| match (&part.key, &change.key) {
+                (Key::WaitCode(program, reason, _), Key::Wait(waiter, why)) => {
+                    program == waiter && reason == why
                 }
                 _ => false,
             };
@@ -336,12 +336,15 @@ fn causes<'d>(
 /// Returns the change of the sampled time of code in DPCs, per second or per unit of work. `dpcs` is the module of the
 /// DPCs and `code` the module of the code, both in lower case.
 fn dpc_code(dpcs: &str, code: &str, work: Option<&PerWork>, sides: [&[Recording]; 2]) -> f64 {
-    let rate = |of: &Recording| {
+    let rate = |recording: &Recording| {
         let amount = match work {
-            Some(work) => of.work.get(&work.work).map_or(0.0, |it| it.iter().sum()),
-            None => of.seconds,
+            Some(work) => recording
+                .work
+                .get(&work.work)
+                .map_or(0.0, |it| it.iter().sum()),
+            None => recording.seconds,
         };
-        let ns = of.dpc_code.get(&(dpcs.into(), code.into()));
+        let ns = recording.dpc_code.get(&(dpcs.into(), code.into()));
         ns.copied().unwrap_or(0.0) / amount
     };
     let [before, after] = sides.map(|side| side.iter().map(rate).sum::<f64>() / side.len() as f64);
@@ -371,9 +374,13 @@ fn add_stacks(finding: &mut Finding, diff: &Diff, change: &Change, sides: [&[Rec
     if path.len() < 2 {
         return;
     }
-    let stacks = |of: &Recording| tree.reaching(at, &root, of, sides);
-    let of_each = |of: &Recording| of.stack_evidence(&root, &stacks(of));
-    if sides.into_iter().flatten().any(|of| of_each(of).is_none()) {
+    let stacks = |recording: &Recording| tree.reaching(at, &root, recording, sides);
+    let of_each = |recording: &Recording| recording.stack_evidence(&root, &stacks(recording));
+    if sides
+        .into_iter()
+        .flatten()
+        .any(|recording| of_each(recording).is_none())
+    {
         return;
     }
     let of_all = match root {
@@ -647,16 +654,17 @@ impl Diff {
                 Unit::Block => ("block of at least 0.5 s", "blocks of at least 0.5 s"),
                 Unit::Recording => ("trace", "traces"),
             };
-            let found = wording::counted(units as u64, one, several);
+            let units = wording::counted(units as u64, one, several);
             return format!(
-                "Unknown: {found} cannot distinguish a change from chance; at least {least} on each side are needed."
+                "Unknown: {units} cannot distinguish a change from chance; at least {least} on each side are needed."
             );
         }
         let compared = wording::counted(self.per_second.len() as u64, "row", "rows");
         let is_open =
             |it: &&Change| matches!(it.conclusion, Conclusion::Chance | Conclusion::MayMatter);
         // Resources come before waits, and rows come before the rows that divide them.
-        let class = |of: &Change| (!of.kind.is_detail(), !matches!(of.kind, Kind::Wait));
+        let class =
+            |change: &Change| (!change.kind.is_detail(), !matches!(change.kind, Kind::Wait));
         let by_size = |a: &&Change, b: &&Change| {
             (class(a).cmp(&class(b))).then_with(|| a.ns().abs().total_cmp(&b.ns().abs()))
         };

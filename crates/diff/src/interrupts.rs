@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use tables::{InterruptsView, StoreError, Table};
 
 use crate::Kind;
-use crate::distribution::{Collected, Distribution};
+use crate::distribution::{Distribution, DurationCollector};
 use crate::functions::{Code, FunctionNames};
 use crate::sums::{Key, Sums};
 
@@ -42,14 +42,14 @@ pub(crate) fn add(
 ) -> Result<Interrupts, StoreError> {
     let blocks = sums.blocks.clone();
     let table = reader.table(Table::Interrupts)?;
-    let mut found = Interrupts {
+    let mut interrupts = Interrupts {
         recorded: BTreeSet::new(),
         dpcs: vec![0.0; blocks.count],
         by_cpu: BTreeMap::new(),
         by_routine: RoutineTimes::new(),
         durations: Distribution::default(),
     };
-    let mut durations = Collected::new(blocks.count);
+    let mut durations = DurationCollector::new(blocks.count);
     let mut slots = FxHashMap::default();
     let mut of_functions = FxHashMap::default();
     let mut cpus = FxHashMap::default();
@@ -76,13 +76,13 @@ pub(crate) fn add(
             } else {
                 (Kind::Dpc, Kind::DpcFunction)
             };
-            found.recorded.extend([kind, of_function]);
+            interrupts.recorded.extend([kind, of_function]);
             let block = blocks.at(routines.end_ns[row]);
             let (Some(ns), Some(block)) = (routines.exclusive_ns.get(row), block) else {
                 continue;
             };
             if kind == Kind::Dpc {
-                found.dpcs[block] += 1.0;
+                interrupts.dpcs[block] += 1.0;
                 let ns = routines.duration_ns.get(row);
                 durations.add(block, ns.unwrap_or(0));
             }
@@ -90,7 +90,7 @@ pub(crate) fn add(
             if !is_in_thread {
                 let cpu = routines.cpu[row];
                 *by_image.entry((cpu, kind, image)).or_default() += ns as f64;
-                *found.by_cpu.entry(cpu).or_default() += ns as f64;
+                *interrupts.by_cpu.entry(cpu).or_default() += ns as f64;
                 let slot = *cpus.entry(cpu).or_insert_with(|| {
                     sums.slot(Kind::Cpu, Some(&format!("CPU {cpu}")), Key::Cpu(cpu))
                 });
@@ -118,16 +118,16 @@ pub(crate) fn add(
     for ((cpu, kind, image), ns) in by_image {
         if let Some(module) = reader.names.module_label(image) {
             let key = (cpu, kind, module.to_lowercase().into());
-            *found.by_routine.entry(key).or_default() += ns;
+            *interrupts.by_routine.entry(key).or_default() += ns;
         }
     }
-    found.durations = durations.finish();
+    interrupts.durations = durations.finish();
     // The row of a CPU is the sum of its DPCs and ISRs, so both must be recorded.
     if [Kind::Dpc, Kind::Isr]
         .iter()
-        .all(|kind| found.recorded.contains(kind))
+        .all(|kind| interrupts.recorded.contains(kind))
     {
-        found.recorded.insert(Kind::Cpu);
+        interrupts.recorded.insert(Kind::Cpu);
     }
-    Ok(found)
+    Ok(interrupts)
 }

@@ -78,8 +78,8 @@ fn thread(
     interval: &Interval,
     options: Options<'_>,
 ) -> Result<Option<(u32, Range<i64>)>, StoreError> {
-    let asked = interval.thread.to_lowercase();
-    let is_it = |name: Option<&str>| name.is_some_and(|name| name.to_lowercase() == asked);
+    let thread_name = interval.thread.to_lowercase();
+    let is_it = |name: Option<&str>| name.is_some_and(|name| name.to_lowercase() == thread_name);
     let programs: BTreeSet<u32> = (0..)
         .zip(names.processes())
         .filter(|(_, process)| is_it(process.name))
@@ -186,15 +186,21 @@ impl Latency {
     /// Compares the critical paths of both sides.
     pub fn compare(before: &[PathTimes], after: &[PathTimes]) -> Latency {
         let sides = [before, after];
-        let intervals = sides.map(|side| side.iter().map(|of| of.intervals).sum::<usize>());
+        let intervals = sides.map(|side| {
+            side.iter()
+                .map(|recording| recording.intervals)
+                .sum::<usize>()
+        });
         let mean = |side: usize, ns: i64| ns as f64 / intervals[side].max(1) as f64;
         let lengths = [0, 1].map(|side| {
-            let all = sides[side].iter().flat_map(|of| of.parts.values());
+            let all = sides[side]
+                .iter()
+                .flat_map(|recording| recording.parts.values());
             mean(side, all.sum())
         });
         let mut parts: BTreeMap<&PathPart, [f64; 2]> = BTreeMap::new();
         for (side, all) in sides.iter().enumerate() {
-            for (part, ns) in all.iter().flat_map(|of| &of.parts) {
+            for (part, ns) in all.iter().flat_map(|recording| &recording.parts) {
                 parts.entry(part).or_default()[side] += mean(side, *ns);
             }
         }

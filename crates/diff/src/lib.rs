@@ -10,7 +10,6 @@
 //! One recording on each side can show only that the two recordings differ. To show that a change of the machine is the
 //! reason, more recordings are needed.
 
-mod besides;
 mod blocks;
 mod change;
 mod compare;
@@ -22,7 +21,8 @@ mod finding;
 mod functions;
 mod interrupts;
 mod latency;
-mod moved;
+mod moved_interrupts;
+mod other_differences;
 mod picture;
 mod picture_flame;
 mod picture_histogram;
@@ -44,11 +44,13 @@ mod wait_code;
 mod wakes;
 mod work;
 
-pub use besides::{Difference, Driver, OtherDifferences};
-pub use change::{Change, Conclusion, Diff, PerWork, Side, Unit, Unmatched, conclude_alone, diff};
+pub use change::{
+    Change, Conclusion, Diff, PerWork, Side, Unit, UnmatchedShare, conclude_alone, diff,
+};
 pub use decomposition::{Parts, decompose};
 pub use finding::{Finding, Proof, When, count_text, rate_text};
 pub use latency::{Interval as LatencyInterval, Latency, LatencyPart, NoPath, PathTimes};
+pub use other_differences::{Difference, Driver, OtherDifferences};
 pub use picture::{BesidesRow, ComparedFinding, ComparedSide, Comparison, Source};
 pub use picture_flame::{ComparedFlame, SampledCode};
 pub use picture_histogram::{BackToBack, Durations, QuantileShift, ShiftUnit};

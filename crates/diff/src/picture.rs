@@ -134,8 +134,13 @@ impl ComparedFinding {
 impl ComparedSide {
     fn new(sources: &[Source<'_>], side: &Side) -> ComparedSide {
         ComparedSide {
-            names: sources.iter().map(|of| of.name.to_owned()).collect(),
-            simulated: sources.iter().any(|of| of.recording.info.is_simulated()),
+            names: sources
+                .iter()
+                .map(|source| source.name.to_owned())
+                .collect(),
+            simulated: sources
+                .iter()
+                .any(|source| source.recording.info.is_simulated()),
             seconds: side.seconds,
             lost_events: side.lost_events,
         }
@@ -175,7 +180,7 @@ fn besides(besides: &OtherDifferences) -> Vec<BesidesRow> {
 /// Returns true if all traces recorded a kind of rows.
 pub(crate) fn is_recorded(sides: [&[Source<'_>]; 2], kind: Kind) -> bool {
     let mut all = sides.into_iter().flatten();
-    all.all(|of| of.recording.recorded.contains(&kind))
+    all.all(|source| source.recording.recorded.contains(&kind))
 }
 
 /// Returns conditions on runs that exclude idle threads and doubtful runs.

@@ -62,19 +62,19 @@ pub(crate) fn flames(
     }
     for code in SampledCode::ALL {
         let [before, after] = sides.map(|side| {
-            let each = side.iter().map(|of| {
+            let each = side.iter().map(|source| {
                 let request = FlameRequest {
                     table: "samples".to_owned(),
                     stack: "stack_id".to_owned(),
                     weight: "weight_ns".to_owned(),
-                    range: of.recording.part_ns(),
+                    range: source.recording.part_ns(),
                     filter: code.filter(),
                     inverted: false,
                     root: None,
                     compare: None,
                     least_share: Some(0.0),
                 };
-                of.explorer.flame(&request, cancel)
+                source.explorer.flame(&request, cancel)
             });
             each.collect::<Result<Vec<FlameAnswer>, ExploreError>>()
         });

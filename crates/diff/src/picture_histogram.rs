@@ -118,7 +118,7 @@ pub(crate) fn histograms(
 }
 
 fn ask(
-    of: Source<'_>,
+    source: Source<'_>,
     durations: Durations,
     cancel: &AtomicBool,
 ) -> Result<HistogramAnswer, ExploreError> {
@@ -130,13 +130,13 @@ fn ask(
         table: table.to_owned(),
         value: value.to_owned(),
         by: None,
-        range: of.recording.part_ns(),
+        range: source.recording.part_ns(),
         filter,
         classes: Some(MOST_CLASSES),
         first: Some(1),
         values: Some(VALUES),
     };
-    of.explorer.histogram(&request, cancel)
+    source.explorer.histogram(&request, cancel)
 }
 
 /// Adds the counts of a trace to `counts`. Durations above the last bound are added to the last class.
@@ -161,9 +161,9 @@ impl BackToBack {
         let is_used = |(old, new): (&u64, &u64)| old + new > 0;
         let first = classes.clone().position(is_used)?;
         let last = classes.rposition(is_used)?;
-        let of = |ns: i64| bounds.partition_point(|bound| *bound < ns).max(1) - 1;
-        let first = first.min(of(ALWAYS[0]));
-        let last = last.max(of(ALWAYS[1])).min(before.len() - 1);
+        let class = |ns: i64| bounds.partition_point(|bound| *bound < ns).max(1) - 1;
+        let first = first.min(class(ALWAYS[0]));
+        let last = last.max(class(ALWAYS[1])).min(before.len() - 1);
         Some(BackToBack {
             durations,
             before: before[first..=last].to_vec(),
@@ -180,17 +180,18 @@ impl BackToBack {
     /// Adds the changes of quantiles and the distance of the distributions.
     fn add_shifts(&mut self, sides: [&[Source<'_>]; 2]) {
         let durations = self.durations;
-        let of = |source| distribution(durations, source);
-        let [before, after] = sides.map(|side| Distribution::weighted(side.iter().map(of)));
+        let distribution_of = |source| distribution(durations, source);
+        let [before, after] =
+            sides.map(|side| Distribution::weighted(side.iter().map(distribution_of)));
         self.moved_ns = wasserstein(&before, &after).unwrap_or(0.0);
         let [before, after] = sides.map(|side| match sides {
             [[_], [_]] => side
                 .iter()
-                .flat_map(|source| of(source).blocks.clone())
+                .flat_map(|source| distribution_of(source).blocks.clone())
                 .collect(),
             _ => side
                 .iter()
-                .map(|source| of(source).whole)
+                .map(|source| distribution_of(source).whole)
                 .collect::<Vec<RunQuantiles>>(),
         });
         self.shift_unit = match sides {
@@ -219,8 +220,8 @@ impl BackToBack {
     }
 }
 
-fn distribution<'s>(of: Durations, source: &'s Source<'_>) -> &'s Distribution {
-    match of {
+fn distribution<'s>(durations: Durations, source: &'s Source<'_>) -> &'s Distribution {
+    match durations {
         Durations::Dpc => &source.recording.dpcs,
         Durations::Ready => &source.recording.ready,
     }

@@ -71,7 +71,11 @@ pub(crate) fn strips(
     cancel: &AtomicBool,
 ) -> Result<Vec<Strips>, ExploreError> {
     let shown = sides.map(|side| &side[..side.len().min(MOST_TRACES)]);
-    let longest = shown.into_iter().flatten().map(|of| span_ns(*of)).max();
+    let longest = shown
+        .into_iter()
+        .flatten()
+        .map(|source| span_ns(*source))
+        .max();
     let bucket_ns = (longest.unwrap_or(0) / BUCKETS).max(1);
     let mut strips = Vec::new();
     for (kind, work) in [
@@ -80,7 +84,9 @@ pub(crate) fn strips(
     ] {
         if is_recorded(sides, kind) {
             let [before, after] = shown.map(|side| {
-                let traces = side.iter().map(|of| cpus(*of, work, bucket_ns, cancel));
+                let traces = side
+                    .iter()
+                    .map(|source| cpus(*source, work, bucket_ns, cancel));
                 traces.collect::<Result<Vec<CpuStrips>, ExploreError>>()
             });
             strips.push(Strips {
@@ -96,19 +102,19 @@ pub(crate) fn strips(
     Ok(strips)
 }
 
-fn span_ns(of: Source<'_>) -> i64 {
-    let [start, end] = of.recording.range_ns();
+fn span_ns(source: Source<'_>) -> i64 {
+    let [start, end] = source.recording.range_ns();
     end.saturating_sub(start)
 }
 
 fn cpus(
-    of: Source<'_>,
+    source: Source<'_>,
     work: CpuWork,
     bucket_ns: i64,
     cancel: &AtomicBool,
 ) -> Result<CpuStrips, ExploreError> {
-    let [start, _] = of.recording.range_ns();
-    let span = span_ns(of);
+    let [start, _] = source.recording.range_ns();
+    let span = span_ns(source);
     let buckets = span.saturating_add(bucket_ns - 1) / bucket_ns;
     let (table, filter) = match work {
         CpuWork::Threads => ("cpu_runs", of_runs()),
@@ -129,7 +135,7 @@ fn cpus(
         buckets: u32::try_from(buckets).unwrap_or(u32::MAX),
         first: MOST_CPUS,
     };
-    let answer = of.explorer.timeline(&request, cancel)?;
+    let answer = source.explorer.timeline(&request, cancel)?;
     // The last bucket may end after the recording. In this case, only its recorded part counts.
     let length = |bucket: usize| {
         let before = bucket_ns.saturating_mul(bucket as i64);
@@ -138,7 +144,7 @@ fn cpus(
     let mut cpus = shares(&answer, length);
     let omitted = answer.rest.map_or(0, |rest| rest.count);
     // A CPU without rows did no work of this kind, so its shares are 0.
-    if let Some(stated) = of.recording.info.cpus.stated.filter(|_| omitted == 0) {
+    if let Some(stated) = source.recording.info.cpus.stated.filter(|_| omitted == 0) {
         for cpu in 0..stated.min(MOST_CPUS) {
             let idle = || vec![0.0; buckets.max(0) as usize];
             cpus.entry(i64::from(cpu)).or_insert_with(idle);
@@ -146,7 +152,7 @@ fn cpus(
     }
     let cpus = cpus.into_iter();
     Ok(CpuStrips {
-        trace: of.name.to_owned(),
+        trace: source.name.to_owned(),
         cpus: cpus.map(|(cpu, shares)| CpuStrip { cpu, shares }).collect(),
         omitted,
     })

@@ -48,8 +48,8 @@ pub(crate) fn waits(sides: [&[Source<'_>]; 2]) -> Option<Waits> {
     }
     let mut all: BTreeMap<&(String, Option<String>), [Sum; 2]> = BTreeMap::new();
     for (number, side) in sides.into_iter().enumerate() {
-        let seconds: f64 = side.iter().map(|of| of.recording.seconds).sum();
-        for (pair, sum) in side.iter().flat_map(|of| &of.recording.wakes.named) {
+        let seconds: f64 = side.iter().map(|source| source.recording.seconds).sum();
+        for (pair, sum) in side.iter().flat_map(|source| &source.recording.wakes.named) {
             let sums = all.entry(pair).or_default();
             let sum = sum.per(seconds);
             sums[number].add(sum.count, sum.ns);
@@ -59,7 +59,7 @@ pub(crate) fn waits(sides: [&[Source<'_>]; 2]) -> Option<Waits> {
     let shown = |name: &String| {
         let key = (Kind::Program, name.clone());
         let mut rows = sides.into_iter().flatten();
-        let row = rows.find_map(|of| of.recording.rows.named.get(&key));
+        let row = rows.find_map(|source| source.recording.rows.named.get(&key));
         row.map_or_else(|| name.clone(), |row| row.name.clone())
     };
     let changed = |[before, after]: &[Sum; 2]| (after.ns - before.ns).abs();

@@ -31,26 +31,26 @@ fn function_sql(column: &str) -> String {
 
 impl Recording {
     /// Returns the count and time of a row in this recording, with the query that computes them.
-    pub(crate) fn evidence(&self, of: &Change) -> Evidence {
-        let key = (of.kind, of.name.to_lowercase());
+    pub(crate) fn evidence(&self, change: &Change) -> Evidence {
+        let key = (change.kind, change.name.to_lowercase());
         let row = self.rows.named.get(&key);
         let sum = row.map_or_else(Sum::default, |row| Sum::total(&row.blocks));
         let name = key.1;
-        let evidence = match of.kind {
-            Kind::Program => self.own_time(&of.name, self.is_program(&name)),
+        let evidence = match change.kind {
+            Kind::Program => self.own_time(&change.name, self.is_program(&name)),
             Kind::Thread => {
                 let rows = self.threads.get(&name).map_or(&[][..], Vec::as_slice);
-                self.own_time(&of.name, Condition::is_one_of("thread_row", rows))
+                self.own_time(&change.name, Condition::is_one_of("thread_row", rows))
             }
             Kind::Ready => {
                 let waits = Selection::new(Table::CpuRuns)
                     .computed("ready_from_ns", "start_ns - ready_ns")
                     .filters([self.is_believed(), self.is_program(&name)])
                     .filter(Condition::AtLeast("ready_ns", 1));
-                self.waits(of, waits, ["ready_from_ns", "start_ns"], "ready_ns")
+                self.waits(change, waits, ["ready_from_ns", "start_ns"], "ready_ns")
             }
             Kind::Wait | Kind::WaitCode => {
-                let (program, reason, stacks) = match &of.key {
+                let (program, reason, stacks) = match &change.key {
                     Key::Wait(program, reason) => (&**program, *reason, None),
                     Key::WaitCode(program, reason, _) => {
                         let stacks = self.wait_stacks.get(&name);
@@ -73,43 +73,44 @@ impl Recording {
                     .filter(Condition::is("previous_wait_reason", reason))
                     .filters(in_code)
                     .filter(Condition::AtLeast("waits_ns", 1));
-                self.waits(of, waits, ["waits_from_ns", "waits_to_ns"], "waits_ns")
+                self.waits(change, waits, ["waits_from_ns", "waits_to_ns"], "waits_ns")
             }
             Kind::Dpc | Kind::DpcFunction | Kind::Isr | Kind::IsrFunction => {
-                let kinds = match of.kind {
+                let kinds = match change.kind {
                     Kind::Isr | Kind::IsrFunction => &ISRS[..],
                     _ => &DPCS,
                 };
                 let routines = Selection::new(Table::Interrupts)
                     .filter(Condition::is_text("kind", kinds))
                     .filter(Condition::IsKnown("exclusive_ns"));
-                let routines = match of.kind {
+                let routines = match change.kind {
                     Kind::Dpc | Kind::Isr => routines.filter(self.is_module(&name)),
                     _ => routines
                         .computed("function", function_sql("routine"))
                         .filter(Condition::is_text("function", &[&name])),
                 };
-                self.rows(of, routines, "end_ns", "exclusive_ns")
+                self.rows(change, routines, "end_ns", "exclusive_ns")
             }
             Kind::Cpu => {
-                let cpu = match of.key {
+                let cpu = match change.key {
                     Key::Cpu(cpu) => cpu,
                     _ => 0,
                 };
-                self.rows(of, on_cpu(cpu), "end_ns", "exclusive_ns")
+                self.rows(change, on_cpu(cpu), "end_ns", "exclusive_ns")
             }
             Kind::InterruptCode | Kind::ThreadCode => {
-                let samples = samples(of.kind == Kind::InterruptCode).filter(self.is_module(&name));
-                self.rows(of, samples, "time_ns", "weight_ns")
+                let samples =
+                    samples(change.kind == Kind::InterruptCode).filter(self.is_module(&name));
+                self.rows(change, samples, "time_ns", "weight_ns")
             }
             Kind::InterruptFunction | Kind::ThreadFunction => {
-                let samples = samples(of.kind == Kind::InterruptFunction)
+                let samples = samples(change.kind == Kind::InterruptFunction)
                     .computed("function", function_sql("address"))
                     .filter(Condition::is_text("function", &[&name]));
-                self.rows(of, samples, "time_ns", "weight_ns")
+                self.rows(change, samples, "time_ns", "weight_ns")
             }
             Kind::Disk => {
-                let (disk, kind) = match of.key {
+                let (disk, kind) = match change.key {
                     Key::Disk(disk, kind) => (disk, kind),
                     _ => (0, ""),
                 };
@@ -117,7 +118,7 @@ impl Recording {
                     .filter(Condition::is("disk", disk))
                     .filter(Condition::is_text("kind", &[kind]))
                     .filter(Condition::IsKnown("service_ns"));
-                self.rows(of, requests, "time_ns", "service_ns")
+                self.rows(change, requests, "time_ns", "service_ns")
             }
             Kind::File => {
                 let requests = Selection::new(Table::DiskIo)
@@ -125,7 +126,7 @@ impl Recording {
                     .filter(Condition::is_text("file", &[&name]))
                     .filter(Condition::is_text("kind", &["read", "write", "flush"]))
                     .filter(Condition::IsKnown("service_ns"));
-                self.rows(of, requests, "time_ns", "service_ns")
+                self.rows(change, requests, "time_ns", "service_ns")
             }
         };
         evidence.row(counts(sum))
@@ -162,18 +163,21 @@ impl Recording {
     }
 
     /// Returns the amount of work in this recording, with the query that computes it.
-    pub(crate) fn work_evidence(&self, of: &Work) -> Evidence {
-        let threads = match of {
+    pub(crate) fn work_evidence(&self, work: &Work) -> Evidence {
+        let threads = match work {
             Work::Waits(thread) => work::threads_called(&self.names, thread),
             _ => Vec::new(),
         };
-        let units: f64 = self.work.get(of).map_or(0.0, |blocks| blocks.iter().sum());
-        let (selection, amount) = of.selection(&self.blocks, &threads);
-        let (name, unit, value) = match of {
+        let units: f64 = self
+            .work
+            .get(work)
+            .map_or(0.0, |blocks| blocks.iter().sum());
+        let (selection, amount) = work.selection(&self.blocks, &threads);
+        let (name, unit, value) = match work {
             Work::NetworkKib | Work::DiskKib => ("bytes", Unit::Bytes, units * 1024.0),
             _ => ("units", Unit::Count, units),
         };
-        Evidence::from_selection(format!("Work: {of}"), selection)
+        Evidence::from_selection(format!("Work: {work}"), selection)
             .column(name, name, unit, amount)
             .row([Some(Value::from(value.round() as i64))])
     }
@@ -212,7 +216,7 @@ impl Recording {
         }
         for rest in [&self.rows.unnamed, &self.rows.joined] {
             rest.get(&Kind::Program)
-                .inspect(|of| sum.add(of.count, of.ns));
+                .inspect(|row| sum.add(row.count, row.ns));
         }
         let title = "CPU time of threads, without DPCs and ISRs";
         self.own_time(title, Condition::is_not("thread_id", 0))
@@ -223,12 +227,12 @@ impl Recording {
     /// summed.
     fn rows(
         &self,
-        of: &Change,
+        change: &Change,
         selection: Selection,
         at: &'static str,
         time: &'static str,
     ) -> Evidence {
-        counted(of, self.within(selection, at), Expression::Sum(time))
+        counted(change, self.within(selection, at), Expression::Sum(time))
     }
 
     fn within(&self, selection: Selection, at: &'static str) -> Selection {
@@ -242,13 +246,13 @@ impl Recording {
     /// the parts of the waits in the compared part of the trace count.
     fn waits(
         &self,
-        of: &Change,
+        change: &Change,
         waits: Selection,
         [from, to]: [&'static str; 2],
         time: &'static str,
     ) -> Evidence {
         let Some(part) = &self.blocks.part else {
-            return counted(of, waits, Expression::Sum(time));
+            return counted(change, waits, Expression::Sum(time));
         };
         let waits = waits
             .filter(Condition::Below(from, part.end))
@@ -257,7 +261,7 @@ impl Recording {
             "sum(least({to}, {}) - greatest({from}, {}))",
             part.end, part.start
         );
-        counted(of, waits, Expression::Formula(within))
+        counted(change, waits, Expression::Formula(within))
     }
 
     /// Returns evidence of the CPU time of threads. The time excludes the DPCs and ISRs that interrupted the
@@ -360,16 +364,17 @@ fn samples(in_interrupts: bool) -> Selection {
         Condition::IsTrue("in_dpc"),
         Condition::IsTrue("in_isr"),
     ]);
-    let of = Selection::new(Table::Samples).filter(Condition::IsKnown("weight_ns"));
+    let samples = Selection::new(Table::Samples).filter(Condition::IsKnown("weight_ns"));
     if in_interrupts {
-        of.filter(inside)
+        samples.filter(inside)
     } else {
-        of.filter(Condition::Any(vec![
-            Condition::IsKnown("in_dpc"),
-            Condition::IsKnown("in_isr"),
-        ]))
-        .filter(inside.negated())
-        .filter(Condition::is_not("thread_id", 0))
+        samples
+            .filter(Condition::Any(vec![
+                Condition::IsKnown("in_dpc"),
+                Condition::IsKnown("in_isr"),
+            ]))
+            .filter(inside.negated())
+            .filter(Condition::is_not("thread_id", 0))
     }
 }
 
@@ -380,9 +385,9 @@ fn columns(kind: Kind) -> [Column; 2] {
     ]
 }
 
-fn counted(of: &Change, selection: Selection, time: Expression) -> Evidence {
-    let [count, ns] = columns(of.kind);
-    Evidence::from_selection(of.name.clone(), selection)
+fn counted(change: &Change, selection: Selection, time: Expression) -> Evidence {
+    let [count, ns] = columns(change.kind);
+    Evidence::from_selection(change.name.clone(), selection)
         .column(count.name, count.label, count.unit, Expression::Count)
         .column(ns.name, ns.label, ns.unit, time)
 }

@@ -8,12 +8,12 @@ use explain::Reader;
 use facts::Info;
 use tables::{DoubtfulRuns, Functions, Identities, Options, Store, StoreError, Table};
 
-use crate::besides::Drivers;
 use crate::blocks::Blocks;
 use crate::distribution::Distribution;
 use crate::dpc_code::DpcCode;
 use crate::functions::FunctionNames;
 use crate::interrupts::RoutineTimes;
+use crate::other_differences::Drivers;
 use crate::stacks::Stacks;
 use crate::sums::{Rows, Sums};
 use crate::wakes::Wakes;
@@ -135,7 +135,7 @@ impl Recording {
 
     /// Returns true if both recordings are of the same trace, and their compared times overlap.
     pub fn overlaps(&self, other: &Recording) -> bool {
-        let [a, b] = [self, other].map(|of| &of.info.trace);
+        let [a, b] = [self, other].map(|recording| &recording.info.trace);
         let ([from, to], [other_from, other_to]) = (self.range_ns(), other.range_ns());
         let is_same = a.start.is_some()
             && (&a.start, a.size_bytes, a.events) == (&b.start, b.size_bytes, b.events);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use explain::{Interrupted, Reader};
+use explain::{InterruptReader, Reader};
 use rustc_hash::FxHashMap;
 use tables::{CpuRunsView, DoubtfulRuns, StoreError, Table, ThreadsView};
 
 use crate::Kind;
-use crate::distribution::{Collected, Distribution};
+use crate::distribution::{Distribution, DurationCollector};
 use crate::functions::{Code, FunctionNames};
 use crate::sums::{Key, Slot, Sums};
 use crate::wait_code::WaitCode;
@@ -64,11 +64,11 @@ pub(crate) fn add(
         .map_or(all.clone(), |part| part.start..i64::MAX);
     let wait_code = WaitCode::read(reader, functions, range.clone())?;
     let mut slots = Slots::new(reader, functions, wait_code)?;
-    let mut interrupted = Interrupted::new(reader, blocks.part.clone().unwrap_or(all.clone()))?;
+    let mut interrupted = InterruptReader::new(reader, blocks.part.clone().unwrap_or(all.clone()))?;
     // For each interrupt of a run: the block, and the time in nanoseconds.
     let mut inside: Vec<(usize, i64)> = Vec::new();
     let mut has_switches = false;
-    let mut durations = Collected::new(blocks.count);
+    let mut durations = DurationCollector::new(blocks.count);
     let mut wakes = Wakes::default();
     for batch in reader.batches(&table, range, &COLUMNS) {
         let batch = batch?;
@@ -97,11 +97,13 @@ pub(crate) fn add(
             if let Some(ran) = &ran {
                 let thread = slots.of_thread(process, runs.thread_row.get(row), sums);
                 for (kind, slot) in [(Kind::Program, programs.ran), (Kind::Thread, thread)] {
-                    let of = sums.blocks_mut(kind, slot);
-                    blocks.split(ran.clone(), |block, ns| of[block].add(0.0, ns as f64));
-                    of[blocks.nearest(ran.end)].add(1.0, 0.0);
+                    let block_sums = sums.blocks_mut(kind, slot);
+                    blocks.split(ran.clone(), |block, ns| {
+                        block_sums[block].add(0.0, ns as f64)
+                    });
+                    block_sums[blocks.nearest(ran.end)].add(1.0, 0.0);
                     for (block, ns) in &inside {
-                        of[*block].add(0.0, -(*ns as f64));
+                        block_sums[*block].add(0.0, -(*ns as f64));
                     }
                 }
             }
@@ -146,25 +148,27 @@ pub(crate) fn add(
 /// Returns the ids that belong to each row, by the name of the row in lower case. An id is a row of `threads` or the id
 /// of a stack.
 fn by_name(ids: Vec<(Slot, u32)>, sums: &Sums) -> BTreeMap<String, Vec<u32>> {
-    let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut ids_by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (slot, id) in ids {
         if let Some(name) = sums.name(slot) {
-            found.entry(name.to_lowercase()).or_default().push(id);
+            ids_by_name.entry(name.to_lowercase()).or_default().push(id);
         }
     }
-    for ids in found.values_mut() {
+    for ids in ids_by_name.values_mut() {
         ids.sort_unstable();
         ids.dedup();
     }
-    found
+    ids_by_name
 }
 
 fn add_wait(sums: &mut Sums, kind: Kind, slot: Slot, waited: &Range<i64>) {
     let blocks = sums.blocks.clone();
     if let Some(waited) = blocks.within(waited.clone()) {
-        let of = sums.blocks_mut(kind, slot);
-        blocks.split(waited.clone(), |block, ns| of[block].add(0.0, ns as f64));
-        of[blocks.nearest(waited.end)].add(1.0, 0.0);
+        let block_sums = sums.blocks_mut(kind, slot);
+        blocks.split(waited.clone(), |block, ns| {
+            block_sums[block].add(0.0, ns as f64)
+        });
+        block_sums[blocks.nearest(waited.end)].add(1.0, 0.0);
     }
 }
 
@@ -236,12 +240,12 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
             return *known;
         }
         let name = self.program(process);
-        let found = Programs {
+        let slots = Programs {
             ran: sums.slot(Kind::Program, name, Key::Name),
             ready: sums.slot(Kind::Ready, name, Key::Name),
         };
-        self.processes.insert(process, found);
-        found
+        self.processes.insert(process, slots);
+        slots
     }
 
     fn of_wait(&mut self, process: Option<u32>, reason: u8, sums: &mut Sums) -> Slot {
@@ -310,14 +314,17 @@ impl<'r, 'f, 'a> Slots<'r, 'f, 'a> {
     /// function of the thread.
     fn named(&mut self, process: Option<u32>, thread: u32) -> Option<(String, Key)> {
         let program = self.program(process)?;
-        let of: Box<str> = program.to_lowercase().into();
+        let program_name: Box<str> = program.to_lowercase().into();
         if let Some(name) = self.reader.names.thread_name(thread) {
-            return Some((format!("{program}: {name}"), Key::Thread(of, None)));
+            return Some((
+                format!("{program}: {name}"),
+                Key::Thread(program_name, None),
+            ));
         }
         let (process_id, start) = *self.starts.get(thread as usize)?;
         let id = self.functions.in_process(process_id?, start?)?;
         let code = self.functions.code(id);
-        let key = Key::Thread(of, Some(code.module.to_lowercase().into()));
+        let key = Key::Thread(program_name, Some(code.module.to_lowercase().into()));
         Some((format!("{program}: starts in {}", code.label()), key))
     }
 }

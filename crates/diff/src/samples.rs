@@ -39,7 +39,7 @@ pub(crate) fn add(
 ) -> Result<Samples, StoreError> {
     let blocks = sums.blocks.clone();
     let table = reader.table(Table::Samples)?;
-    let mut found = Samples::default();
+    let mut result = Samples::default();
     let mut modules: FxHashMap<(Kind, Option<u32>), Slot> = FxHashMap::default();
     let mut code: FxHashMap<(Kind, u32), Slot> = FxHashMap::default();
     let interrupts = reader.table(Table::Interrupts)?;
@@ -65,7 +65,7 @@ pub(crate) fn add(
                 (None, None) => continue,
                 (in_dpc, in_isr) => in_dpc.unwrap_or(false) || in_isr.unwrap_or(false),
             };
-            found.recorded.extend([
+            result.recorded.extend([
                 Kind::InterruptCode,
                 Kind::InterruptFunction,
                 Kind::ThreadCode,
@@ -110,7 +110,7 @@ pub(crate) fn add(
                 }
             }
             if let (Some(stack), Some(place)) = (samples.stack_id.get(row), place) {
-                *found.stacks.entry((stack, place)).or_default() += ns;
+                *result.stacks.entry((stack, place)).or_default() += ns;
             }
         }
     }
@@ -118,8 +118,8 @@ pub(crate) fn add(
         let modules = images.map(|image| reader.names.module_label(Some(image)));
         if let [Some(of), Some(code)] = modules {
             let key = (of.to_lowercase().into(), code.to_lowercase().into());
-            *found.dpc_code.entry(key).or_default() += ns;
+            *result.dpc_code.entry(key).or_default() += ns;
         }
     }
-    Ok(found)
+    Ok(result)
 }

@@ -59,7 +59,7 @@ impl Stacks {
             sampled.truncate(MOST_STACKS);
         }
         sampled.sort_by_key(|(id, _)| *id);
-        let mut found = Stacks::default();
+        let mut stacks = Stacks::default();
         each(
             reader,
             &sampled,
@@ -77,17 +77,17 @@ impl Stacks {
                 };
                 let addresses = addresses.iter().rev();
                 let frames = addresses.filter_map(|it| functions.in_process(process_id, *it));
-                found.frames.extend(frames);
-                found.stacks.push(Stack {
+                stacks.frames.extend(frames);
+                stacks.stacks.push(Stack {
                     root,
                     id: *id,
-                    end: found.frames.len(),
+                    end: stacks.frames.len(),
                     ns: *ns,
                 });
             },
         )?;
-        found.code = functions.all().to_vec();
-        Ok(found)
+        stacks.code = functions.all().to_vec();
+        Ok(stacks)
     }
 
     /// Returns the total time of the given stacks, in nanoseconds.
@@ -171,17 +171,17 @@ impl Tree {
     /// Unites the stacks of both sides in one tree. Returns an empty tree if a recording has no stacks.
     pub fn new(before: &[Recording], after: &[Recording]) -> Tree {
         let all = || before.iter().chain(after);
-        if all().any(|of| of.stacks.stacks.is_empty()) {
+        if all().any(|recording| recording.stacks.stacks.is_empty()) {
             return Tree::default();
         }
         let unnamed = unnamed([before, after]);
         let mut tree = Tree::default();
         let mut callees: FxHashMap<(usize, Box<str>), usize> = FxHashMap::default();
         for (side, recordings) in [before, after].into_iter().enumerate() {
-            let seconds: f64 = recordings.iter().map(|of| of.seconds).sum();
-            for of in recordings {
-                let names = names(of, &unnamed);
-                for (stack, frames) in of.stacks.each() {
+            let seconds: f64 = recordings.iter().map(|recording| recording.seconds).sum();
+            for recording in recordings {
+                let names = names(recording, &unnamed);
+                for (stack, frames) in recording.stacks.each() {
                     let mut at = tree.root(&stack.root);
                     for name in path(frames, &names) {
                         let next = tree.calls.len();
@@ -252,9 +252,9 @@ impl Tree {
         }
         let mut at = root;
         while let Some(callee) = heaviest.get(&at) {
-            let (of, whole) = (self.calls[*callee].change_ns(), self.calls[at].change_ns());
+            let (part, whole) = (self.calls[*callee].change_ns(), self.calls[at].change_ns());
             let moved = opposite.get(&at).map_or(0.0, |it| -it / whole.abs());
-            if whole == 0.0 || of / whole < BLAMED || moved > 1.0 - BLAMED {
+            if whole == 0.0 || part / whole < BLAMED || moved > 1.0 - BLAMED {
                 break;
             }
             at = *callee;
@@ -279,13 +279,13 @@ impl Tree {
         &self,
         call: usize,
         root: &Root,
-        of: &Recording,
+        recording: &Recording,
         sides: [&[Recording]; 2],
     ) -> Vec<(u32, Place)> {
         let path_to = self.path(call);
         let unnamed = unnamed(sides);
-        let names = names(of, &unnamed);
-        let stacks = of.stacks.each().filter(|(stack, frames)| {
+        let names = names(recording, &unnamed);
+        let stacks = recording.stacks.each().filter(|(stack, frames)| {
             let mut calls = path(frames, &names);
             stack.root == *root && path_to.iter().all(|name| calls.next() == Some(*name))
         });
@@ -296,17 +296,21 @@ impl Tree {
 /// Returns the modules that have no symbols in at least one recording, in lower case.
 fn unnamed(sides: [&[Recording]; 2]) -> BTreeSet<&str> {
     let all = sides.into_iter().flatten();
-    all.flat_map(|of| of.symbols.unnamed.iter().map(|module| &**module))
+    all.flat_map(|recording| recording.symbols.unnamed.iter().map(|module| &**module))
         .collect()
 }
 
 /// Returns the name in the tree of each `code` of a recording. If a recording has no symbols for a module, all code of
 /// the module has the name of the module, because its functions in the two recordings cannot be matched.
-fn names<'r>(of: &'r Recording, unnamed: &BTreeSet<&str>) -> Vec<&'r str> {
-    let named = of.stacks.code.iter().map(|code| match &code.function {
-        Some(function) if !unnamed.contains(&*code.module.to_lowercase()) => &**function,
-        _ => &*code.module,
-    });
+fn names<'r>(recording: &'r Recording, unnamed: &BTreeSet<&str>) -> Vec<&'r str> {
+    let named = recording
+        .stacks
+        .code
+        .iter()
+        .map(|code| match &code.function {
+            Some(function) if !unnamed.contains(&*code.module.to_lowercase()) => &**function,
+            _ => &*code.module,
+        });
     named.collect()
 }
 

@@ -25,11 +25,11 @@ pub(crate) fn successors<'d>(change: &Change, changes: &'d [Change]) -> Vec<&'d 
         (false, true) => (true, false),
         _ => return Vec::new(),
     };
-    let calls = |of: &Change| of.before.count.max(of.after.count);
-    let replaces = |of: &&Change| {
-        let ratio = calls(of) / calls(change);
+    let calls = |change: &Change| change.before.count.max(change.after.count);
+    let replaces = |other: &&Change| {
+        let ratio = calls(other) / calls(change);
         let is_similar = (1.0 / SAME_RATE..=SAME_RATE).contains(&ratio);
-        of.kind == change.kind && of.differs() && sides_of(of) == opposite && is_similar
+        other.kind == change.kind && other.differs() && sides_of(other) == opposite && is_similar
     };
     match change.kind {
         Kind::Dpc | Kind::Isr => changes.iter().filter(replaces).collect(),
@@ -39,13 +39,13 @@ pub(crate) fn successors<'d>(change: &Change, changes: &'d [Change]) -> Vec<&'d 
 
 /// Returns a sentence about the modules that replace the module of a row, with the change of all of them together.
 pub(crate) fn sentence(change: &Change, successors: &[&Change], work: Option<&PerWork>) -> String {
-    let names = successors.iter().map(|of| {
-        let time = time_text(of.before.ns.max(of.after.ns));
-        format!("{} ({time})", name(of))
+    let names = successors.iter().map(|successor| {
+        let time = time_text(successor.before.ns.max(successor.after.ns));
+        format!("{} ({time})", name(successor))
     });
     let all = || std::iter::once(change).chain(successors.iter().copied());
-    let sum = |of: fn(&Change) -> Sum| Sum::total(&all().map(of).collect::<Vec<Sum>>());
-    let (before, after) = (sum(|of| of.before), sum(|of| of.after));
+    let sum = |side: fn(&Change) -> Sum| Sum::total(&all().map(side).collect::<Vec<Sum>>());
+    let (before, after) = (sum(|change| change.before), sum(|change| change.after));
     let (ns, parts) = (after.ns - before.ns, decompose(before, after));
     let cause = if parts.mean_ns / ns >= WHOLE {
         "all of it by mean, none by count"

@@ -204,7 +204,6 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Returns the named rows of a kind.
     pub(crate) fn named_of_kind(
         &self,
         kind: Kind,

@@ -49,8 +49,8 @@ impl Limit<'_> {
             return None;
         }
         let busy = |cpu: u16, side: usize| {
-            let ns = self.sum(side, |of| of.interrupts_ns.get(&cpu).copied());
-            ns / 1e9 / self.sum(side, |of| Some(of.seconds))
+            let ns = self.sum(side, |recording| recording.interrupts_ns.get(&cpu).copied());
+            ns / 1e9 / self.sum(side, |recording| Some(recording.seconds))
         };
         // A CPU that does not handle packets cannot limit the traffic.
         let traffic = Traffic::new(self.sides);
@@ -65,7 +65,7 @@ impl Limit<'_> {
         // DPCs and ISRs.
         let changes = |kinds: &[Kind]| {
             let all = self.changes(kinds).into_iter();
-            all.filter(|of| traffic.has(of.kind, &of.name.to_lowercase(), &of.key))
+            all.filter(|change| traffic.has(change.kind, &change.name.to_lowercase(), &change.key))
                 .collect::<Vec<_>>()
         };
         let code = changes(&[Kind::InterruptCode]);
@@ -79,7 +79,7 @@ impl Limit<'_> {
         let subject = Subject::Cpu { number: cpu };
         let mut finding =
             self.finding(parts, &format!("CPU {cpu}"), busy, of_time, Some(subject))?;
-        finding.prove(self.sides, |of| Some(of.cpu_evidence(cpu)));
+        finding.prove(self.sides, |recording| Some(recording.cpu_evidence(cpu)));
         finding.doubts.push(
             "A CPU that is always busy limits the traffic only if its packets cannot go to another CPU (RSS)"
                 .to_owned(),
@@ -94,21 +94,29 @@ impl Limit<'_> {
             return None;
         }
         let busy = |side: usize| {
-            let ns = self.sum(side, |of| {
-                let interrupts: f64 = of.interrupts_ns.values().sum();
-                Some(of.rows.of_kind(Kind::Program).0 + interrupts)
+            let ns = self.sum(side, |recording| {
+                let interrupts: f64 = recording.interrupts_ns.values().sum();
+                Some(recording.rows.of_kind(Kind::Program).0 + interrupts)
             });
-            let seconds = self.sum(side, |of| Some(of.seconds * f64::from(of.cpus()?)));
+            let seconds = self.sum(side, |recording| {
+                Some(recording.seconds * f64::from(recording.cpus()?))
+            });
             ns / 1e9 / seconds
         };
         let known = self.sides.into_iter().flatten();
-        if !known.into_iter().all(|of| of.cpus().is_some()) || busy(self.limited) < SATURATED {
+        if !known
+            .into_iter()
+            .all(|recording| recording.cpus().is_some())
+            || busy(self.limited) < SATURATED
+        {
             return None;
         }
         let busy = [busy(0), busy(1)];
         let mut finding = self.finding(parts, "CPU time", busy, "all CPUs was in use", None)?;
-        finding.prove(self.sides, |of| Some(of.threads_evidence()));
-        finding.prove(self.sides, |of| Some(of.interrupts_evidence()));
+        finding.prove(self.sides, |recording| Some(recording.threads_evidence()));
+        finding.prove(self.sides, |recording| {
+            Some(recording.interrupts_evidence())
+        });
         finding.doubts.push(
             "Busy CPUs limit the work only if the threads that use them have at least the priority of the threads \
              that do the work"
@@ -117,9 +125,9 @@ impl Limit<'_> {
         Some(finding)
     }
 
-    fn sum(&self, side: usize, of: impl Fn(&Recording) -> Option<f64>) -> f64 {
+    fn sum(&self, side: usize, value: impl Fn(&Recording) -> Option<f64>) -> f64 {
         // The sum of no numbers is -0.0 in Rust. Adding 0.0 makes it 0.0.
-        self.sides[side].iter().filter_map(of).sum::<f64>() + 0.0
+        self.sides[side].iter().filter_map(value).sum::<f64>() + 0.0
     }
 
     fn changes(&self, kinds: &[Kind]) -> Vec<&Change> {
@@ -198,9 +206,11 @@ impl Limit<'_> {
         );
         for part in &parts {
             finding.subjects.extend(subject(part));
-            finding.prove(self.sides, |of| Some(of.evidence(part)));
+            finding.prove(self.sides, |recording| Some(recording.evidence(part)));
         }
-        finding.prove(self.sides, |of| Some(of.work_evidence(&work.work)));
+        finding.prove(self.sides, |recording| {
+            Some(recording.work_evidence(&work.work))
+        });
         Some(finding)
     }
 }

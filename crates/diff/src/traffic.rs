@@ -80,9 +80,11 @@ impl<'r> Traffic<'r> {
     /// traffic.
     pub(crate) fn new(sides: [&'r [Recording]; 2]) -> Traffic<'r> {
         let rate = |side: &[Recording]| {
-            let kib = side.iter().filter_map(|of| of.work.get(&Work::NetworkKib));
+            let kib = side
+                .iter()
+                .filter_map(|recording| recording.work.get(&Work::NetworkKib));
             let kib: f64 = kib.flatten().sum();
-            kib / side.iter().map(|of| of.seconds).sum::<f64>()
+            kib / side.iter().map(|recording| recording.seconds).sum::<f64>()
         };
         let [before, after] = sides.map(rate);
         let mut traffic = Traffic {
@@ -91,8 +93,9 @@ impl<'r> Traffic<'r> {
             difference: 1.0 - before.min(after) / before.max(after),
         };
         let all = || sides.into_iter().flatten();
-        let of_kind =
-            |kind| all().flat_map(move |of| of.rows.named_of_kind(kind).map(|(key, _)| key));
+        let of_kind = |kind| {
+            all().flat_map(move |recording| recording.rows.named_of_kind(kind).map(|(key, _)| key))
+        };
         let keys: BTreeSet<_> = [Kind::Dpc, Kind::Isr]
             .into_iter()
             .flat_map(of_kind)
@@ -168,7 +171,8 @@ impl<'r> Traffic<'r> {
     /// Returns true if a module's code in DPCs depends on the traffic. If the code ran only in ISRs, returns true if
     /// the module's ISRs depend on the traffic.
     fn has_code(&self, code: &str) -> bool {
-        let has_dpcs = |of: &Recording| of.dpc_code.keys().any(|(_, it)| **it == *code);
+        let has_dpcs =
+            |recording: &Recording| recording.dpc_code.keys().any(|(_, it)| **it == *code);
         if self.all().any(has_dpcs) {
             self.divides(|side| self.of_code(code, side))
         } else {
@@ -263,14 +267,14 @@ mod tests {
     #[test]
     fn a_count_that_follows_the_traffic_has_an_elasticity_of_one() {
         let traffic: Vec<f64> = (1..=20).map(f64::from).collect();
-        let of = |count: &dyn Fn(f64) -> f64| {
+        let elasticity_of = |count: &dyn Fn(f64) -> f64| {
             let counts: Vec<f64> = traffic.iter().map(|kib| count(*kib)).collect();
             elasticity(&traffic, &counts).unwrap().0
         };
-        assert!((of(&|kib| 3.0 * kib) - 1.0).abs() < 1e-9);
-        assert!(of(&|_| 7.0).abs() < 1e-9);
+        assert!((elasticity_of(&|kib| 3.0 * kib) - 1.0).abs() < 1e-9);
+        assert!(elasticity_of(&|_| 7.0).abs() < 1e-9);
         // The mean traffic is 10.5, so half of this count follows the traffic.
-        assert!((of(&|kib| 10.5 + kib) - 0.5).abs() < 1e-9);
+        assert!((elasticity_of(&|kib| 10.5 + kib) - 0.5).abs() < 1e-9);
         assert_eq!(elasticity(&[2.0; 20], &traffic), None);
         assert_eq!(elasticity(&traffic, &[0.0; 20]), None);
         assert_eq!(elasticity(&traffic[..9], &traffic[..9]), None);

@@ -41,9 +41,9 @@ impl WaitCode {
         functions: &mut FunctionNames<'_>,
         range: Range<i64>,
     ) -> Result<WaitCode, StoreError> {
-        let mut found: FxHashMap<(u32, u32), Code> = FxHashMap::default();
+        let mut code_by_wait: FxHashMap<(u32, u32), Code> = FxHashMap::default();
         if !reader.has(Table::Stacks)? {
-            return Ok(WaitCode(found));
+            return Ok(WaitCode(code_by_wait));
         }
         let mut wanted: Vec<(u32, u32)> = Vec::new();
         let runs = reader.table(Table::CpuRuns)?;
@@ -75,11 +75,11 @@ impl WaitCode {
                     .filter_map(|it| functions.in_process(process_id.unwrap_or(0), *it));
                 let frames: Vec<u32> = frames.collect();
                 if let Some(code) = waiting(&frames, functions) {
-                    found.insert((*process, *stack), code);
+                    code_by_wait.insert((*process, *stack), code);
                 }
             },
         )?;
-        Ok(WaitCode(found))
+        Ok(WaitCode(code_by_wait))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -100,41 +100,41 @@ impl Work {
     pub(crate) fn selection(&self, blocks: &Blocks, threads: &[u32]) -> (Selection, Expression) {
         let (selection, time, amount) = match self {
             Work::NetworkKib | Work::Transfers => {
-                let of = Selection::new(Table::Network)
+                let selection = Selection::new(Table::Network)
                     .filter(Condition::is_text("action", &["send", "receive"]));
                 let amount = match self {
                     Work::Transfers => Expression::Count,
                     _ => Expression::Sum("size_bytes"),
                 };
-                (of, "time_ns", amount)
+                (selection, "time_ns", amount)
             }
             Work::DiskKib => {
-                let of = Selection::new(Table::DiskIo);
-                (of, "time_ns", Expression::Sum("size_bytes"))
+                let selection = Selection::new(Table::DiskIo);
+                (selection, "time_ns", Expression::Sum("size_bytes"))
             }
             Work::Frames => {
                 let (providers, event, opcode) = PRESENTS;
-                let of = Selection::new(Table::Events)
+                let selection = Selection::new(Table::Events)
                     .filter(Condition::is_text("provider", providers))
                     .filter(Condition::is_text("event", &[event]))
                     .filter(Condition::is("opcode", opcode));
-                (of, "time_ns", Expression::Count)
+                (selection, "time_ns", Expression::Count)
             }
             Work::Marks => (Selection::new(Table::Marks), "time_ns", Expression::Count),
             Work::Dpcs => {
-                let of = Selection::new(Table::Interrupts)
+                let selection = Selection::new(Table::Interrupts)
                     .filter(Condition::IsNotText(
                         "kind",
                         crate::interrupts::ISRS.map(str::to_owned).to_vec(),
                     ))
                     .filter(Condition::IsKnown("exclusive_ns"));
-                (of, "end_ns", Expression::Count)
+                (selection, "end_ns", Expression::Count)
             }
             Work::Waits(_) => {
-                let of = Selection::new(Table::CpuRuns)
+                let selection = Selection::new(Table::CpuRuns)
                     .filter(Condition::is_one_of("thread_row", threads))
                     .filter(Condition::AtLeast("waits_ns", 1));
-                (of, "start_ns", Expression::Count)
+                (selection, "start_ns", Expression::Count)
             }
         };
         let selection = match &blocks.part {

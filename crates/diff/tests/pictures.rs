@@ -56,15 +56,21 @@ impl Trace {
 fn compare(before: &[&Trace], after: &[&Trace]) -> Comparison {
     // Recordings cannot be cloned, so the differences are computed from only one trace of each side. One is enough
     // here.
-    let [old, new] = [before[0], after[0]].map(|of| std::slice::from_ref(&of.recording));
+    let [old, new] = [before[0], after[0]].map(|trace| std::slice::from_ref(&trace.recording));
     let differences = diff(old, new, None);
-    let before: Vec<Source<'_>> = before.iter().map(|of| of.source("before.etl")).collect();
-    let after: Vec<Source<'_>> = after.iter().map(|of| of.source("after.etl")).collect();
+    let before: Vec<Source<'_>> = before
+        .iter()
+        .map(|trace| trace.source("before.etl"))
+        .collect();
+    let after: Vec<Source<'_>> = after
+        .iter()
+        .map(|trace| trace.source("after.etl"))
+        .collect();
     Comparison::new(&differences, &before, &after, &NOT_CANCELLED).unwrap()
 }
 
 /// Returns the flame graph of one trace, as the page of `laglab open` requests it.
-fn own_flame(of: &Trace, filter: Vec<Condition>) -> FlameAnswer {
+fn own_flame(trace: &Trace, filter: Vec<Condition>) -> FlameAnswer {
     let request = FlameRequest {
         table: "samples".to_owned(),
         stack: "stack_id".to_owned(),
@@ -76,7 +82,7 @@ fn own_flame(of: &Trace, filter: Vec<Condition>) -> FlameAnswer {
         compare: None,
         least_share: Some(0.0),
     };
-    of.explorer.flame(&request, &NOT_CANCELLED).unwrap()
+    trace.explorer.flame(&request, &NOT_CANCELLED).unwrap()
 }
 
 fn is(column: &str) -> Condition {
@@ -117,7 +123,7 @@ fn sides_of_the_union_are_the_flame_graphs_of_the_traces() {
         is_not: Some(vec!["true".to_owned()]),
         ..Condition::default()
     };
-    let own = [&before, &after].map(|of| own_flame(of, vec![is("in_dpc"), not_isr.clone()]));
+    let own = [&before, &after].map(|trace| own_flame(trace, vec![is("in_dpc"), not_isr.clone()]));
     let [old, new] = &own;
     assert!(old.total > 1_000_000_000 && new.total > 1_000_000_000);
     assert_eq!(union.total, new.total);
@@ -147,7 +153,7 @@ fn traces_of_one_side_are_summed() {
     let [one, two, three] = &traces;
     let comparison = compare(&[one, two], &[three]);
     let isrs = (comparison.flames.iter()).find(|flame| flame.code == SampledCode::Isrs);
-    let totals = [one, two].map(|of| own_flame(of, vec![is("in_isr")]).total);
+    let totals = [one, two].map(|trace| own_flame(trace, vec![is("in_isr")]).total);
     let sum = totals[0] + totals[1];
     assert!(totals.iter().all(|total| *total > 0));
     assert_eq!(
@@ -163,9 +169,9 @@ fn traces_of_one_side_are_summed() {
 }
 
 /// Returns the durations of all DPCs, in nanoseconds, from the table.
-fn durations(of: &Trace) -> Vec<i64> {
+fn durations(trace: &Trace) -> Vec<i64> {
     let mut durations = Vec::new();
-    let table = of.table(Table::Interrupts);
+    let table = trace.table(Table::Interrupts);
     for chunk in 0..table.chunks().len() {
         let batch = table.read(chunk, &["kind", "start_ns", "end_ns"]).unwrap();
         let rows = InterruptsView::new(&batch).unwrap();
@@ -180,10 +186,10 @@ fn durations(of: &Trace) -> Vec<i64> {
 }
 
 /// Returns the waits of ready threads for a CPU, in nanoseconds, from the table.
-fn waits(of: &Trace) -> Vec<i64> {
-    let doubtful = DoubtfulRuns::read(&of.store, Options::default()).unwrap();
+fn waits(trace: &Trace) -> Vec<i64> {
+    let doubtful = DoubtfulRuns::read(&trace.store, Options::default()).unwrap();
     let mut waits = Vec::new();
-    let table = of.table(Table::CpuRuns);
+    let table = trace.table(Table::CpuRuns);
     let columns = [
         "start_ns",
         "end_ns",
@@ -231,9 +237,9 @@ fn histograms_count_the_rows_of_the_tables() {
             assert_eq!(*counts, expected, "{:?}", histogram.durations);
             assert_eq!(expected.iter().sum::<u64>(), values.len() as u64);
         }
-        let values = [&before, &after].map(|of| match histogram.durations {
-            Durations::Dpc => durations(of),
-            Durations::Ready => waits(of),
+        let values = [&before, &after].map(|trace| match histogram.durations {
+            Durations::Dpc => durations(trace),
+            Durations::Ready => waits(trace),
         });
         let expected = distance(values);
         let error = (histogram.moved_ns / expected - 1.0).abs();
@@ -261,8 +267,8 @@ fn shift_functions_show_longer_dpcs() {
         |scenario: &str, seed: u32| Trace::new(scenario, &[&format!("seed={seed}"), "duration=4s"]);
     let off: Vec<Trace> = (1..=4).map(|seed| trace("smb-signing-off", seed)).collect();
     let on: Vec<Trace> = (5..=8).map(|seed| trace("smb-signing-on", seed)).collect();
-    let all = |of: &'static str| -> Vec<&Trace> {
-        let side = if of == "off" { &off } else { &on };
+    let all = |side_name: &'static str| -> Vec<&Trace> {
+        let side = if side_name == "off" { &off } else { &on };
         side.iter().collect()
     };
     let single = compare(&[&off[0]], &[&on[0]]);
@@ -291,7 +297,10 @@ fn shift_functions_show_longer_dpcs() {
         (4, 4, 0)
     );
     let none = compare(&[&off[0]], &[&off[0]]);
-    let shifts = none.histograms.iter().flat_map(|of| &of.shifts);
+    let shifts = none
+        .histograms
+        .iter()
+        .flat_map(|histogram| &histogram.shifts);
     assert!(shifts.clone().count() > 5);
     assert!(
         shifts
@@ -349,11 +358,12 @@ fn waits_have_the_times_of_the_truth() {
         Simulated::of_text("server", &text, &[&format!("disk.0.service={disk}")])
     };
     let (old, new) = (simulated("2ms", "5ms"), simulated("6ms", "12ms"));
-    let truth = [&old, &new].map(|of| {
-        let measured = simulated::list(&of.truth, "measured");
+    let truth = [&old, &new].map(|trace| {
+        let measured = simulated::list(&trace.truth, "measured");
         ["answer", "read"].map(|name| {
-            let of = measured.iter().find(|it| it["name"] == name).unwrap();
-            let [count, median] = ["count", "median_ns"].map(|field| simulated::number(of, field));
+            let trace = measured.iter().find(|it| it["name"] == name).unwrap();
+            let [count, median] =
+                ["count", "median_ns"].map(|field| simulated::number(trace, field));
             (count as f64, median as f64)
         })
     });
@@ -394,7 +404,10 @@ fn strips_have_the_time_of_the_tables() {
     let before = Trace::new("dpc-flood-teaming", &["duration=3s"]);
     let after = Trace::new("dpc-flood-no-teaming", &["duration=2s"]);
     let comparison = compare(&[&before], &[&after]);
-    let dpcs = comparison.strips.iter().find(|of| of.work == CpuWork::Dpcs);
+    let dpcs = comparison
+        .strips
+        .iter()
+        .find(|strips| strips.work == CpuWork::Dpcs);
     let dpcs = dpcs.expect("DPCs");
     for (side, of) in [(&dpcs.before[0], &before), (&dpcs.after[0], &after)] {
         let sum: i64 = durations(of).iter().sum();
@@ -440,7 +453,7 @@ fn waterfalls_lead_from_the_total_before_to_the_total_after() {
     let dpcs = comparison
         .tables
         .iter()
-        .find(|of| is_dpcs(of.title, &of.unit));
+        .find(|rows| is_dpcs(rows.title, &rows.unit));
     let dpcs = dpcs.expect("DPCs per second");
     let mut exclusive = 0.0;
     let table = before.table(Table::Interrupts);

@@ -45,9 +45,9 @@ fn add_sources(path: &Path, sources: &mut Vec<(String, Box<dyn Source>)>) -> Res
             source: error,
         },
     };
-    let found = fs::metadata(path).map_err(failed)?;
-    if let Some(what) = other_kind(found.file_type()) {
-        let advice = if found.is_dir() {
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if let Some(what) = other_kind(metadata.file_type()) {
+        let advice = if metadata.is_dir() {
             "give the .etl files in it"
         } else {
             "a trace is read at many places at once, so save it to a file first"

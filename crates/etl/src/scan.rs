@@ -487,8 +487,8 @@ impl Scanner<'_> {
         let Some(written) = written.sum::<Option<u64>>() else {
             return;
         };
-        let found = (scan.buffers.len() + scan.empty.len()) as u64;
-        if let buffers @ 1.. = written.saturating_sub(found) {
+        let buffers = (scan.buffers.len() + scan.empty.len()) as u64;
+        if let buffers @ 1.. = written.saturating_sub(buffers) {
             // The zeros are in the place of the missing buffers, so they are not unused.
             self.scan.damage.unused_bytes = 0;
             self.fault(self.source.len(), FaultKind::EndsEarly { buffers });
@@ -548,12 +548,12 @@ impl Scanner<'_> {
                 let sequence = *sequence;
                 self.fault(*offset, FaultKind::ImplausibleSequence { sequence });
             }
-            let mut found = numbers.iter().filter(is_plausible).map(|number| number.1);
-            let mut previous = found.next();
+            let mut sequence = numbers.iter().filter(is_plausible).map(|number| number.1);
+            let mut previous = sequence.next();
             if self.is_part_of_series(numbers[0].0) {
-                previous = found.next();
+                previous = sequence.next();
             }
-            for sequence in found {
+            for sequence in sequence {
                 let gap = previous.map_or(0, |previous| sequence.abs_diff(previous));
                 missing = missing.saturating_add(gap.saturating_sub(1));
                 previous = Some(sequence);
@@ -642,8 +642,8 @@ mod tests {
             bytes: (0..2000).flat_map(|_| buffer(MAX_BUFFER, 0, 0)).collect(),
             read: AtomicUsize::new(0),
         };
-        let found = scan(&source, 0, 0).unwrap();
-        assert_eq!(found.buffers.len(), 2000);
+        let result = scan(&source, 0, 0).unwrap();
+        assert_eq!(result.buffers.len(), 2000);
         // The scan should read only headers and first events.
         let read = source.read.into_inner();
         assert!(read < 10 * source.bytes.len(), "{read}");
@@ -653,8 +653,8 @@ mod tests {
     fn a_file_after_the_maximum_number_of_sessions_has_no_session() {
         let file = buffer(80, buffer::TYPE_HEADER, 0);
         assert_eq!(scan(&file, 1, 0).unwrap().segments.len(), 1);
-        let found = scan(&file, 1, MAX_SEGMENTS as u16).unwrap();
-        assert!(found.segments.is_empty() && found.buffers.is_empty());
+        let result = scan(&file, 1, MAX_SEGMENTS as u16).unwrap();
+        assert!(result.segments.is_empty() && result.buffers.is_empty());
     }
 
     #[test]
@@ -662,9 +662,9 @@ mod tests {
         let mut empty = buffer(80, 0, 2);
         empty[0x30..0x34].copy_from_slice(&(HEADER_SIZE as u32).to_le_bytes());
         let file = [buffer(80, 0, 1), empty, buffer(80, 0, 4)].concat();
-        let found = scan(&file, 0, 0).unwrap();
-        assert_eq!(found.buffers.len(), 2);
-        assert_eq!(found.damage.missing_sequence_numbers(), Some(1));
+        let result = scan(&file, 0, 0).unwrap();
+        assert_eq!(result.buffers.len(), 2);
+        assert_eq!(result.damage.missing_sequence_numbers(), Some(1));
     }
 
     #[test]

@@ -186,8 +186,12 @@ impl<'t> TimeOrder<'t> {
         let next = self.pending.last().copied().unwrap_or(far);
         // If the memory limit is reached, the next pending buffer stays unread, although it begins earlier
         // than the current event. The walk then continues past the start of that buffer.
-        let held = self.slots[index].key(self.trace);
-        let limit = if next > held { other.min(next) } else { other };
+        let slot_key = self.slots[index].key(self.trace);
+        let limit = if next > slot_key {
+            other.min(next)
+        } else {
+            other
+        };
         self.current = Some((index, limit));
         Some(())
     }

@@ -198,11 +198,11 @@ pub fn parse_event_info(blob: &[u8]) -> Result<EventInfo, EventInfoError> {
 /// # Errors
 /// Returns an error if the payload is cut short, or if the map does not map numbers to names.
 pub fn parse_map_info(payload: &[u8]) -> Result<(Guid, ValueMap), EventInfoError> {
-    let found = payload.len();
+    let length = payload.len();
     let truncated = |needed| EventInfoError::Truncated {
         what: "EVENT_MAP_INFO",
         needed,
-        found,
+        found: length,
     };
     let provider = Guid::read(payload).ok_or_else(|| truncated(32))?;
     let map = payload.get(16..).unwrap_or(&[]);
@@ -406,15 +406,15 @@ impl Properties<'_> {
 
     /// Returns the name of a property that contains the length or the count of another property.
     fn name_of(&mut self, property: usize, index: u16) -> Result<Arc<str>, EventInfoError> {
-        let found = usize::from(index);
-        if found >= self.count {
+        let place = usize::from(index);
+        if place >= self.count {
             return Err(EventInfoError::BadReference {
                 property,
-                found,
+                found: place,
                 count: self.count,
             });
         }
-        let at = HEADER_SIZE + found * PROPERTY_SIZE + 4;
+        let at = HEADER_SIZE + place * PROPERTY_SIZE + 4;
         self.strings
             .read(le::u32(self.blob, at).unwrap_or(0), "property name")
     }

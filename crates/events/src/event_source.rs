@@ -133,9 +133,9 @@ impl EventSourceManifests {
         let mut pending: Vec<_> = self.pending.drain().collect();
         pending.sort_unstable_by_key(|(writer, _)| *writer);
         for (writer, pending) in pending {
-            let found = pending.chunks.len();
+            let chunks = pending.chunks.len();
             let problem = ManifestFaultKind::Incomplete {
-                found,
+                found: chunks,
                 expected: pending.total,
             };
             self.collected.fault(writer, problem);
@@ -165,9 +165,9 @@ impl EventSourceManifests {
             let before = std::mem::take(pending);
             self.pending_bytes -= before.bytes;
             if !before.chunks.is_empty() {
-                let found = before.chunks.len();
+                let chunks = before.chunks.len();
                 let problem = ManifestFaultKind::Incomplete {
-                    found,
+                    found: chunks,
                     expected: before.total,
                 };
                 self.collected.fault(writer, problem);

@@ -229,12 +229,12 @@ impl<'a, 'input> Reader<'a, 'input> {
         match tdh::number(text) {
             Some(value) if value <= max => Ok(Some(value)),
             _ => {
-                let found = text.to_owned();
+                let value = text.to_owned();
                 Err(self.error(
                     node,
                     ManifestProblem::BadNumber {
                         attribute,
-                        found,
+                        found: value,
                         max,
                     },
                 ))

@@ -109,10 +109,10 @@ pub(crate) fn by_name(in_name: &str, out_name: Option<&str>) -> Option<(InType, 
     let in_name = local(in_name);
     let (_, _, in_type) = IN_TYPES.iter().find(|(_, name, _)| *name == in_name)?;
     let out_type = out_name.map(local).and_then(|out_name| {
-        let found = OUT_TYPES
+        let entry = OUT_TYPES
             .iter()
             .find(|(_, name, _)| name.eq_ignore_ascii_case(&out_name));
-        found.map(|(.., out_type)| *out_type)
+        entry.map(|(.., out_type)| *out_type)
     });
     Some(shown(in_type.clone(), out_type))
 }

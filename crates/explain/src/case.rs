@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tables::StoreError;
 
-use crate::chain::noticed::Noticed;
+use crate::chain::user_attention::UserAttention;
 use crate::{Reader, Scope, Survey};
 
 /// Inputs of the theories for one trace. A case dereferences to its [`Reader`], and theories use this reader to read
@@ -16,7 +16,7 @@ pub struct Case<'a> {
     pub survey: Arc<Survey>,
     /// Threads, processes and time range that the user asks about.
     pub scope: Scope,
-    noticed: OnceLock<Noticed>,
+    noticed: OnceLock<UserAttention>,
 }
 
 impl<'a> Case<'a> {
@@ -45,12 +45,12 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     /// Returns an error if a table cannot be read, or the user cancelled.
-    pub(crate) fn noticed(&self) -> Result<&Noticed, StoreError> {
+    pub(crate) fn noticed(&self) -> Result<&UserAttention, StoreError> {
         if let Some(noticed) = self.noticed.get() {
             return Ok(noticed);
         }
         // Theories that ask at the same time may read it twice. An error must not be kept, as a later caller needs it.
-        let noticed = Noticed::read(self)?;
+        let noticed = UserAttention::read(self)?;
         Ok(self.noticed.get_or_init(|| noticed))
     }
 }

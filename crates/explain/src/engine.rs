@@ -11,11 +11,11 @@ use serde::Serialize;
 use tables::{Functions, Identities, Options, Store, StoreError};
 use ts_rs::TS;
 
-use crate::chain::noticed::ProcessKind;
+use crate::chain::user_attention::ProcessKind;
 use crate::finding::Attention;
 use crate::ranges::overlap;
 use crate::theories::{NEED_RANKS, OVERLAPS, THEORIES, tables};
-use crate::theory::{Relation, Stopped};
+use crate::theory::{Relation, StopTarget};
 use crate::thresholds::{ABANDONED_NS, CAUSE_PERCENT, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
 use crate::{
     Case, Damage, Finding, Judgement, Outcome, Reader, Scope, Severity, Subject, Survey, Terms,
@@ -211,11 +211,13 @@ impl Explanation {
 
     /// Returns the answers of theories that have no finding.
     pub fn without_findings(&self) -> impl Iterator<Item = &Verdict> {
-        let found = |verdict: &Verdict| {
+        let has_finding = |verdict: &Verdict| {
             let mut findings = self.findings.iter();
             findings.any(|finding| finding.theory == verdict.theory)
         };
-        self.theories.iter().filter(move |verdict| !found(verdict))
+        self.theories
+            .iter()
+            .filter(move |verdict| !has_finding(verdict))
     }
 }
 
@@ -230,11 +232,11 @@ fn is_about_recording(finding: &Finding) -> bool {
 
 /// Returns true if a finding is a symptom of a cause that stopped threads, CPUs or a process. The findings must overlap in
 /// time, and have such a subject in common. If the cause stopped a process, it must last for at least half of the symptom.
-fn is_symptom(symptom: &Finding, cause: &Finding, stopped: Stopped) -> bool {
+fn is_symptom(symptom: &Finding, cause: &Finding, stopped: StopTarget) -> bool {
     let is_place = |subject: &&Subject| match subject {
         Subject::Cpu { .. } => true,
-        Subject::Thread { .. } => stopped != Stopped::Cpus,
-        Subject::Process { .. } => stopped == Stopped::Process,
+        Subject::Thread { .. } => stopped != StopTarget::Cpus,
+        Subject::Process { .. } => stopped == StopTarget::Process,
         _ => false,
     };
     let mut places = symptom.subjects.iter().filter(is_place);
@@ -242,7 +244,7 @@ fn is_symptom(symptom: &Finding, cause: &Finding, stopped: Stopped) -> bool {
     cause.severity > Severity::Information
         && places.any(|place| cause.subjects.contains(place))
         && ranges.is_some_and(|(a, b)| {
-            if stopped == Stopped::Process {
+            if stopped == StopTarget::Process {
                 is_mostly_within(a, b)
             } else {
                 overlap(a, b).is_some()
@@ -259,13 +261,13 @@ fn is_mostly_within(part: &Range<i64>, whole: &Range<i64>) -> bool {
 
 /// Returns false if the two findings are about different routines. Returns true if they have a routine in common, or
 /// if one of them is not about a routine.
-fn is_same_routine(of: &Finding, cause: &Finding) -> bool {
-    let routines = |of: &Finding| -> Vec<Subject> {
-        let subjects = of.subjects.iter();
+fn is_same_routine(finding: &Finding, cause: &Finding) -> bool {
+    let routines = |finding: &Finding| -> Vec<Subject> {
+        let subjects = finding.subjects.iter();
         let routines = subjects.filter(|subject| matches!(subject, Subject::Routine { .. }));
         routines.cloned().collect()
     };
-    let (own, others) = (routines(of), routines(cause));
+    let (own, others) = (routines(finding), routines(cause));
     own.is_empty() || others.is_empty() || own.iter().any(|routine| others.contains(routine))
 }
 
@@ -304,8 +306,8 @@ fn covering(findings: &[Finding], place: usize) -> Option<(usize, Relation)> {
                     Relation::Part => is_part(covered, other),
                 }
         };
-        let found = findings.iter().position(is_covering)?;
-        Some((found, overlap.relation))
+        let place = findings.iter().position(is_covering)?;
+        Some((place, overlap.relation))
     })
 }
 
@@ -350,10 +352,13 @@ fn lower_background(findings: &mut [Finding]) {
     if !findings.iter().any(is_seen) {
         return;
     }
-    let is_focus = |of: &Finding| is_seen(of) && of.attention == Some(Attention::Focus);
+    let is_focus =
+        |finding: &Finding| is_seen(finding) && finding.attention == Some(Attention::Focus);
     let has_focus = findings.iter().any(is_focus);
-    let is_unseen_window = |of: &Finding| {
-        has_focus && of.attention == Some(Attention::Window) && of.delay_ns() < ABANDONED_NS
+    let is_unseen_window = |finding: &Finding| {
+        has_focus
+            && finding.attention == Some(Attention::Window)
+            && finding.delay_ns() < ABANDONED_NS
     };
     for finding in findings
         .iter_mut()
@@ -377,7 +382,10 @@ fn distrust(findings: &mut [Finding], damage: Damage) {
         } => "The file is broken, and this finding may be an effect of that.",
         _ => "Events are missing, and this finding may be an effect of that.",
     };
-    for finding in findings.iter_mut().filter(|of| needs_exact_times(of)) {
+    for finding in findings
+        .iter_mut()
+        .filter(|finding| needs_exact_times(finding))
+    {
         if damage.is_broken {
             finding.severity = finding.severity.min(Severity::Warning);
         }
@@ -393,7 +401,9 @@ fn rank(findings: &mut [Finding], damage: Damage, kind: impl Fn(&Finding) -> Opt
     fold(findings);
     lower_background(findings);
     let longest_ns = |severity: Severity| {
-        let of_severity = findings.iter().filter(|of| of.severity == severity);
+        let of_severity = findings
+            .iter()
+            .filter(|finding| finding.severity == severity);
         of_severity.map(Finding::delay_ns).max().unwrap_or(0)
     };
     let longest_ns = [Severity::Information, Severity::Warning, Severity::Problem]
@@ -441,15 +451,15 @@ pub fn explain(
     let case = Case::read(reader, scope)?;
     let (mut findings, mut theories) = (Vec::new(), Vec::new());
     let is_linux = store.info().is_linux();
-    let asked = THEORIES
+    let chosen = THEORIES
         .iter()
         .filter(|theory| theory.is_asked_of(is_linux));
-    let asked: Vec<&&dyn Theory> = asked.collect();
-    let outcomes: Vec<Outcome> = asked
+    let chosen: Vec<&&dyn Theory> = chosen.collect();
+    let outcomes: Vec<Outcome> = chosen
         .par_iter()
         .map(|theory| theory.judge(&case))
         .collect::<Result<_, StoreError>>()?;
-    for (theory, mut outcome) in asked.into_iter().zip(outcomes) {
+    for (theory, mut outcome) in chosen.into_iter().zip(outcomes) {
         let about = theory.about();
         if let Outcome::For(found) | Outcome::Noted(_, found) = &mut outcome {
             for finding in found {
@@ -538,8 +548,8 @@ mod tests {
 
     fn ranked(mut findings: Vec<Finding>) -> Vec<(Severity, i64)> {
         rank(&mut findings, Damage::default(), |_| None);
-        let of = |finding: &Finding| (finding.severity, finding.delay_ns() / 1_000_000);
-        findings.iter().map(of).collect()
+        let rank = |finding: &Finding| (finding.severity, finding.delay_ns() / 1_000_000);
+        findings.iter().map(rank).collect()
     }
 
     #[test]
@@ -575,14 +585,14 @@ mod tests {
 
     #[test]
     fn windows_come_before_services_with_about_the_same_delay() {
-        let kind = |of: &Finding| match of.delay_ns() {
+        let kind = |finding: &Finding| match finding.delay_ns() {
             3_000_000_000 => Some(ProcessKind::Window),
             _ => Some(ProcessKind::Service),
         };
         for (service_ms, expected_ms) in [(3_200, [3_000, 3_200]), (9_000, [9_000, 3_000])] {
             let mut findings = [service_ms, 3_000].map(|ms| finding(Severity::Problem, None, ms));
             rank(&mut findings, Damage::default(), kind);
-            let delays_ms = findings.map(|of| of.delay_ns() / 1_000_000);
+            let delays_ms = findings.map(|finding| finding.delay_ns() / 1_000_000);
             assert_eq!(delays_ms, expected_ms);
         }
     }

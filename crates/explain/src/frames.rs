@@ -15,7 +15,7 @@ impl Reader<'_> {
         &self,
         wanted: &FxHashSet<u32>,
     ) -> Result<FxHashMap<u32, Vec<u64>>, StoreError> {
-        let mut found = FxHashMap::default();
+        let mut frames = FxHashMap::default();
         let table = self.table(Table::Stacks)?;
         for (number, chunk) in table.chunks().iter().enumerate() {
             let is_in = |id: &&u32| (chunk.first..=chunk.last).contains(&i64::from(**id));
@@ -28,10 +28,10 @@ impl Reader<'_> {
             let view = StacksView::new(&batch)?;
             for id in here {
                 if let Ok(row) = view.stack_id.binary_search(&i64::from(id)) {
-                    found.insert(id, view.addresses.get(row).to_vec());
+                    frames.insert(id, view.addresses.get(row).to_vec());
                 }
             }
         }
-        Ok(found)
+        Ok(frames)
     }
 }

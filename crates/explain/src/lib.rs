@@ -46,9 +46,9 @@ pub use reader::Reader;
 pub use scope::{Scope, is_called};
 pub use subject::Subject;
 pub use survey::{
-    ClockSkew, Complete, CpuUse, Damage, Doubtful, InterruptUse, Interrupted, Load, Locked,
-    LostSecond, NoticedWaits, Pair, ProcessUse, RankUse, Response, RoutineUse, SampledLock, Spread,
-    Survey, ThreadWaits, Wait, limit_ns, own_runs,
+    ClockSkew, Complete, CpuUse, Damage, Doubtful, InterruptReader, InterruptUse, Load,
+    LockedRange, LostSecond, NoticedWaits, Pair, ProcessUse, RankUse, Response, RoutineUse,
+    SampledLock, Spread, Survey, ThreadWaits, Wait, limit_ns, own_runs,
 };
 pub use suspend_gaps::SuspendGaps;
 pub use system::Terms;

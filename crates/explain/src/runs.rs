@@ -7,10 +7,10 @@ use tables::{CpuRunsView, StoreError, Table};
 
 use crate::Case;
 use crate::ranges::overlap;
-use crate::survey::Interrupted;
+use crate::survey::InterruptReader;
 
 /// Times of the part of a run that lies in a time range.
-pub(crate) struct Within {
+pub(crate) struct RunPart {
     /// Time of the thread itself, without interrupts, in nanoseconds.
     pub(crate) cpu_ns: i64,
     /// Time of the DPCs and service routines that interrupted the thread, in nanoseconds.
@@ -30,10 +30,10 @@ pub(crate) fn each_within(
     case: &Case<'_>,
     range: &Range<i64>,
     columns: &[&str],
-    mut each: impl FnMut(&CpuRunsView<'_>, usize, Within),
+    mut each: impl FnMut(&CpuRunsView<'_>, usize, RunPart),
 ) -> Result<i64, StoreError> {
     let runs = case.table(Table::CpuRuns)?;
-    let mut interrupted = Interrupted::new(case, range.clone())?;
+    let mut interrupted = InterruptReader::new(case, range.clone())?;
     // Runs are sorted by their ends. On each CPU, the last run that overlaps the range may end long
     // after the range. So reading continues until each CPU has such a run.
     let mut idle_ns = 0_i64;
@@ -58,7 +58,7 @@ pub(crate) fn each_within(
                 idle_ns = idle_ns.saturating_add(inside_ns);
             } else {
                 let cpu_ns = ran_ns - inside_ns;
-                each(&view, row, Within { cpu_ns, inside_ns });
+                each(&view, row, RunPart { cpu_ns, inside_ns });
             }
         }
         if over.len() == case.survey.cpus.len() {

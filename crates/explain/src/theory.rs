@@ -56,14 +56,14 @@ pub(crate) struct Overlap {
 #[derive(Clone, Copy)]
 pub(crate) enum Relation {
     /// The other finding is the cause of this one.
-    Symptom(Stopped),
+    Symptom(StopTarget),
     /// The other finding says what users notice, and contains the same cause.
     Part,
 }
 
 /// Things that a cause stops. A symptom of the cause is about one of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopped {
+pub(crate) enum StopTarget {
     /// Threads and CPUs.
     Threads,
     /// CPUs. A thread may wait for a stopped CPU and hang for another reason, so a common thread is not enough.

@@ -15,7 +15,6 @@ struct Threshold {
     source: &'static str,
 }
 
-/// Unit of a threshold.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Duration,

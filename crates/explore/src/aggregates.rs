@@ -80,7 +80,7 @@ impl Aggregates {
         range: TimeRange,
         cut: bool,
     ) -> String {
-        let of = |measure: usize| match self.measures[measure] {
+        let sql_of = |measure: usize| match self.measures[measure] {
             column if column.source == Source::InView => TimeInView::sql(table, range),
             column => match Durations::find(table, column).filter(|_| cut) {
                 Some(durations) => query::cut(durations, range),
@@ -90,27 +90,33 @@ impl Aggregates {
         match requested {
             RequestedAggregate::Number(Aggregate::Rows) => "count(*)".to_owned(),
             RequestedAggregate::Number(Aggregate::Count(measure)) => {
-                format!("count({})", of(*measure))
+                format!("count({})", sql_of(*measure))
             }
-            RequestedAggregate::Number(Aggregate::Sum(measure)) => format!("sum({})", of(*measure)),
+            RequestedAggregate::Number(Aggregate::Sum(measure)) => {
+                format!("sum({})", sql_of(*measure))
+            }
             RequestedAggregate::Number(Aggregate::Mean(measure)) => {
-                format!("avg({})", of(*measure))
+                format!("avg({})", sql_of(*measure))
             }
-            RequestedAggregate::Number(Aggregate::Min(measure)) => format!("min({})", of(*measure)),
-            RequestedAggregate::Number(Aggregate::Max(measure)) => format!("max({})", of(*measure)),
+            RequestedAggregate::Number(Aggregate::Min(measure)) => {
+                format!("min({})", sql_of(*measure))
+            }
+            RequestedAggregate::Number(Aggregate::Max(measure)) => {
+                format!("max({})", sql_of(*measure))
+            }
             RequestedAggregate::Number(Aggregate::Percentile(measure, share)) => {
-                let of = of(*measure);
+                let sql = sql_of(*measure);
                 format!(
-                    "array_element(array_agg({of} ORDER BY {of}) FILTER (WHERE {of} IS NOT NULL), \
-                     greatest(1, CAST(ceil({share} * count({of})) AS BIGINT)))"
+                    "array_element(array_agg({sql} ORDER BY {sql}) FILTER (WHERE {sql} IS NOT NULL), \
+                     greatest(1, CAST(ceil({share} * count({sql})) AS BIGINT)))"
                 )
             }
             RequestedAggregate::Common(key) => {
-                let of = self.common[*key].sql();
+                let sql = self.common[*key].sql();
                 format!(
-                    "CASE WHEN count({of}) = count(*) AND count(DISTINCT {of}) = 1 THEN \
-                     CAST(min({of}) AS VARCHAR) WHEN count({of}) > 0 THEN concat(count(DISTINCT \
-                     {of}) + CASE WHEN count({of}) < count(*) THEN 1 ELSE 0 END, ' different') END"
+                    "CASE WHEN count({sql}) = count(*) AND count(DISTINCT {sql}) = 1 THEN \
+                     CAST(min({sql}) AS VARCHAR) WHEN count({sql}) > 0 THEN concat(count(DISTINCT \
+                     {sql}) + CASE WHEN count({sql}) < count(*) THEN 1 ELSE 0 END, ' different') END"
                 )
             }
         }

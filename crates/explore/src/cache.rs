@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use tables::Table;
 
 use crate::ExploreError;
-use crate::decoded::{Keys, Measures};
+use crate::decoded_columns::{Keys, Measures};
 
 /// Table and name of a cached column.
 type Column = (Table, &'static str);

@@ -245,8 +245,8 @@ pub(crate) fn tables() -> &'static [TableDef] {
 
 /// Returns the table with this name.
 pub(crate) fn table(name: &str) -> Result<&'static TableDef, ExploreError> {
-    let found = TABLES.iter().find(|def| def.table.name() == name);
-    found.ok_or_else(|| ExploreError::NoTable(shortened(name)))
+    let def = TABLES.iter().find(|def| def.table.name() == name);
+    def.ok_or_else(|| ExploreError::NoTable(shortened(name)))
 }
 
 /// Shortens a name from a request, so that it fits into an error message.
@@ -318,8 +318,8 @@ impl TableDef {
 
     /// Returns the column with this name. If the table lacks it, returns an error.
     pub(crate) fn column(&'static self, name: &str) -> Result<&'static ColumnDef, ExploreError> {
-        let found = self.columns.iter().find(|column| column.name == name);
-        found.ok_or_else(|| ExploreError::NoColumn {
+        let column = self.columns.iter().find(|column| column.name == name);
+        column.ok_or_else(|| ExploreError::NoColumn {
             table: self.table.name(),
             column: shortened(name),
         })
@@ -346,8 +346,8 @@ impl TableDef {
 
     /// Returns the name of the column of stacks. If the table lacks it, returns an error.
     pub(crate) fn stack(&'static self, name: &str) -> Result<&'static str, ExploreError> {
-        let found = self.stacks.iter().find(|stack| **stack == name);
-        found.copied().ok_or_else(|| ExploreError::NoColumn {
+        let stack = self.stacks.iter().find(|stack| **stack == name);
+        stack.copied().ok_or_else(|| ExploreError::NoColumn {
             table: self.table.name(),
             column: shortened(name),
         })

@@ -3,7 +3,7 @@
 use views::{Bounds, Rows};
 
 use crate::ExploreError;
-use crate::decoded::Measures;
+use crate::decoded_columns::Measures;
 use crate::selected_rows::SelectedRows;
 
 /// Maximum number of classes.
@@ -112,7 +112,6 @@ impl Classes {
         (counts, above, below)
     }
 
-    /// Returns the bounds.
     pub(crate) fn into_bounds(self) -> Vec<i64> {
         self.0
     }

@@ -10,7 +10,7 @@ use crate::ExploreError;
 use crate::cache::{ColumnCache, Role};
 use crate::catalogue::{self, ColumnDef, TableDef};
 use crate::decode;
-use crate::decoded::{Keys, Measures, RowIntervals};
+use crate::decoded_columns::{Keys, Measures, RowIntervals};
 use crate::durations::Durations;
 use crate::trace::Trace;
 

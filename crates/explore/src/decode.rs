@@ -15,7 +15,7 @@ use views::{NULL, NULL_ID};
 
 use crate::ExploreError;
 use crate::catalogue::{ColumnDef, Lasts, Source, TableDef};
-use crate::decoded::{Keys, Measures};
+use crate::decoded_columns::{Keys, Measures};
 use crate::names::{Interner, Names};
 use crate::trace::{Trace, check};
 

@@ -5,7 +5,7 @@ use tables::Table;
 use views::NULL;
 
 use crate::catalogue::{ColumnDef, TableDef};
-use crate::decoded::Measures;
+use crate::decoded_columns::Measures;
 
 /// A column of durations.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +30,10 @@ static DURATIONS: [(Table, &str, &str); 7] = [
 impl Durations {
     /// Returns the durations in a column; `None` if the column does not contain durations.
     pub(crate) fn find(table: &TableDef, column: &'static ColumnDef) -> Option<Durations> {
-        let found = DURATIONS
-            .iter()
-            .find(|(of, name, _)| *of == table.table && *name == column.name);
-        found.map(|(_, _, end)| Durations {
+        let entry = DURATIONS.iter().find(|(table_of_entry, name, _)| {
+            *table_of_entry == table.table && *name == column.name
+        });
+        entry.map(|(_, _, end)| Durations {
             length: column,
             end,
         })
@@ -41,7 +41,9 @@ impl Durations {
 
     /// Returns all durations of a table.
     pub(crate) fn all(table: &'static TableDef) -> impl Iterator<Item = Durations> {
-        let of_table = DURATIONS.iter().filter(move |(of, ..)| *of == table.table);
+        let of_table = DURATIONS
+            .iter()
+            .filter(move |(owner, ..)| *owner == table.table);
         of_table.filter_map(move |(_, name, _)| Durations::find(table, table.column(name).ok()?))
     }
 

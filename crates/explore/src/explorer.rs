@@ -57,8 +57,8 @@ impl Explorer {
         let tables = catalogue::tables().iter();
         tables
             .map(|def| {
-                let made = self.trace.store.made(def.table)?;
-                Ok(def.info(made.as_ref()))
+                let stored = self.trace.store.made(def.table)?;
+                Ok(def.info(stored.as_ref()))
             })
             .collect()
     }
@@ -89,8 +89,8 @@ impl Explorer {
         name: &str,
         cancel: &AtomicBool,
     ) -> Result<Option<Preset>, ExploreError> {
-        let found = presets::shipped().iter().find(|preset| preset.name == name);
-        let Some(preset) = found else {
+        let preset = presets::shipped().iter().find(|preset| preset.name == name);
+        let Some(preset) = preset else {
             return Ok(None);
         };
         let table = self.context(cancel).open(&preset.view.table)?;

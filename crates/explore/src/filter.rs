@@ -8,7 +8,7 @@ use views::{IdSet, NULL, Rows};
 
 use crate::catalogue::{ColumnDef, ColumnKind};
 use crate::context::{OpenTable, check_bounds};
-use crate::decoded::{Keys, Measures};
+use crate::decoded_columns::{Keys, Measures};
 use crate::names::Names;
 use crate::{ExploreError, Id, decode, query};
 

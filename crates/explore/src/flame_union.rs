@@ -21,18 +21,21 @@ impl FlameAnswer {
         least_share: f64,
     ) -> Result<FlameAnswer, ExploreError> {
         let all = || these.iter().chain(others);
-        let names: BTreeSet<&str> = (all().flat_map(|of| &of.frames))
+        let names: BTreeSet<&str> = (all().flat_map(|tree| &tree.frames))
             .map(String::as_str)
             .collect();
         let names: Vec<&str> = names.into_iter().collect();
         let total = |side: &[FlameAnswer]| {
-            let totals = side.iter().map(|of| of.total);
+            let totals = side.iter().map(|tree| tree.total);
             totals.fold(0, i64::saturating_add)
         };
         let totals = [total(these), total(others)];
         let trees = [tree(these, &names)?, tree(others, &names)?];
         let (nodes, cut) = union(&trees[0], Some(&trees[1])).without_light(totals, least_share);
-        let known: f64 = these.iter().map(|of| of.known * of.total as f64).sum();
+        let known: f64 = these
+            .iter()
+            .map(|tree| tree.known * tree.total as f64)
+            .sum();
         let mut nodes = Nodes {
             compared: Some(nodes.iter().map(|node| node.totals[1]).collect()),
             ..Nodes::new(&nodes)
@@ -55,9 +58,9 @@ impl FlameAnswer {
                 .filter_map(|frame| Some((*names.get(*frame as usize)?).to_owned()))
                 .collect(),
             nodes,
-            cut: (these.iter().map(|of| of.cut)).fold(cut, i64::saturating_add),
-            unit: first.map_or_else(String::new, |of| of.unit.clone()),
-            sql: first.and_then(|of| of.sql.clone()),
+            cut: (these.iter().map(|tree| tree.cut)).fold(cut, i64::saturating_add),
+            unit: first.map_or_else(String::new, |tree| tree.unit.clone()),
+            sql: first.and_then(|tree| tree.sql.clone()),
         })
     }
 }
@@ -144,8 +147,8 @@ pub(crate) fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
         let this = if is_root {
             None
         } else {
-            let of = |tree: usize| places[tree].map(|place| node(tree, place));
-            let (a, b) = (of(0), of(1));
+            let node_of = |tree: usize| places[tree].map(|place| node(tree, place));
+            let (a, b) = (node_of(0), node_of(1));
             let frame = a.or(b).map_or(0, |node| node.frame);
             nodes.push(UnionNode {
                 parent,
@@ -156,11 +159,11 @@ pub(crate) fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
             Some(nodes.len() as u32 - 1)
         };
         // Both lists of callees are sorted by frame.
-        let of = |tree: usize| {
+        let child = |tree: usize| {
             let place = places[tree];
             place.map_or(&[][..], |place| children[tree][place as usize].as_slice())
         };
-        let (mut a, mut b) = (of(0), of(1));
+        let (mut a, mut b) = (child(0), child(1));
         let mut callees: Vec<Open> = Vec::with_capacity(a.len().max(b.len()));
         loop {
             let frame =
@@ -169,8 +172,8 @@ pub(crate) fn union(first: &CallTree, second: Option<&CallTree>) -> Union {
             let Some(least) = [of_a, of_b].into_iter().flatten().min() else {
                 break;
             };
-            let take = |list: &mut &[u32], of: Option<u32>| {
-                let (first, rest) = list.split_first().filter(|_| of == Some(least))?;
+            let take = |list: &mut &[u32], head: Option<u32>| {
+                let (first, rest) = list.split_first().filter(|_| head == Some(least))?;
                 *list = rest;
                 Some(*first)
             };
@@ -207,20 +210,20 @@ impl Union {
         }
         let all: i64 = own(&self.0);
         let mut places: Vec<Option<u32>> = Vec::with_capacity(self.0.len());
-        let mut kept: Vec<UnionNode> = Vec::new();
+        let mut nodes: Vec<UnionNode> = Vec::new();
         for node in &self.0 {
             let parent = node.parent.map(|parent| places[parent as usize]);
             let stays = heaviest(node) >= least && parent != Some(None);
             places.push(stays.then(|| {
-                kept.push(UnionNode {
+                nodes.push(UnionNode {
                     parent: parent.flatten(),
                     ..*node
                 });
-                kept.len() as u32 - 1
+                nodes.len() as u32 - 1
             }));
         }
-        let cut = all.saturating_sub(own(&kept));
-        (kept, cut)
+        let cut = all.saturating_sub(own(&nodes));
+        (nodes, cut)
     }
 }
 

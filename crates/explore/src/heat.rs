@@ -6,7 +6,7 @@ use views::{HeatMap, Rows, TimeBuckets};
 
 use crate::classes::{Classes, MAX_CLASSES};
 use crate::context::{Context, check_bounds, range_of};
-use crate::query::{self, Within};
+use crate::query::{self, RangeRule};
 use crate::selected_rows::SelectedRows;
 use crate::timeline::MAX_BUCKETS;
 use crate::{Condition, ExploreError};
@@ -74,7 +74,7 @@ pub(crate) fn answer(
     range_of(request.range)?;
     let table = context.open(&request.table)?;
     let span = table.span(request.range)?;
-    let selected = SelectedRows::new(&table, Within::Moment, Some(span), &request.filter)?;
+    let selected = SelectedRows::new(&table, RangeRule::Moment, Some(span), &request.filter)?;
     let times = table.times()?;
     let numbers = table.measures(column)?;
     let classes = Classes::for_rows(&selected, &numbers, request.values, request.rows)?;

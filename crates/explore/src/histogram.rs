@@ -9,7 +9,7 @@ use views::{Histogram, NULL_ID, Rows};
 use crate::classes::{Classes, MAX_CLASSES};
 use crate::context::{Context, check_bounds, range_of};
 use crate::heat::known;
-use crate::query::{self, Within};
+use crate::query::{self, RangeRule};
 use crate::selected_rows::SelectedRows;
 use crate::timeline::MAX_SERIES;
 use crate::{Condition, ExploreError, Id};
@@ -94,7 +94,7 @@ pub(crate) fn answer(
     let key = request.by.as_deref().map(|by| def.key(by)).transpose()?;
     let range = range_of(request.range)?;
     let table = context.open(&request.table)?;
-    let selected = SelectedRows::new(&table, Within::Overlap, range, &request.filter)?;
+    let selected = SelectedRows::new(&table, RangeRule::Overlap, range, &request.filter)?;
     let numbers = table.measures(column)?;
     let keys = key.map(|key| table.keys(key)).transpose()?;
     let classes = Classes::for_rows(&selected, &numbers, request.values, most)?;

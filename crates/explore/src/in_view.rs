@@ -5,7 +5,7 @@ use views::{NULL, TimeRange};
 use crate::ExploreError;
 use crate::catalogue::TableDef;
 use crate::context::OpenTable;
-use crate::decoded::RowIntervals;
+use crate::decoded_columns::RowIntervals;
 use crate::query;
 
 /// Durations of rows within a time range.

@@ -10,8 +10,8 @@ use ts_rs::TS;
 use views::{Intervals, Lane, Lanes, NULL, NULL_ID, Rows, TimeBuckets, TimeRange, Timeline};
 
 use crate::context::{Context, check_bounds, range_of};
-use crate::decoded::{Keys, RowIntervals};
-use crate::query::Within;
+use crate::decoded_columns::{Keys, RowIntervals};
+use crate::query::RangeRule;
 use crate::selected_rows::SelectedRows;
 use crate::timeline::MAX_BUCKETS;
 use crate::{Condition, ExploreError, Id};
@@ -381,7 +381,7 @@ impl<'a> IntervalRows<'a> {
         filter: &[Condition],
     ) -> Result<IntervalRows<'a>, ExploreError> {
         let table = context.open(table.name())?;
-        let selected = SelectedRows::new(&table, Within::Overlap, Some(span), filter)?;
+        let selected = SelectedRows::new(&table, RangeRule::Overlap, Some(span), filter)?;
         let rows = table
             .intervals()?
             .expect("rows of this table have a duration");

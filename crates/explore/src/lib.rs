@@ -43,7 +43,7 @@ mod classes;
 mod common_value;
 mod context;
 mod decode;
-mod decoded;
+mod decoded_columns;
 mod durations;
 mod error;
 mod explorer;

@@ -53,8 +53,8 @@ pub(crate) fn answer(context: Context<'_>) -> Result<OverviewAnswer, ExploreErro
 /// Returns the graphs whose tables are already built.
 pub(crate) fn so_far(store: &Store) -> Result<OverviewAnswer, ExploreError> {
     graphs(&STRIP, |preset| {
-        let made = store.made(catalogue::table(&preset.view.table)?.table)?;
-        Ok(made.map(|made| made.rows()))
+        let stored = store.made(catalogue::table(&preset.view.table)?.table)?;
+        Ok(stored.map(|stored| stored.rows()))
     })
 }
 
@@ -83,6 +83,6 @@ fn graphs(
 
 /// Returns the preset of the program with this name.
 fn shipped(name: &str) -> &'static Preset {
-    let found = presets::shipped().iter().find(|preset| preset.name == name);
-    found.expect("the overview names shipped presets")
+    let preset = presets::shipped().iter().find(|preset| preset.name == name);
+    preset.expect("the overview names shipped presets")
 }

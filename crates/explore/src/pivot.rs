@@ -12,11 +12,11 @@ use crate::aggregates::{Aggregates, RequestedAggregate};
 use crate::catalogue::{ColumnDef, ROWS, Source};
 use crate::common_value::CommonValue;
 use crate::context::{Context, OpenTable, check_bounds, range_of};
-use crate::decoded::{Keys, Measures};
+use crate::decoded_columns::{Keys, Measures};
 use crate::durations::Durations;
 use crate::in_view::TimeInView;
 use crate::names::Names;
-use crate::query::{self, Within};
+use crate::query::{self, RangeRule};
 use crate::selected_rows::SelectedRows;
 use crate::{Condition, ExploreError, Id, Number, Value};
 
@@ -176,7 +176,11 @@ impl<'a, 'r> Query<'a, 'r> {
         let sort = Sorting::parse(request)?;
         let range = range_of(request.range)?;
         let table = context.open(&request.table)?;
-        let within = if cut { Within::Reach } else { Within::Overlap };
+        let within = if cut {
+            RangeRule::Reach
+        } else {
+            RangeRule::Overlap
+        };
         let rows = SelectedRows::new(&table, within, range, &request.filter)?;
         let span = table.span(request.range)?;
         let decoded = |columns: &[&'static ColumnDef]| -> Result<Vec<Arc<Keys>>, ExploreError> {
@@ -320,21 +324,21 @@ impl<'a, 'r> Query<'a, 'r> {
             requested.map(|one| value(dense, group, one)).collect()
         };
         let names = self.key_columns.last().map(|keys| &keys.names);
-        let mut found: Vec<(u32, Group)> = Vec::new();
+        let mut groups: Vec<(u32, Group)> = Vec::new();
         if let Some(names) = names {
             let dense = |group: Group| (group.id.unwrap_or(bound), group);
-            found.extend(level.groups.into_iter().map(dense));
+            groups.extend(level.groups.into_iter().map(dense));
             if let Some(search) = &self.request.search {
                 let search = search.to_lowercase();
-                found.retain(|(id, _)| names.label(*id).to_lowercase().contains(&search));
+                groups.retain(|(id, _)| names.label(*id).to_lowercase().contains(&search));
             }
-            self.sort.sort(&mut found, names, |(dense, group), place| {
+            self.sort.sort(&mut groups, names, |(dense, group), place| {
                 value(*dense, group, &self.aggregates.requested[place])
             });
         }
-        let groups_total = found.len();
+        let groups_total = groups.len();
         let offset = usize::try_from(self.request.offset).unwrap_or(usize::MAX);
-        let page = found.iter().skip(offset);
+        let page = groups.iter().skip(offset);
         let page: Vec<&(u32, Group)> = page.take(self.request.first as usize).collect();
         let is_exact = |group: &Group| group.percentiles.iter().all(Percentiles::is_exact);
         let leaf = self.request.path.len() + 1 == self.request.keys.len();

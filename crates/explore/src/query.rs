@@ -9,7 +9,7 @@ use crate::names::Names;
 
 /// Rule that decides whether a row is in a time range.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Within {
+pub(crate) enum RangeRule {
     /// The row overlaps the time range. If the rows of the table are moments, the time of the row is in the
     /// range.
     Overlap,
@@ -131,11 +131,11 @@ impl ColumnDef {
 }
 
 /// Returns the SQL condition that a row is in a time range.
-pub(crate) fn within(table: &'static TableDef, within: Within, range: TimeRange) -> String {
+pub(crate) fn within(table: &'static TableDef, within: RangeRule, range: TimeRange) -> String {
     match (&table.lasts, within) {
-        (Some(_), Within::Overlap) => overlaps(interval(table), range),
-        (_, Within::Duration(durations)) => overlaps(durations.sql(), range),
-        (_, Within::Reach) => {
+        (Some(_), RangeRule::Overlap) => overlaps(interval(table), range),
+        (_, RangeRule::Duration(durations)) => overlaps(durations.sql(), range),
+        (_, RangeRule::Reach) => {
             let durations = Durations::all(table).map(|durations| durations.sql());
             let any = std::iter::once(interval(table)).chain(durations);
             let any: Vec<String> = any
@@ -321,12 +321,12 @@ mod tests {
         let interrupts = catalogue::table("interrupts").unwrap();
         let range = TimeRange::new(10, 20);
         assert_eq!(
-            super::within(interrupts, Within::Overlap, range),
+            super::within(interrupts, RangeRule::Overlap, range),
             "coalesce(start_ns, end_ns) < 20 AND end_ns >= 10 AND (end_ns > 10 OR \
              coalesce(start_ns, end_ns) >= 10)"
         );
         assert_eq!(
-            super::within(interrupts, Within::Moment, range),
+            super::within(interrupts, RangeRule::Moment, range),
             "end_ns >= 10 AND end_ns < 20"
         );
     }

@@ -9,9 +9,9 @@ use views::{NULL, NULL_ID, Rows, TimeRange};
 
 use crate::catalogue::{ColumnDef, Source};
 use crate::context::{Context, OpenTable, check_bounds, range_of};
-use crate::decoded::{Keys, Measures};
+use crate::decoded_columns::{Keys, Measures};
 use crate::in_view::TimeInView;
-use crate::query::{self, Within};
+use crate::query::{self, RangeRule};
 use crate::selected_rows::SelectedRows;
 use crate::view::Sort;
 use crate::{ColumnKind, Condition, ExploreError, Number, Value};
@@ -110,7 +110,7 @@ pub(crate) fn answer(
     };
     let range = range_of(request.range)?;
     let table = context.open(&request.table)?;
-    let selected = SelectedRows::new(&table, Within::Overlap, range, &request.filter)?;
+    let selected = SelectedRows::new(&table, RangeRule::Overlap, range, &request.filter)?;
     let span = table.span(request.range)?;
     let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
     let (rows, places) = match sort {

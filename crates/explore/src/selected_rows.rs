@@ -5,10 +5,10 @@ use std::sync::Arc;
 use views::{Rows, TimeRange, rows_within};
 
 use crate::context::OpenTable;
-use crate::decoded::{Measures, RowIntervals};
+use crate::decoded_columns::{Measures, RowIntervals};
 use crate::durations::Durations;
 use crate::filter::Filter;
-use crate::query::{self, Within};
+use crate::query::{self, RangeRule};
 use crate::trace::check;
 use crate::{Condition, ExploreError};
 
@@ -36,7 +36,7 @@ enum Time {
 impl<'a> SelectedRows<'a> {
     pub(crate) fn new(
         table: &OpenTable<'a>,
-        within: Within,
+        within: RangeRule,
         range: Option<TimeRange>,
         filter: &[Condition],
     ) -> Result<SelectedRows<'a>, ExploreError> {
@@ -56,13 +56,13 @@ impl<'a> SelectedRows<'a> {
         Ok(selected)
     }
 
-    fn limit(&mut self, within: Within, range: TimeRange) -> Result<(), ExploreError> {
+    fn limit(&mut self, within: RangeRule, range: TimeRange) -> Result<(), ExploreError> {
         self.sql.push(query::within(self.table.def, within, range));
         let intervals = match within {
-            Within::Overlap => self.table.intervals()?,
-            Within::Duration(durations) => Some(self.table.durations(durations)?),
-            Within::Reach => return self.limit_reach(range),
-            Within::Moment => None,
+            RangeRule::Overlap => self.table.intervals()?,
+            RangeRule::Duration(durations) => Some(self.table.durations(durations)?),
+            RangeRule::Reach => return self.limit_reach(range),
+            RangeRule::Moment => None,
         };
         let (start, end) = (range.start(), range.end());
         self.range = Some(match intervals {

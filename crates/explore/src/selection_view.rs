@@ -127,7 +127,7 @@ fn key_of(def: &'static TableDef, expression: &Expression) -> Option<&'static Co
 
 /// Returns the measures that a selection sums up or shows, each with its aggregate function.
 fn measures(def: &'static TableDef, selection: &Selection) -> Vec<(String, &'static str)> {
-    let mut found: Vec<(String, &'static str)> = Vec::new();
+    let mut measures: Vec<(String, &'static str)> = Vec::new();
     for (_, expression) in &selection.columns {
         let (name, function) = match expression {
             Expression::Column(name)
@@ -149,11 +149,11 @@ fn measures(def: &'static TableDef, selection: &Selection) -> Vec<(String, &'sta
             name => name,
         };
         let measure = (name.to_owned(), function);
-        if found.len() < MAX_AGGREGATES && !found.contains(&measure) {
-            found.push(measure);
+        if measures.len() < MAX_AGGREGATES && !measures.contains(&measure) {
+            measures.push(measure);
         }
     }
-    found
+    measures
 }
 
 /// Conversion of the conditions of a selection to conditions of a view.

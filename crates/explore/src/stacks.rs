@@ -10,7 +10,7 @@ use crate::catalogue::{ColumnDef, ROWS, Source, TableDef};
 use crate::context::Context;
 use crate::decode::without_offset;
 use crate::names::Interner;
-use crate::query::Within;
+use crate::query::RangeRule;
 use crate::selected_rows::SelectedRows;
 use crate::trace::check;
 use crate::{Condition, ExploreError};
@@ -119,7 +119,7 @@ impl WeightedStacks {
             column => Some(def.number(column)?),
         };
         let table = context.open(request.table)?;
-        let select = |range| SelectedRows::new(&table, Within::Overlap, range, request.filter);
+        let select = |range| SelectedRows::new(&table, RangeRule::Overlap, range, request.filter);
         let selected = select(request.range)?;
         let sql = format!(
             "SELECT\n  {stack},\n  {} AS weight,\n  count(*) AS rows\nFROM {}{}\nGROUP BY \
@@ -142,8 +142,8 @@ impl WeightedStacks {
         stacks.sort_unstable();
         stacks.dedup();
         let weights = sums.iter().map(|sums| {
-            let of = |stack: &InProcess| sums.by_stack.get(stack).copied().unwrap_or(0);
-            stacks.iter().map(of).collect()
+            let sum_of = |stack: &InProcess| sums.by_stack.get(stack).copied().unwrap_or(0);
+            stacks.iter().map(sum_of).collect()
         });
         let weights = weights.collect();
         let named = frame_names.frames(context, &stacks)?;
@@ -163,8 +163,8 @@ impl WeightedStacks {
 fn process_of(def: &'static TableDef, stack: &str) -> Option<&'static ColumnDef> {
     let prefix = stack.strip_suffix("stack_id").unwrap_or_default();
     let name = format!("{prefix}process");
-    let found = def.columns.iter().find(|column| column.name == name);
-    found.filter(|column| matches!(column.source, Source::Process { .. }))
+    let column = def.columns.iter().find(|column| column.name == name);
+    column.filter(|column| matches!(column.source, Source::Process { .. }))
 }
 
 /// Sums up the numbers of a column by stack. Without a column, counts rows.

@@ -9,10 +9,10 @@ use views::{Intervals, Lane, Lanes, NULL_ID, Rows, Series, Summary, TimeBuckets,
 
 use crate::catalogue::{ColumnDef, ROWS, TIME};
 use crate::context::{Context, check_bounds, range_of};
-use crate::decoded::{Keys, Measures, RowIntervals};
+use crate::decoded_columns::{Keys, Measures, RowIntervals};
 use crate::durations::Durations;
 use crate::names::Names;
-use crate::query::{self, Within};
+use crate::query::{self, RangeRule};
 use crate::selected_rows::SelectedRows;
 use crate::{Condition, ExploreError, Id, Number};
 
@@ -213,9 +213,9 @@ pub(crate) fn answer(
         .filter(|_| is_sum)
         .and_then(|column| Durations::find(def, column));
     let within = match (name, durations) {
-        (TIME, _) => Within::Overlap,
-        (_, Some(durations)) => Within::Duration(durations),
-        _ => Within::Moment,
+        (TIME, _) => RangeRule::Overlap,
+        (_, Some(durations)) => RangeRule::Duration(durations),
+        _ => RangeRule::Moment,
     };
     let selected = SelectedRows::new(&table, within, Some(span), &request.filter)?;
     let keys = key.map(|key| table.keys(key)).transpose()?;

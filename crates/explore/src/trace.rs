@@ -62,7 +62,6 @@ impl Trace {
         self.once(&self.identities, cancel, Identities::read)
     }
 
-    /// Returns the doubtful runs.
     pub(crate) fn doubtful_runs(
         &self,
         cancel: &AtomicBool,
@@ -105,11 +104,11 @@ impl Trace {
         };
         self.read.store(0, Ordering::Relaxed);
         self.making.fetch_add(1, Ordering::Relaxed);
-        let made = make(Options {
+        let table = make(Options {
             progress: &progress,
         });
         self.making.fetch_sub(1, Ordering::Relaxed);
-        Ok(made?)
+        Ok(table?)
     }
 }
 

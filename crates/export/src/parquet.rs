@@ -139,13 +139,13 @@ fn check_place(path: &Path, name: &str, identity: &str) -> Result<(), Error> {
         Err(error) => return Err(FileError::write(path, error).into()),
     };
     let reader = SerializedFileReader::new(file).ok();
-    let found = reader.as_ref().and_then(|reader| {
+    let stored = reader.as_ref().and_then(|reader| {
         let pairs = reader.metadata().file_metadata().key_value_metadata()?;
         let pair = pairs.iter().find(|pair| pair.key == IDENTITY)?;
         pair.value.as_deref()
     });
-    match found {
-        Some(found) if found == identity => Ok(()),
+    match stored {
+        Some(stored) if stored == identity => Ok(()),
         Some(_) => Err(Error::Partition {
             path: path.to_owned(),
             problem: PartitionProblem::OtherTrace(name.to_owned()),

@@ -44,7 +44,6 @@ impl<'t> Part<'t> {
         })
     }
 
-    /// Returns the recording.
     pub(super) fn recording(&self) -> &dyn Recording {
         self.tables.store().recording()
     }
@@ -148,7 +147,6 @@ pub(super) struct Rows<'p> {
 }
 
 impl Rows<'_> {
-    /// Returns the table.
     pub(super) fn table(&self) -> &StoredTable {
         &self.table
     }

@@ -116,14 +116,14 @@ impl Roster {
         let threads = self.threads.iter().map(|thread| thread.thread_id);
         let in_trace: FxHashSet<u32> = processes.chain(threads).collect();
         let mut fresh = in_trace.iter().max().copied().unwrap_or(0);
-        let mut given = FxHashSet::default();
+        let mut ids = FxHashSet::default();
         let mut unique = |id: u32| {
-            if id == 0 || given.insert(id) {
+            if id == 0 || ids.insert(id) {
                 return id;
             }
             loop {
                 fresh = fresh.wrapping_add(1);
-                if fresh != 0 && !in_trace.contains(&fresh) && given.insert(fresh) {
+                if fresh != 0 && !in_trace.contains(&fresh) && ids.insert(fresh) {
                     return fresh;
                 }
             }

@@ -245,7 +245,7 @@ pub(crate) fn contents(kinds: &[KindRow]) -> Vec<Content> {
 
 /// A question that the trace cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Missing {
+pub struct UnansweredQuestion {
     /// Question that the trace cannot answer.
     pub question: &'static str,
     /// Reason why the trace cannot answer the question.
@@ -339,23 +339,27 @@ const QUESTIONS: &[Question] = &[
 ];
 
 /// Returns the questions that the trace cannot answer. Questions that need missing rundowns are included.
-pub(crate) fn missing(kinds: &[KindRow], contents: &[Content], is_linux: bool) -> Vec<Missing> {
+pub(crate) fn missing(
+    kinds: &[KindRow],
+    contents: &[Content],
+    is_linux: bool,
+) -> Vec<UnansweredQuestion> {
     let has = |data: Data| contents.iter().any(|c| c.data == data);
     if is_linux {
         return missing_of_linux(kinds, contents);
     }
     if !contents.iter().any(|c| c.data.is_of_the_kernel()) {
-        return vec![Missing {
+        return vec![UnansweredQuestion {
             question: "anything about CPUs, processes, disks, files, memory or the network",
             reason: "the trace has no kernel events, only events of providers".to_owned(),
             advice: "record the kernel too: `wpr -start CPU -start DiskIO -start FileIO`"
                 .to_owned(),
         }];
     }
-    let mut missing: Vec<Missing> = QUESTIONS
+    let mut missing: Vec<UnansweredQuestion> = QUESTIONS
         .iter()
         .filter(|question| !has(question.needs))
-        .map(|question| Missing {
+        .map(|question| UnansweredQuestion {
             question: question.question,
             reason: format!("the trace has no {}", question.needs.events()),
             advice: match question.record {
@@ -367,7 +371,7 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content], is_linux: bool) -
     let win32k = WIN32K.to_string();
     let is_win32k = |kind: &KindRow| kind.provider_guid.as_deref() == Some(win32k.as_str());
     if !kinds.iter().any(is_win32k) {
-        missing.push(Missing {
+        missing.push(UnansweredQuestion {
             question: "which window had the focus, and when a window did not respond",
             reason: "the trace has no events of Microsoft-Windows-Win32k".to_owned(),
             advice: format!("record {}", record::advice(&[Kind::Focus])),
@@ -378,7 +382,7 @@ pub(crate) fn missing(kinds: &[KindRow], contents: &[Content], is_linux: bool) -
 }
 
 /// Returns the questions that a recording of Linux cannot answer.
-fn missing_of_linux(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
+fn missing_of_linux(kinds: &[KindRow], contents: &[Content]) -> Vec<UnansweredQuestion> {
     let has = |data: Data| contents.iter().any(|c| c.data == data);
     let of_interrupts =
         |kind: &KindRow| matches!(kind.provider.as_deref(), Some("irq" | "irq_vectors"));
@@ -421,7 +425,7 @@ fn missing_of_linux(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
         ),
     ];
     let open = questions.into_iter().filter(|(_, is_there, ..)| !is_there);
-    open.map(|(question, _, data, theory)| Missing {
+    open.map(|(question, _, data, theory)| UnansweredQuestion {
         question,
         reason: format!("the recording has no {data}"),
         advice: format!(
@@ -436,10 +440,10 @@ fn missing_of_linux(kinds: &[KindRow], contents: &[Content]) -> Vec<Missing> {
 
 /// Returns the questions that need missing rundowns. Without rundowns, processes, images and stacks from
 /// before the recording are unknown.
-fn missing_rundown(kinds: &[KindRow]) -> Vec<Missing> {
+fn missing_rundown(kinds: &[KindRow]) -> Vec<UnansweredQuestion> {
     let has = |hooks: &[u16]| {
-        let mut found = kinds.iter().filter_map(|kind| kind.hook);
-        found.any(|hook| hooks.contains(&hook))
+        let mut hooks_of_kinds = kinds.iter().filter_map(|kind| kind.hook);
+        hooks_of_kinds.any(|hook| hooks.contains(&hook))
     };
     const ADVICE: &str = "stop the session with the recording tool (`wpr -stop`, `xperf -stop`), \
                           which waits for the rundown";
@@ -469,7 +473,7 @@ fn missing_rundown(kinds: &[KindRow]) -> Vec<Missing> {
         ),
     ] {
         if has(of) && !has(rundown) {
-            missing.push(Missing {
+            missing.push(UnansweredQuestion {
                 question,
                 reason: reason.to_owned(),
                 advice: ADVICE.to_owned(),

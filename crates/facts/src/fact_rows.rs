@@ -8,7 +8,7 @@ use tables::{
 };
 
 use crate::damage::{FaultReport, Losses};
-use crate::info::{CpuActivity, Dropped};
+use crate::info::{CpuActivity, CpuDrops};
 
 /// Tables from which the facts are computed.
 pub(crate) const TABLES: [Table; 4] = [
@@ -24,7 +24,7 @@ pub(crate) struct FactRows {
     pub(crate) kinds: Vec<KindRow>,
     /// CPUs that logged events.
     pub(crate) cpus: Vec<CpuActivity>,
-    pub(crate) last_dropped: Vec<Dropped>,
+    pub(crate) last_dropped: Vec<CpuDrops>,
     pub(crate) config: Vec<ConfigValue>,
     pub(crate) losses: Losses,
 }
@@ -151,7 +151,7 @@ impl FactRows {
                 });
             }
             if let Some(last_ns) = view.last_dropped_ns.get(row) {
-                self.last_dropped.push(Dropped {
+                self.last_dropped.push(CpuDrops {
                     cpu: cpu.into(),
                     last_ns,
                 });

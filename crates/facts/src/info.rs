@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use tables::{Options, Recording, RecordingInfo, Store, StoreError, Table, utc};
 
-use crate::contents::{self, Content, Missing};
+use crate::contents::{self, Content, UnansweredQuestion};
 use crate::damage::DamageReport;
 use crate::fact_rows::{self, FactRows};
 use crate::windows_release::windows_release;
@@ -31,11 +31,11 @@ pub struct Info {
     /// Kinds of data in the trace.
     pub contents: Vec<Content>,
     /// Questions that the trace cannot answer.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<UnansweredQuestion>,
     /// Lost events and unreadable parts.
     pub damage: DamageReport,
     /// CPUs that dropped events, each with the time of its last dropped event (recorded by Windows 11).
-    pub last_dropped: Vec<Dropped>,
+    pub last_dropped: Vec<CpuDrops>,
 }
 
 /// The machine that was recorded.
@@ -223,7 +223,7 @@ pub struct CpuActivity {
 
 /// A CPU that dropped events.
 #[derive(Debug, Serialize)]
-pub struct Dropped {
+pub struct CpuDrops {
     /// Number of the CPU.
     pub cpu: u32,
     /// Time of the last dropped event, in nanoseconds since the trace's start.

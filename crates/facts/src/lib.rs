@@ -11,8 +11,8 @@ mod info;
 mod moment;
 mod windows_release;
 
-pub use contents::{Content, Data, Missing};
+pub use contents::{Content, Data, UnansweredQuestion};
 pub use damage::{DamageReport, FaultReport, Losses};
-pub use info::{CpuActivity, Cpus, Dropped, Extent, Info, Session, System};
+pub use info::{CpuActivity, CpuDrops, Cpus, Extent, Info, Session, System};
 pub use moment::{Moment, MomentError, NoTimeOfDay};
 pub use windows_release::windows_release;

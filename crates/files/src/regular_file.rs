@@ -10,11 +10,11 @@ use std::path::Path;
 /// Returns an error if the path is a directory, pipe, socket or device, or if the file cannot be opened.
 pub fn open_file(path: &Path) -> io::Result<File> {
     // The kind of the file is checked before the file is opened, because opening a pipe would wait for a writer.
-    let found = fs::metadata(path)?.file_type();
-    if found.is_dir() {
+    let kind = fs::metadata(path)?.file_type();
+    if kind.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }
-    if let Some(kind) = other_kind(found) {
+    if let Some(kind) = other_kind(kind) {
         let kind = format!("it is {kind}, not a file; give a file");
         return Err(io::Error::new(ErrorKind::InvalidInput, kind));
     }

@@ -33,11 +33,13 @@ pub(crate) fn find<'r>(parts: impl Iterator<Item = &'r [u8]>) -> Vec<BuildId> {
             paths.extend(path.filter(|path| path.starts_with(b"/")));
         });
     }
-    let found = paths.into_iter().map(|path| BuildId {
+    let build_ids = paths.into_iter().map(|path| BuildId {
         path: path.to_owned(),
         id: read(Path::new(OsStr::from_bytes(path))).unwrap_or_default(),
     });
-    found.filter(|found| !found.id.is_empty()).collect()
+    build_ids
+        .filter(|build_id| !build_id.id.is_empty())
+        .collect()
 }
 
 /// Reads the build id of an ELF file. Returns `None` if the file has no build id.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::MissingEvent;
 use crate::build_ids::BuildId;
 use crate::perf_data::{Contents, FINISHED_ROUND, Machine, RecordedEvent};
-use crate::tracefs::Described;
+use crate::tracefs::DescribedTracepoint;
 
 /// Records that the recorder moved to memory together. All records of a round are older than the records of later
 /// rounds, except records that the kernel wrote during the move.
@@ -35,7 +35,7 @@ impl Round {
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) events: Vec<RecordedEvent>,
-    pub(crate) tracepoints: Vec<Described>,
+    pub(crate) tracepoints: Vec<DescribedTracepoint>,
     pub(crate) pages: [Vec<u8>; 2],
     pub(crate) machine: Machine,
     pub(crate) left: Vec<MissingEvent>,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::attribute::{self, Attribute};
 use crate::build_ids::BuildId;
-use crate::tracefs::Described;
+use crate::tracefs::DescribedTracepoint;
 
 /// Size in bytes of the header of a file.
 const HEADER: u64 = 104;
@@ -64,7 +64,7 @@ pub(crate) struct Machine {
 /// Contents of a file.
 pub(crate) struct Contents<'c> {
     pub(crate) events: &'c [RecordedEvent],
-    pub(crate) tracepoints: &'c [Described],
+    pub(crate) tracepoints: &'c [DescribedTracepoint],
     /// Descriptions of the pages of the kernel's tracing buffers: `header_page` and `header_event`.
     pub(crate) pages: &'c [Vec<u8>; 2],
     pub(crate) machine: &'c Machine,

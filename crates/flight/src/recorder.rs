@@ -19,7 +19,7 @@ use crate::perf_data::{Machine, RecordedEvent};
 use crate::proc_facts::{self, KernelSymbols};
 use crate::ring::{OpenEvent, Ring};
 use crate::threads::{self, Thread};
-use crate::tracefs::{Described, Tracefs};
+use crate::tracefs::{DescribedTracepoint, Tracefs};
 use crate::{Capture, Cost, Event, MissingEvent, StartError, build_ids, records};
 
 /// Time between two moves of records from the kernel's buffers to memory.
@@ -231,11 +231,10 @@ struct OpenEvents {
     events: Vec<OpenEvent>,
     rings: Vec<Ring>,
     recorded: Vec<RecordedEvent>,
-    tracepoints: Vec<Described>,
+    tracepoints: Vec<DescribedTracepoint>,
     left: Vec<MissingEvent>,
 }
 
-/// Event to open.
 struct EventRequest {
     attribute: Attribute,
     name: String,
@@ -470,8 +469,8 @@ fn machine(order: &Order) -> Machine {
     let value = |path: &str, name: &str| {
         let lines = fs::read_to_string(path).unwrap_or_default();
         let mut lines = lines.lines().filter_map(|line| line.split_once(':'));
-        let found = lines.find(|(key, _)| key.trim() == name);
-        found.map_or_else(String::new, |(_, value)| value.trim().to_owned())
+        let line = lines.find(|(key, _)| key.trim() == name);
+        line.map_or_else(String::new, |(_, value)| value.trim().to_owned())
     };
     let configured = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = configured.trim().rsplit([',', '-']).next();

@@ -19,7 +19,7 @@ pub(crate) struct Tracefs {
 
 /// Tracepoint, with the text that describes its fields.
 #[derive(Clone, Debug)]
-pub(crate) struct Described {
+pub(crate) struct DescribedTracepoint {
     pub(crate) system: &'static str,
     pub(crate) id: u64,
     pub(crate) format: Vec<u8>,
@@ -57,12 +57,16 @@ impl Tracefs {
     }
 
     /// Reads the id and the description of a tracepoint.
-    pub(crate) fn tracepoint(&self, system: &'static str, name: &str) -> io::Result<Described> {
+    pub(crate) fn tracepoint(
+        &self,
+        system: &'static str,
+        name: &str,
+    ) -> io::Result<DescribedTracepoint> {
         let folder = self.folder.join("events").join(system).join(name);
         let id = fs::read_to_string(folder.join("id"))?;
         let id = id.trim().parse().map_err(io::Error::other)?;
         let format = fs::read(folder.join("format"))?;
-        Ok(Described { system, id, format })
+        Ok(DescribedTracepoint { system, id, format })
     }
 
     /// Reads the descriptions of the pages of tracing buffers, because readers of `perf.data` expect them.

@@ -89,7 +89,7 @@ impl Cgroups {
         };
         let members = Members::new(&self.changes, *root, processes, facts);
         let mut open: FxHashMap<&str, Interval> = FxHashMap::default();
-        let mut found: Vec<(&str, Interval)> = Vec::new();
+        let mut freezes: Vec<(&str, Interval)> = Vec::new();
         for (time_ns, change) in &self.changes {
             match change {
                 Change::Frozen {
@@ -103,16 +103,16 @@ impl Cgroups {
                 Change::Frozen { path, .. } => {
                     let before = Interval::since_before(0, 0);
                     let interval = open.remove(&**path).unwrap_or(before);
-                    found.push((path, interval.ended(*time_ns)));
+                    freezes.push((path, interval.ended(*time_ns)));
                 }
                 Change::Attached { .. } => {}
             }
         }
-        found.extend((open.into_iter()).map(|(path, interval)| (path, interval.cut(end_ns))));
-        found.sort_by_key(|(path, interval)| (interval.start_ns, *path));
-        found.truncate(MOST_FREEZES);
+        freezes.extend((open.into_iter()).map(|(path, interval)| (path, interval.cut(end_ns))));
+        freezes.sort_by_key(|(path, interval)| (interval.start_ns, *path));
+        freezes.truncate(MOST_FREEZES);
         let mut rows: Vec<(Interval, usize)> = Vec::new();
-        for (path, interval) in found {
+        for (path, interval) in freezes {
             let of_path = (0..processes.len()).filter(|row| members.has(*row, path, interval));
             rows.extend(of_path.map(|row| (interval, row)).take(MOST - rows.len()));
         }

@@ -140,13 +140,13 @@ mod tests {
             ffffffff813b8bc0 t sched_cfs_slack_timer\n\
             0000000000000000 t dl_task_timer\n";
         let facts = ProcFacts::parse(text);
-        let mut found: Vec<_> = facts
+        let mut affinities: Vec<_> = facts
             .affinities
             .iter()
             .map(|(id, mask)| (*id, *mask))
             .collect();
-        found.sort_unstable();
-        assert_eq!(found, [(1, 3), (9, 2)]);
+        affinities.sort_unstable();
+        assert_eq!(affinities, [(1, 3), (9, 2)]);
         assert_eq!((facts.processes[&1], facts.processes[&9]), (1, 7));
         let cgroups: Vec<_> = facts.cgroups.into_iter().collect();
         assert_eq!(cgroups, [(7, "/a b:c".to_owned())]);

@@ -19,7 +19,7 @@ const MAJOR_FAULTS: u64 = 6;
 #[derive(Debug)]
 pub(crate) struct Sampling {
     /// Meanings of events, by their index in [`Recording::attributes`].
-    of: Vec<SampleMeaning>,
+    meanings: Vec<SampleMeaning>,
 }
 
 /// Meaning of an event that is not a tracepoint.
@@ -59,7 +59,7 @@ impl Sampling {
         // be too large.
         let clock = attributes.iter().find(|it| is_clock(it));
         let code = clock.or_else(|| attributes.iter().find(|it| is_cycles(it)));
-        let of = attributes.iter().map(|attribute| {
+        let meanings = attributes.iter().map(|attribute| {
             let is_same =
                 |code: &Attribute| (code.kind, code.config) == (attribute.kind, attribute.config);
             match code {
@@ -70,12 +70,14 @@ impl Sampling {
                 _ => SampleMeaning::Other,
             }
         });
-        Sampling { of: of.collect() }
+        Sampling {
+            meanings: meanings.collect(),
+        }
     }
 
     /// Returns the meaning of the event with this index in [`Recording::attributes`].
     pub(crate) fn sampled(&self, attribute: usize) -> SampleMeaning {
-        self.of
+        self.meanings
             .get(attribute)
             .copied()
             .unwrap_or(SampleMeaning::Other)

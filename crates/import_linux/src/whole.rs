@@ -70,7 +70,7 @@ impl Counts {
             _ => return,
         };
         let payload = u32::try_from(payload).unwrap_or(u32::MAX);
-        let found = Kind {
+        let one = Kind {
             first_ns: time_ns,
             last_ns: time_ns,
             events: 1,
@@ -80,7 +80,7 @@ impl Counts {
             offset: event.offset,
         };
         let kind = self.kinds.entry(attribute);
-        kind.and_modify(|kind| kind.merge(found)).or_insert(found);
+        kind.and_modify(|kind| kind.merge(one)).or_insert(one);
     }
 
     /// Adds the activity and the faults of a chunk that was read. `read` is the result of [`Recording::read`].

@@ -255,8 +255,8 @@ impl Capture {
                 let ticks = u64::from(packet.ts_sec) * interface.resolution;
                 let ticks = ticks + u64::from(packet.ts_usec);
                 let size = packet.data.len().min(packet.caplen as usize);
-                let found = interface.packet(None, packet.origlen, &packet.data[..size]);
-                return give(found, interface.unix_ns(ticks));
+                let packet = interface.packet(None, packet.origlen, &packet.data[..size]);
+                return give(packet, interface.unix_ns(ticks));
             }
             // Each section numbers its interfaces from 0. So a new section starts with an empty list.
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
@@ -268,11 +268,11 @@ impl Capture {
                     return true;
                 };
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                let found = Packet {
+                let packet = Packet {
                     direction: direction(packet),
                     ..interface.packet(Some(packet.if_id), packet.origlen, packet.packet_data())
                 };
-                return give(found, interface.unix_ns(ticks));
+                return give(packet, interface.unix_ns(ticks));
             }
             // Other blocks are skipped. Among them are simple packets, because they have no time.
             PcapBlockOwned::NG(_) => {}

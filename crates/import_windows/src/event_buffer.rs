@@ -6,7 +6,7 @@ use std::ops::Range;
 use tables::EventPlace;
 
 use crate::place_of;
-use crate::register::Incoming;
+use crate::register::IncomingEvent;
 
 /// Copies of events of one CPU stream.
 #[derive(Debug, Default)]
@@ -41,7 +41,6 @@ pub(crate) struct BufferedEvent<'a> {
     pub(crate) process_id: Option<u32>,
     /// Position of the event in the trace.
     pub(crate) place: EventPlace,
-    /// Payload of the event.
     pub(crate) payload: &'a [u8],
 }
 
@@ -54,7 +53,7 @@ impl BufferedEvent<'_> {
 
 impl EventBuffer {
     /// Copies an event.
-    pub(crate) fn push(&mut self, incoming: &Incoming<'_, '_>) {
+    pub(crate) fn push(&mut self, incoming: &IncomingEvent<'_, '_>) {
         let event = incoming.event;
         // Rundown events list existing objects. The ids in their headers are `u32::MAX`, which means that they are
         // unknown.

@@ -17,9 +17,9 @@ use crate::file_names;
 use crate::kind_survey::KindSurvey;
 use crate::presence::Presence;
 use crate::recording::span_of;
-use crate::register::{Incoming, TraceFacts, WholeTable, buffered};
+use crate::register::{IncomingEvent, TraceFacts, WholeTable, buffered};
 use crate::table::{for_each_table, images, processes, samples, stacks, threads};
-use crate::{place_of, recorded, volumes};
+use crate::{place_of, recorded_times, volumes};
 
 /// Events of one CPU stream that the first pass keeps.
 pub(crate) struct CpuEvents {
@@ -67,16 +67,16 @@ impl CpuEvents {
         wanted: ReaderSet,
         progress: &(dyn Fn(u64) -> bool + Sync),
     ) -> Result<CpuEvents, Cancelled> {
-        let mut found = CpuEvents::new();
+        let mut cpu_events = CpuEvents::new();
         let mut reader = stream.reader();
         for buffer in stream.buffers() {
-            found.read_buffer(&mut reader, buffer, segments, wanted);
+            cpu_events.read_buffer(&mut reader, buffer, segments, wanted);
             if !progress(buffer.stored_size.into()) {
                 return Err(Cancelled);
             }
         }
-        found.damage = reader.take_damage();
-        Ok(found)
+        cpu_events.damage = reader.take_damage();
+        Ok(cpu_events)
     }
 
     fn read_buffer(
@@ -98,7 +98,7 @@ impl CpuEvents {
                 self.activity.add(event.time_ns());
             }
             has_metadata |= wanted.has(Reader::Metadata) && events::is_metadata(&event);
-            let incoming = Incoming::new(&event, os_version);
+            let incoming = IncomingEvent::new(&event, os_version);
             self.presence.add(&incoming);
             self.take(&incoming, wanted);
         }
@@ -110,7 +110,7 @@ impl CpuEvents {
     }
 
     #[inline]
-    fn take(&mut self, incoming: &Incoming<'_, '_>, wanted: ReaderSet) {
+    fn take(&mut self, incoming: &IncomingEvent<'_, '_>, wanted: ReaderSet) {
         for reader in incoming.readers.intersection(wanted).iter() {
             match (reader, incoming.hook) {
                 (Reader::Table(Table::Stacks), Some(hook)) => {
@@ -134,7 +134,7 @@ pub(crate) fn os_version(segments: &[Segment], buffer: &BufferRef) -> (u8, u8) {
 /// Extends a time range so that it includes a kernel event. Header events (group 0) are ignored. In a ring
 /// buffer, header events are much older than all other events.
 #[inline]
-pub(crate) fn extend_span(span_ns: &mut Option<(i64, i64)>, incoming: &Incoming<'_, '_>) {
+pub(crate) fn extend_span(span_ns: &mut Option<(i64, i64)>, incoming: &IncomingEvent<'_, '_>) {
     if incoming.hook.is_some_and(|hook| hook >> 8 != 0) {
         let time_ns = incoming.event.time_ns();
         let (first, last) = span_ns.unwrap_or((time_ns, time_ns));
@@ -180,7 +180,7 @@ fn build(
     }
     let presences = cpus.iter().map(|cpu| cpu.presence);
     let presences: Vec<_> = trace.streams().into_iter().zip(presences).collect();
-    pass.recorded = recorded::read(trace, &presences);
+    pass.recorded = recorded_times::read(trace, &presences);
     let stacks = cpus.iter_mut().map(|cpu| std::mem::take(&mut cpu.stacks));
     (pass.stacks, pass.tables.stacks) = StackIndex::build(stacks.collect());
 

@@ -15,7 +15,7 @@ mod kind_survey;
 mod one_recording;
 mod presence;
 mod providers;
-mod recorded;
+mod recorded_times;
 mod recording;
 mod register;
 mod slices;

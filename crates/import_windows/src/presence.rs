@@ -7,7 +7,7 @@ use events::ids::hook::{COMPACT_CONTEXT_SWITCH, CONTEXT_SWITCH, SAMPLE};
 use events::kernel::Sample;
 use tables::import::{FirstAndLast, LATE_NS};
 
-use crate::register::Incoming;
+use crate::register::IncomingEvent;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -60,7 +60,7 @@ impl Presence {
     /// Adds an event. Header events (group 0) are ignored. In a ring buffer, header events are much older
     /// than all other events.
     #[inline]
-    pub(crate) fn add(&mut self, incoming: &Incoming<'_, '_>) {
+    pub(crate) fn add(&mut self, incoming: &IncomingEvent<'_, '_>) {
         let Some(hook) = incoming.hook.filter(|hook| hook >> 8 != 0) else {
             return;
         };
@@ -100,7 +100,6 @@ impl Presence {
         self.span_ns = joined(self.span_ns, other.span_ns);
     }
 
-    /// Returns the first and the last sample.
     pub(crate) fn samples(&self) -> Option<FirstAndLast> {
         self.samples
     }

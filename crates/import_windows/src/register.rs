@@ -9,7 +9,7 @@ use events::Decoder;
 use events::kernel::Class;
 use rustc_hash::FxHashMap;
 use tables::import::{
-    CpuActivity, EventTable, RawRows, Reader, ReaderSet, Recorded, Rows, UnreadableEvents,
+    CpuActivity, EventTable, RawRows, Reader, ReaderSet, RecordedTimes, Rows, UnreadableEvents,
 };
 use tables::{
     ContextSwitches, Cpus, Damages, DiskIo, DotnetPauses, DotnetPools, EventKinds, Events, FileIo,
@@ -47,7 +47,7 @@ pub(crate) trait FromEvents: EventTable {
     const READS: Reads = Reads::NOTHING;
 
     /// Adds an event. Returns `None` if the payload of the event is unreadable.
-    fn push(raw: &mut Self::Raw, event: &Incoming<'_, '_>) -> Option<()>;
+    fn push(raw: &mut Self::Raw, event: &IncomingEvent<'_, '_>) -> Option<()>;
 }
 
 /// A table that is made once, from the whole trace.
@@ -65,7 +65,7 @@ pub(crate) struct TraceFacts<'p> {
     /// Events that the first pass buffered.
     pub(crate) cpus: &'p [CpuEvents],
     pub(crate) processes: &'p ProcessTracker<'p>,
-    pub(crate) recorded: &'p Recorded,
+    pub(crate) recorded: &'p RecordedTimes,
     /// Activity of each CPU. It is empty if the table `cpus` is not requested.
     pub(crate) activity: BTreeMap<u16, CpuActivity>,
     /// Counts of events by kind. They are empty if the table `event_kinds` is not requested.
@@ -94,7 +94,7 @@ pub(crate) fn buffered(cpus: &[CpuEvents], reader: Reader) -> Vec<BufferedEvent<
 }
 
 /// Event that is passed to readers.
-pub(crate) struct Incoming<'a, 'e> {
+pub(crate) struct IncomingEvent<'a, 'e> {
     pub(crate) event: &'a Event<'e>,
     /// Hook id of a kernel event. A classic event of a kernel class also has a hook id.
     pub(crate) hook: Option<u16>,
@@ -106,15 +106,15 @@ pub(crate) struct Incoming<'a, 'e> {
     pub(crate) decoder: Option<&'a Decoder>,
 }
 
-impl<'a, 'e> Incoming<'a, 'e> {
+impl<'a, 'e> IncomingEvent<'a, 'e> {
     #[inline]
-    pub(crate) fn new(event: &'a Event<'e>, os_version: (u8, u8)) -> Incoming<'a, 'e> {
+    pub(crate) fn new(event: &'a Event<'e>, os_version: (u8, u8)) -> IncomingEvent<'a, 'e> {
         let hook = event.hook().or_else(|| classic_hook(event));
         let readers = match hook {
             Some(hook) => ROUTES.hooks[usize::from(hook)],
             None => ROUTES.other(event),
         };
-        Incoming {
+        IncomingEvent {
             event,
             hook,
             readers,
@@ -220,7 +220,7 @@ macro_rules! declare {
 
         impl Push for RawRows {
             #[inline]
-            fn push(&mut self, table: Table, event: &Incoming<'_, '_>) -> Option<()> {
+            fn push(&mut self, table: Table, event: &IncomingEvent<'_, '_>) -> Option<()> {
                 match table {
                     $(Table::$event => <$event as FromEvents>::push(&mut self.$event_module, event),)+
                     _ => Some(()),
@@ -235,7 +235,7 @@ for_each_table!(declare);
 /// Adds events to the data of tables.
 pub(crate) trait Push {
     /// Adds an event to the data of a table. Returns `None` if the payload of the event is unreadable.
-    fn push(&mut self, table: Table, event: &Incoming<'_, '_>) -> Option<()>;
+    fn push(&mut self, table: Table, event: &IncomingEvent<'_, '_>) -> Option<()>;
 }
 
 /// Returns true if the event has a classic header. Two sources log kernel events with such headers: tools,

@@ -10,7 +10,7 @@ use tables::{Cancelled, Table};
 
 use crate::first_pass::{extend_span, os_version};
 use crate::place_of;
-use crate::register::{Incoming, Push};
+use crate::register::{IncomingEvent, Push};
 
 /// Reader of a trace in slices of time, with all CPUs in parallel.
 pub(crate) struct Slices<'t> {
@@ -120,9 +120,9 @@ impl Walk<'_> {
     ) {
         let os_version = os_version(segments, buffer);
         for event in self.reader.read(buffer) {
-            let incoming = Incoming {
+            let incoming = IncomingEvent {
                 decoder,
-                ..Incoming::new(&event, os_version)
+                ..IncomingEvent::new(&event, os_version)
             };
             extend_span(&mut self.span_ns, &incoming);
             let mut readers = incoming.readers.intersection(wanted);

@@ -4,7 +4,7 @@ use etl::Trace;
 use tables::Table;
 
 use crate::first_pass::os_version;
-use crate::register::Incoming;
+use crate::register::IncomingEvent;
 
 /// Number of buffers that are read to estimate the number of stacks.
 const SAMPLED_BUFFERS: usize = 64;
@@ -36,7 +36,7 @@ pub(crate) fn stack_events(trace: &Trace) -> u64 {
                 let version = os_version(trace.segments(), buffer);
                 let events = reader.read(buffer);
                 let is_stack = |event: &etl::Event<'_>| {
-                    Incoming::new(event, version)
+                    IncomingEvent::new(event, version)
                         .readers
                         .has_table(Table::Stacks)
                 };
@@ -60,7 +60,7 @@ mod tests {
         let mut exact = 0_u64;
         let mut events = trace.events();
         while let Some(event) = events.next() {
-            let readers = Incoming::new(&event, (10, 0)).readers;
+            let readers = IncomingEvent::new(&event, (10, 0)).readers;
             exact += u64::from(readers.has_table(Table::Stacks));
         }
         let estimate = stack_events(&trace);

@@ -218,13 +218,13 @@ fn check(
     file_bytes: u64,
 ) -> Result<(), String> {
     for field in table.fields() {
-        let found = builder.schema().field_with_name(field.name());
-        let found = found.map_err(|_| format!("its table has no column `{}`", field.name()))?;
-        if !fits(field.data_type(), found.data_type()) {
+        let column = builder.schema().field_with_name(field.name());
+        let column = column.map_err(|_| format!("its table has no column `{}`", field.name()))?;
+        if !fits(field.data_type(), column.data_type()) {
             return Err(format!(
                 "its column `{}` has the type {}, not {}",
                 field.name(),
-                found.data_type(),
+                column.data_type(),
                 field.data_type()
             ));
         }

@@ -105,9 +105,9 @@ impl InFlight {
     /// Removes the operation with this token and returns its resources.
     pub(crate) fn remove(&mut self, token: u64) -> Option<Resources> {
         self.get(token)?;
-        let held = self.slots[place(token)].held.take();
+        let resources = self.slots[place(token)].held.take();
         self.free.push(place(token) as u32);
-        held
+        resources
     }
 
     /// Leaks all resources, so that they are never freed.

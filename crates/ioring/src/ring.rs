@@ -235,8 +235,8 @@ impl Ring {
     ) -> Result<Ticket, Error> {
         let file = self.file(target)?;
         let target = target.clone();
-        let held = Resources::Control { target, user_data };
-        self.push(Entry::Flush(file, mode), held)
+        let resources = Resources::Control { target, user_data };
+        self.push(Entry::Flush(file, mode), resources)
             .map_err(|(error, _)| error)
     }
 
@@ -254,8 +254,8 @@ impl Ring {
             _ => return Err(Error::NotInFlight),
         };
         let file = self.file(&target)?;
-        let held = Resources::Control { target, user_data };
-        self.push(Entry::Cancel(file, ticket.0), held)
+        let resources = Resources::Control { target, user_data };
+        self.push(Entry::Cancel(file, ticket.0), resources)
             .map_err(|(error, _)| error)
     }
 
@@ -347,12 +347,12 @@ impl Ring {
             offset,
         });
         let target = target.clone();
-        let held = Resources::Transfer {
+        let resources = Resources::Transfer {
             target,
             memory,
             user_data,
         };
-        match self.push(entry, held) {
+        match self.push(entry, resources) {
             Ok(ticket) => {
                 self.set_used(reference, true);
                 Ok(ticket)
@@ -387,8 +387,8 @@ impl Ring {
                     Error::System { code, .. } if code.is_queue_full() => Error::Full,
                     other => other,
                 };
-                let held = self.in_flight.remove(token).unwrap_or(Resources::Nothing);
-                Err((error, held))
+                let resources = self.in_flight.remove(token).unwrap_or(Resources::Nothing);
+                Err((error, resources))
             }
         }
     }

@@ -110,8 +110,8 @@ impl Attribute {
     /// Returns the name of the event. If the recording does not contain it, makes it from the type and the number of the
     /// event.
     pub fn known_name(&self) -> String {
-        let made = || event_name::event_name(self.kind, self.config);
-        self.name.clone().unwrap_or_else(made)
+        let default_name = || event_name::event_name(self.kind, self.config);
+        self.name.clone().unwrap_or_else(default_name)
     }
 
     /// Returns true if the event is a tracepoint.

@@ -30,7 +30,6 @@ impl Facts {
         self.count += 1;
     }
 
-    /// Adds the name of a thread.
     pub(crate) fn add_name(&mut self, order: Order, thread_id: u32, name: &str) {
         let contents = [name.as_bytes(), b"\0"];
         self.add(kind::COMM, order, (NO_PROCESS, thread_id), &contents);

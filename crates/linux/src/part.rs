@@ -20,7 +20,7 @@ const NOT_OF_PARTS: [u32; 4] = [18, 21, 24, 27];
 
 /// Numbers of records of a written part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenCounts {
     /// Number of records of the whole recording, without records of kinds that the program perf defines.
     pub read: u64,
     /// Number of written samples.
@@ -57,7 +57,7 @@ impl Recording {
         &self,
         range: RangeInclusive<u64>,
         out: &mut (impl Write + Seek),
-    ) -> Result<Written, PartError> {
+    ) -> Result<WrittenCounts, PartError> {
         match self.recorder() {
             Recorder::Perf => {}
             Recorder::TraceCmd => return Err(PartError::Form("recordings of trace-cmd")),
@@ -79,7 +79,7 @@ impl Recording {
         let before = start.read(&*self.source).map_err(OpenError::from)?;
         let before = before.ok_or(OpenError::Header("its descriptions are damaged"))?;
         out.write_all(&before).map_err(PartError::Write)?;
-        let mut written = Written::default();
+        let mut written = WrittenCounts::default();
         let mut size = 0;
         for chunk in self.chunks() {
             let bytes = self.bytes_of(chunk).map_err(OpenError::from)?;

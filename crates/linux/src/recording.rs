@@ -15,7 +15,7 @@ use crate::features::{System, feature, read_build_ids, read_events};
 use crate::format::{Field, FieldValue, Format};
 use crate::gaps::Gaps;
 use crate::header::{self, Header, Layout, Section};
-use crate::inflated::Inflated;
+use crate::inflater::Inflater;
 use crate::kallsyms::Kallsyms;
 use crate::record::{self, kind};
 use crate::ring_buffer::Pages;
@@ -355,10 +355,10 @@ impl Recording {
         }
         let attribute = attribute_of(&self.attributes, &self.by_id, body, order);
         let attribute = attribute.ok_or(Fault::UnknownEvent)?;
-        let of = &self.attributes[attribute];
-        let sample = of.layout.read(body, order).ok_or(Fault::ShortRecord)?;
-        let tracepoint = if of.is_tracepoint() {
-            let tracepoint = self.readers.read(of.config, sample.raw);
+        let source = &self.attributes[attribute];
+        let sample = source.layout.read(body, order).ok_or(Fault::ShortRecord)?;
+        let tracepoint = if source.is_tracepoint() {
+            let tracepoint = self.readers.read(source.config, sample.raw);
             Some(tracepoint.ok_or(Fault::UnknownEvent)?)
         } else {
             None
@@ -401,7 +401,7 @@ struct Opening<'s> {
     chunks: Chunks,
     damage: Damage,
     gaps: Gaps,
-    inflated: Option<Inflated>,
+    inflated: Option<Inflater>,
 }
 
 impl Opening<'_> {
@@ -699,7 +699,7 @@ impl Opening<'_> {
     fn inflate(&mut self, data: &[u8], offset: u64) -> io::Result<()> {
         let inflated = match &mut self.inflated {
             Some(inflated) => inflated,
-            none => none.insert(Inflated::new(self.source.len())?),
+            none => none.insert(Inflater::new(self.source.len())?),
         };
         if !inflated.add(data)? {
             self.damage.add(Fault::Decompress, offset);

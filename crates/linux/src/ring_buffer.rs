@@ -192,21 +192,21 @@ impl Pages {
     /// Converts pages of a CPU to records of perf with the layout `SampleLayout::OF_PAGES`. The
     /// process of an event is always unknown.
     pub(crate) fn records(&self, bytes: &[u8], cpu: u32) -> Vec<u8> {
-        let mut found: Vec<PageEvent> = Vec::new();
+        let mut events: Vec<PageEvent> = Vec::new();
         for (index, page) in bytes.chunks(self.size).enumerate() {
             let start = index * self.size;
             self.read(page, &mut |time_ns, data| {
                 let data = start + data.start..start + data.end;
                 let event = &bytes[data.clone()];
                 if let Some(stack) = self.stack(event)
-                    && let Some(it) = (found.iter_mut().rev().take(NEAR))
+                    && let Some(it) = (events.iter_mut().rev().take(NEAR))
                         .filter(|it| it.stack.is_none())
                         .find(|it| self.is_of(&bytes[it.data.clone()], event))
                 {
                     it.stack = Some(data.start + stack..data.end);
                     return;
                 }
-                found.push(PageEvent {
+                events.push(PageEvent {
                     time_ns,
                     data,
                     stack: None,
@@ -214,8 +214,8 @@ impl Pages {
             });
         }
         let mut records = Vec::with_capacity(2 * bytes.len());
-        for found in found {
-            self.write(&found, bytes, cpu, &mut records);
+        for events in events {
+            self.write(&events, bytes, cpu, &mut records);
         }
         records
     }
@@ -335,11 +335,11 @@ mod tests {
     }
 
     fn read(order: Order, page: &[u8]) -> (Vec<(u64, Vec<u8>)>, PageEnd) {
-        let mut found = Vec::new();
+        let mut events = Vec::new();
         let end = pages(order).read(page, &mut |time_ns, data| {
-            found.push((time_ns, page[data].to_vec()));
+            events.push((time_ns, page[data].to_vec()));
         });
-        (found, end)
+        (events, end)
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::features::{System, WallClock};
 use crate::format::Format;
 use crate::gaps::Gaps;
 use crate::header::{LARGEST_SECTION, Section};
-use crate::inflated::{Inflated, max_expanded};
+use crate::inflater::{Inflater, max_expanded};
 use crate::kallsyms::Kallsyms;
 use crate::recording::{Recorder, Recording, Symbols};
 use crate::ring_buffer::Pages;
@@ -503,11 +503,11 @@ impl Opening {
         };
         let mut chunks: Vec<Chunk> = self.facts.chunk().into_iter().collect();
         for (cpu, place) in cpus {
-            let found = match &inflated {
+            let pages_found = match &inflated {
                 Some(inflated) => self.find_pages(&pages, inflated, Part::Inflated, (cpu, place)),
                 None => self.find_pages(&pages, &*self.source, Part::File, (cpu, place)),
             };
-            let (of_cpu, damage) = found?;
+            let (of_cpu, damage) = pages_found?;
             chunks.extend(of_cpu);
             self.damage.merge(&damage);
         }
@@ -572,7 +572,7 @@ impl Opening {
         compression: Compression,
         cpus: &[(u32, Section)],
     ) -> io::Result<(FileSource, PagesOfCpus)> {
-        let mut inflated = Inflated::new(self.source.len())?;
+        let mut inflated = Inflater::new(self.source.len())?;
         let mut places = Vec::new();
         for (cpu, place) in cpus {
             let offset = inflated.len();
@@ -591,7 +591,7 @@ impl Opening {
         &self,
         compression: Compression,
         place: Section,
-        inflated: &mut Inflated,
+        inflated: &mut Inflater,
     ) -> io::Result<Option<Fault>> {
         // The size does not include the number of parts, which has 4 bytes.
         let end = place.offset.saturating_add(place.size).saturating_add(4);

@@ -429,7 +429,7 @@ fn write_part(
     folder: &Path,
     recording: &Recording,
     range: &std::ops::RangeInclusive<u64>,
-) -> linux::Written {
+) -> linux::WrittenCounts {
     let mut part = std::fs::File::create(folder.join("part.data")).unwrap();
     recording.write_part(range.clone(), &mut part).unwrap()
 }

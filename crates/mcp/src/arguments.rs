@@ -13,8 +13,8 @@ use tables::Store;
 use crate::answer::{MAX_TOKENS, MIN_TOKENS};
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::marked::unquoted;
-use crate::opened::OpenTrace;
+use crate::marks::unquoted;
+use crate::open_traces::OpenTrace;
 
 /// Maximum number of characters of a name, and of a query.
 const NAME: usize = 300;

@@ -70,12 +70,12 @@ impl Call {
 }
 
 /// Observer of the tables of a trace for one call.
-pub(crate) struct Watching(pub(crate) Arc<Call>);
+pub(crate) struct CallObserver(pub(crate) Arc<Call>);
 
-impl Observer for Watching {
+impl Observer for CallObserver {
     fn begin(&self, _: &'static str, amount: Amount) -> Box<dyn Task> {
         self.0.total.fetch_max(amount.total(), Ordering::Relaxed);
-        Box::new(Watching(Arc::clone(&self.0)))
+        Box::new(CallObserver(Arc::clone(&self.0)))
     }
 
     fn warn(&self, _: &str) {}
@@ -85,7 +85,7 @@ impl Observer for Watching {
     }
 }
 
-impl Task for Watching {
+impl Task for CallObserver {
     fn reach(&self, done: u64) {
         self.0.done.fetch_max(done, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::failure::Failure;
-use crate::marked::{Marks, unquoted};
+use crate::marks::{Marks, unquoted};
 
 /// Condition that a caller gives for the values of a column.
 #[derive(Clone, Debug, Deserialize, Serialize)]

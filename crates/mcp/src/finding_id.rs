@@ -4,7 +4,7 @@ use std::fmt;
 
 use explain::Scope;
 
-use crate::opened::OpenTrace;
+use crate::open_traces::OpenTrace;
 
 /// Id of a finding: the trace, the scope of the explanation, and the number of the finding in the explanation, such as
 /// `t-0123abcd/1`.
@@ -27,7 +27,6 @@ impl FindingId {
         }
     }
 
-    /// Parses an id.
     pub(crate) fn parse(text: &str) -> Option<FindingId> {
         let parts: Vec<&str> = text.split('/').collect();
         let (trace, scope, number) = match parts.as_slice() {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use wording::QuotedName;
 
 use crate::failure::Failure;
-use crate::marked::unquoted;
+use crate::marks::unquoted;
 
 /// Folders and files that the user named at the start. Nothing outside of them is opened, not even through a link.
 #[derive(Debug)]
@@ -27,7 +27,6 @@ pub struct FolderError {
     source: io::Error,
 }
 
-/// Trace in a folder.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceFile {
     /// Handle by which calls name the trace. It is computed from the path, and from the size and the modification time
@@ -97,14 +96,14 @@ impl Folders {
             } else {
                 root.parent().unwrap_or(root)
             };
-            let mut found = Vec::new();
+            let mut paths = Vec::new();
             if is_folder {
-                walk(root, DEPTH, &mut entries, &mut found)
+                walk(root, DEPTH, &mut entries, &mut paths)
             } else {
-                found.push(root.clone())
+                paths.push(root.clone())
             }
-            found.sort();
-            traces.extend(found.into_iter().map(|path| TraceFile::new(base, path)));
+            paths.sort();
+            traces.extend(paths.into_iter().map(|path| TraceFile::new(base, path)));
         }
         traces.dedup_by(|a, b| a.path == b.path);
         traces.truncate(TRACES);
@@ -149,11 +148,11 @@ impl Folders {
                 "several traces have this name; name one by its handle (the tool `traces` lists handles)",
             ));
         }
-        let found = meant.first().map(|found| (*found).clone());
+        let trace = meant.first().map(|trace| (*trace).clone());
         // A file may have been replaced by a link after the folder was listed, so its path is checked again.
         let is_open = |trace: &TraceFile| self.open.iter().any(|open| open.handle == trace.handle);
-        let found = found.filter(|trace| is_open(trace) || self.allows(&trace.path));
-        found.ok_or_else(|| {
+        let trace = trace.filter(|trace| is_open(trace) || self.allows(&trace.path));
+        trace.ok_or_else(|| {
             if is_handle(asked) {
                 return Failure::unknown(
                     "no trace has this handle: the file changed, or is gone; call `traces`, then `explain` again",

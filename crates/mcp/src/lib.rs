@@ -20,9 +20,9 @@ mod finding_id;
 mod folders;
 #[cfg(feature = "http")]
 mod http;
-mod marked;
+mod marks;
 mod names;
-mod opened;
+mod open_traces;
 mod prompts;
 mod resources;
 #[cfg(feature = "sql")]
@@ -43,19 +43,19 @@ use tokio::sync::Notify;
 pub use folders::{FolderError, Folders};
 #[cfg(feature = "http")]
 pub use http::{HttpService, http_service};
-pub use opened::Opening;
+pub use open_traces::Opening;
 pub use server::Server;
 
 /// Time for the last answers after the client closed its side.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// Input that reports its end.
-struct Watched<R> {
+struct WatchedInput<R> {
     input: R,
     ended: Arc<Notify>,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for WatchedInput<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -81,7 +81,7 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
     let served = runtime.block_on(async {
         let (input, output) = rmcp::transport::stdio();
         let ended = Arc::new(Notify::new());
-        let input = Watched {
+        let input = WatchedInput {
             input,
             ended: Arc::clone(&ended),
         };

@@ -11,8 +11,8 @@ use crate::answer::{MAX_TOKENS, Room};
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::finding_id::FindingId;
-use crate::marked::Marks;
-use crate::server::Shared;
+use crate::marks::Marks;
+use crate::server::ServerState;
 use crate::tools::{self, Session};
 
 /// Content of a resource.
@@ -108,7 +108,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 
 /// Returns the content at an address. Returns `None` if there is nothing at the address.
 pub(crate) fn read(
-    server: &Shared,
+    server: &ServerState,
     call: &Arc<Call>,
     uri: &str,
 ) -> Option<Result<Content, Failure>> {
@@ -194,7 +194,7 @@ fn columns(table: &str) -> Result<Content, Failure> {
 }
 
 fn of_finding(
-    server: &Shared,
+    server: &ServerState,
     call: &Arc<Call>,
     id: &FindingId,
     evidence: Option<usize>,
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn every_listed_resource_can_be_read() {
         let folder = tempfile::TempDir::new().unwrap();
-        let server = Shared::for_tests(folder.path());
+        let server = ServerState::for_tests(folder.path());
         for resource in list() {
             let content = read(&server, &Arc::default(), &resource.uri);
             let text = content.unwrap().unwrap().text;

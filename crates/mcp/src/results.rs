@@ -38,25 +38,25 @@ pub(crate) struct Results(Mutex<Vec<Arc<Rows>>>);
 
 impl Results {
     pub(crate) fn find(&self, query: &str) -> Option<Arc<Rows>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept.iter().position(|rows| rows.query == query)?;
-        let rows = kept.remove(place);
-        kept.push(Arc::clone(&rows));
+        let mut results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = results.iter().position(|rows| rows.query == query)?;
+        let rows = results.remove(place);
+        results.push(Arc::clone(&rows));
         Some(rows)
     }
 
     pub(crate) fn keep(&self, rows: Arc<Rows>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|known| known.query != rows.query);
-        kept.push(rows);
-        if kept.len() > KEPT {
-            kept.remove(0);
+        let mut results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        results.retain(|known| known.query != rows.query);
+        results.push(rows);
+        if results.len() > KEPT {
+            results.remove(0);
         }
     }
 
     /// Forgets all results, because a statement may have changed a view or table of the session.
     pub(crate) fn clear(&self) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.clear();
+        let mut results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        results.clear();
     }
 }

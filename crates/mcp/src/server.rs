@@ -23,7 +23,7 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::failure::{Failure, Kind};
 use crate::folders::{FolderError, Folders};
-use crate::opened::{OpenTraces, Opening};
+use crate::open_traces::{OpenTraces, Opening};
 use crate::tools::{self, Session};
 use crate::{definitions, prompts, resources};
 
@@ -42,10 +42,10 @@ const TTL_MS: u64 = 3_600_000;
 
 /// Server of the Model Context Protocol. Clones share the open traces.
 #[derive(Clone)]
-pub struct Server(Arc<Shared>);
+pub struct Server(Arc<ServerState>);
 
 /// State that all requests share.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     pub(crate) folders: Folders,
     pub(crate) opened: OpenTraces,
     places: Arc<Semaphore>,
@@ -55,9 +55,9 @@ pub(crate) struct Shared {
     queries: Mutex<Vec<sql::QueryCount>>,
 }
 
-impl Shared {
-    fn new(folders: Folders, opened: OpenTraces) -> Shared {
-        Shared {
+impl ServerState {
+    fn new(folders: Folders, opened: OpenTraces) -> ServerState {
+        ServerState {
             folders,
             opened,
             places: Arc::new(Semaphore::new(AT_ONCE)),
@@ -99,9 +99,9 @@ impl Shared {
     }
 
     #[cfg(test)]
-    pub(crate) fn for_tests(folder: &std::path::Path) -> Shared {
+    pub(crate) fn for_tests(folder: &std::path::Path) -> ServerState {
         let folders = Folders::new(&[folder.to_owned()]).unwrap();
-        Shared::new(
+        ServerState::new(
             folders,
             OpenTraces::new(Cache::Off, SymbolOptions::default()),
         )
@@ -117,13 +117,13 @@ impl Server {
     ) -> Result<Server, FolderError> {
         let folders = Folders::new(folders)?;
         let opened = OpenTraces::new(cache, symbols);
-        Ok(Server(Arc::new(Shared::new(folders, opened))))
+        Ok(Server(Arc::new(ServerState::new(folders, opened))))
     }
 
     /// Creates a server for traces that are already open. This server opens no files.
     pub fn of_open(open: impl IntoIterator<Item = Opening>) -> Server {
         let (opened, files) = OpenTraces::of_open(open);
-        Server(Arc::new(Shared::new(Folders::of_open(files), opened)))
+        Server(Arc::new(ServerState::new(Folders::of_open(files), opened)))
     }
 
     /// Runs work on a blocking thread, and reports the progress of the work. Cancels the work if the client cancels the
@@ -132,7 +132,7 @@ impl Server {
         &self,
         context: &RequestContext<RoleServer>,
         is_quick: bool,
-        work: impl FnOnce(&Shared, &Arc<Call>) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&ServerState, &Arc<Call>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let call = Arc::new(Call::default());
         let _guard = CancelOnDrop(Arc::clone(&call));

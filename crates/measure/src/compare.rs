@@ -39,20 +39,20 @@ pub(crate) struct Variant<L, M, S> {
     pub setting: S,
 }
 
-/// Returns the index of the reference: the variant with which the variant at the index `of` is compared. Both have
+/// Returns the index of the reference: the variant with which the variant at the index `place` is compared. Both have
 /// the same load. If the variants with this load have several settings, the reference is the same method under the
 /// first setting. Otherwise, the reference is the first method. Returns `None` for the reference itself.
 pub(crate) fn reference<L: PartialEq, M: PartialEq, S: PartialEq>(
     variants: &[Variant<L, M, S>],
-    of: usize,
+    place: usize,
 ) -> Option<usize> {
-    let own = variants.get(of)?;
+    let own = variants.get(place)?;
     let alike = || (variants.iter().enumerate()).filter(|(_, it)| it.load == own.load);
     let (_, first) = alike().next()?;
     let has_settings = alike().any(|(_, it)| it.setting != first.setting);
     let mut possible = alike().filter(|(_, it)| !has_settings || it.method == own.method);
     let (reference, _) = possible.next()?;
-    (reference != of).then_some(reference)
+    (reference != place).then_some(reference)
 }
 
 /// Returns the index of the reference of each variant. The index is `None` for a variant that is itself a
@@ -61,7 +61,7 @@ pub(crate) fn references<L: PartialEq, M: PartialEq, S: PartialEq>(
     variants: &[Variant<L, M, S>],
 ) -> Vec<Option<usize>> {
     (0..variants.len())
-        .map(|of| reference(variants, of))
+        .map(|place| reference(variants, place))
         .collect()
 }
 
@@ -170,7 +170,7 @@ mod tests {
     fn a_difference_of_ten_percent_is_found() {
         let mut rng = Rng(12);
         for (factor, verdict) in [(1.1, Verdict::Higher), (1.0 / 1.1, Verdict::Lower)] {
-            let found = (0..200)
+            let matches = (0..200)
                 .filter(|_| {
                     let comparison = compare(&pairs(&mut rng, 30, factor)).unwrap();
                     let Interval { low, high, centre } = comparison.ratio;
@@ -178,7 +178,7 @@ mod tests {
                     comparison.verdict(0.0) == verdict
                 })
                 .count();
-            assert!(found >= 180, "{found} of 200");
+            assert!(matches >= 180, "{matches} of 200");
         }
     }
 

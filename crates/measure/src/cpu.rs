@@ -18,8 +18,8 @@ pub(crate) fn time_stamp() -> u64 {
 #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
 pub(crate) fn cpuid(leaf: u32) -> [u32; 4] {
     // SAFETY: every x86-64 CPU has the instruction.
-    let found = unsafe { __cpuid(leaf) };
-    [found.eax, found.ebx, found.ecx, found.edx]
+    let registers = unsafe { __cpuid(leaf) };
+    [registers.eax, registers.ebx, registers.ecx, registers.edx]
 }
 
 /// Returns true if the time-stamp counter has a constant rate in all CPU states. The CPU reports this

@@ -173,7 +173,10 @@ impl GrowingHeatMap<'_> {
             for (class, count) in column.into_iter().enumerate() {
                 // If several rows share a bound, the first of these rows gets the count. The last class
                 // contains the values above all bounds and belongs to the last row.
-                let row = self.classes.iter().position(|of| *of == class);
+                let row = self
+                    .classes
+                    .iter()
+                    .position(|candidate| *candidate == class);
                 spread[row.unwrap_or(rows - 1)] += count;
             }
             spread

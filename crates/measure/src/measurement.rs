@@ -119,12 +119,12 @@ struct Load<'g> {
 
 impl Group<'_> {
     fn holds(&self, series: &Series) -> bool {
-        let of = |series: &Series| (series.requested_ns, series.size_bytes);
+        let key = |series: &Series| (series.requested_ns, series.size_bytes);
         let first = self.first;
         first.method == series.method
             && first.setting == series.setting
             && first.phase == series.phase
-            && of(first) == of(series)
+            && key(first) == key(series)
     }
 
     /// Returns the reference group, with which this group is compared, from `all` groups of the measurement. The
@@ -133,26 +133,26 @@ impl Group<'_> {
     /// reference is the group of the first method. Returns `None` for the reference itself.
     pub fn reference<'g, 'm>(&self, all: &'g [Group<'m>]) -> Option<&'g Group<'m>> {
         let variants: Vec<_> = all.iter().map(Group::variant).collect();
-        let of = all
+        let index = all
             .iter()
             .position(|it| std::ptr::eq(it.first, self.first))?;
-        reference(&variants, of).map(|reference| &all[reference])
+        reference(&variants, index).map(|reference| &all[reference])
     }
 
     fn variant(&self) -> Variant<Load<'_>, &str, &str> {
-        let of = self.first;
-        let is_paced = of.probe == Probe::Net;
-        let pace = of.method.split_once(' ').filter(|_| is_paced);
+        let group = self.first;
+        let is_paced = group.probe == Probe::Net;
+        let pace = group.method.split_once(' ').filter(|_| is_paced);
         Variant {
             load: Load {
-                phase: of.phase.as_deref(),
-                requested_ns: of.requested_ns,
-                size_bytes: of.size_bytes,
-                cache: (of.probe == Probe::Files).then_some(of.setting.as_str()),
+                phase: group.phase.as_deref(),
+                requested_ns: group.requested_ns,
+                size_bytes: group.size_bytes,
+                cache: (group.probe == Probe::Files).then_some(group.setting.as_str()),
                 pace: pace.map(|(_, pace)| pace),
             },
-            method: &of.method,
-            setting: &of.setting,
+            method: &group.method,
+            setting: &group.setting,
         }
     }
 
@@ -275,7 +275,10 @@ mod tests {
             let ratio = group.compared_to(reference, None).unwrap().ratio.centre;
             Some((name(reference), (ratio * 100.0).round() / 100.0))
         };
-        groups.iter().map(|of| (name(of), with(of))).collect()
+        groups
+            .iter()
+            .map(|group| (name(group), with(group)))
+            .collect()
     }
 
     #[test]
@@ -381,13 +384,13 @@ mod tests {
             // method.
             let speed = 1_000 * i64::from(run + 1);
             for (method, factor) in [("a", 1), ("b", 2)] {
-                let mut of = Series::new(Probe::Sleep, method, "usual", run);
-                of.samples = vec![Sample::timed(0, 0, speed * factor); 3];
+                let mut one = Series::new(Probe::Sleep, method, "usual", run);
+                one.samples = vec![Sample::timed(0, 0, speed * factor); 3];
                 // One sample of each run starts 10 ns after its intended start. The interval is also 10 ns,
                 // so this sample counts as missed.
-                of.interval_ns = Some(10);
-                of.samples[1].intended_start_ns = -10;
-                series.push(of);
+                one.interval_ns = Some(10);
+                one.samples[1].intended_start_ns = -10;
+                series.push(one);
             }
         }
         let measurement = measurement(series);

@@ -137,8 +137,8 @@ mod tests {
     fn a_start_a_slot_late_counts_as_missed() {
         let lateness = |delays: &[i64]| Lateness::from_delays(delays.iter().copied(), 10);
         assert_eq!(lateness(&[-5, 0]), Lateness::default());
-        let told = |missed, worst_ns| Lateness { missed, worst_ns };
-        assert_eq!(lateness(&[0, 9]), told(0, 9));
-        assert_eq!(lateness(&[10, 3, 25]), told(2, 25));
+        let lateness_of = |missed, worst_ns| Lateness { missed, worst_ns };
+        assert_eq!(lateness(&[0, 9]), lateness_of(0, 9));
+        assert_eq!(lateness(&[10, 3, 25]), lateness_of(2, 25));
     }
 }

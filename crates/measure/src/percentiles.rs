@@ -118,8 +118,8 @@ impl Percentiles {
             Some((value, [at(ranks.low?)?, at(ranks.high?)?]))
         };
         let [p99, p99_9, p99_99] = [0.99, 0.999, 0.9999].map(bounded);
-        let value = |of: Option<(i64, [i64; 2])>| of.map(|(value, _)| value);
-        let bounds = |of: Option<(i64, [i64; 2])>| of.map(|(_, bounds)| bounds);
+        let value = |quantile: Option<(i64, [i64; 2])>| quantile.map(|(value, _)| value);
+        let bounds = |quantile: Option<(i64, [i64; 2])>| quantile.map(|(_, bounds)| bounds);
         Summary {
             count,
             unknown: self.unknown,
@@ -173,11 +173,11 @@ mod tests {
             for share in [0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0] {
                 let rank = ((share * count as f64).ceil() as usize).clamp(1, count);
                 let exact = values[rank - 1];
-                let found = percentiles.quantile(share).unwrap();
-                let error = (found - exact).unsigned_abs();
+                let estimate = percentiles.quantile(share).unwrap();
+                let error = (estimate - exact).unsigned_abs();
                 assert!(
                     error * 1_000 <= exact.unsigned_abs(),
-                    "{share}: {found}, not {exact}"
+                    "{share}: {estimate}, not {exact}"
                 );
             }
             let summary = percentiles.summary(|_| count as u64);

@@ -152,10 +152,10 @@ const STOP_CONFIDENCE: f64 = 0.97;
 /// at most this fraction of the median. Ignores methods without a recent median. Returns false if no method has a
 /// recent median.
 fn all_known(medians: &[Vec<Option<f64>>], share: f64) -> bool {
-    let mut there = medians.iter().filter(|of| is_there(of)).peekable();
+    let mut there = medians.iter().filter(|method| is_there(method)).peekable();
     there.peek().is_some()
-        && there.all(|of| {
-            positive_interval(of.iter().copied().flatten(), STOP_CONFIDENCE)
+        && there.all(|method| {
+            positive_interval(method.iter().copied().flatten(), STOP_CONFIDENCE)
                 .is_ok_and(|it| it.high - it.low <= 2.0 * share * it.centre)
         })
 }
@@ -166,16 +166,16 @@ fn all_sure(medians: &[Vec<Option<f64>>], references: &[Option<usize>], margin: 
     let compared = medians
         .iter()
         .zip(references)
-        .filter_map(|(of, reference)| {
+        .filter_map(|(method, reference)| {
             let other = medians.get((*reference)?)?;
-            (is_there(of) && is_there(other)).then_some((of, other))
+            (is_there(method) && is_there(other)).then_some((method, other))
         });
     let mut compared = compared.peekable();
     compared.peek().is_some()
-        && compared.all(|(of, other)| {
-            let pairs = of.iter().zip(other);
+        && compared.all(|(method, other)| {
+            let pairs = method.iter().zip(other);
             let pairs: Vec<(f64, f64)> = pairs
-                .filter_map(|(of, other)| Some(((*of)?, (*other)?)))
+                .filter_map(|(value, other)| Some(((*value)?, (*other)?)))
                 .collect();
             compare_so_far(&pairs).is_ok_and(|it| it.verdict(margin).is_sure())
         })
@@ -333,8 +333,8 @@ mod tests {
 
     #[test]
     fn the_plan_stops_between_runs() {
-        let asked = AtomicU32::new(0);
-        let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 5;
+        let calls = AtomicU32::new(0);
+        let stop = || calls.fetch_add(1, Ordering::Relaxed) >= 5;
         let (turns, end) = turns(PLAN, &stop, |_| 1.0);
         assert_eq!(end, End::Stopped);
         // `stop` is called before every run and returns true the sixth time.

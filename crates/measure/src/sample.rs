@@ -91,8 +91,8 @@ impl Series {
     pub fn lateness(&self) -> Lateness {
         let delays = self.samples.iter();
         let delays = delays.map(|sample| sample.start_ns.saturating_sub(sample.intended_start_ns));
-        let kept = |interval_ns| Lateness::from_delays(delays, interval_ns);
-        self.interval_ns.map(kept).unwrap_or_default()
+        let lateness = |interval_ns| Lateness::from_delays(delays, interval_ns);
+        self.interval_ns.map(lateness).unwrap_or_default()
     }
 
     /// Returns the distribution of the latencies.

@@ -151,9 +151,9 @@ fn phases_add_up_and_carry_the_size() {
 /// Measures, and runs `happens` before the turn with the number `turn`. The probe calls `stop`
 /// before each turn.
 fn measure_while(probe: &FilesProbe, turn: u32, happens: impl Fn() + Sync) -> FilesMeasured {
-    let asked = AtomicU32::new(0);
+    let calls = AtomicU32::new(0);
     let stop = || {
-        if asked.fetch_add(1, Ordering::Relaxed) == turn {
+        if calls.fetch_add(1, Ordering::Relaxed) == turn {
             happens();
         }
         false
@@ -198,8 +198,8 @@ fn a_changed_file_is_named_with_its_content() {
 #[test]
 fn a_stop_keeps_earlier_runs() {
     let (folder, _) = odd_files();
-    let asked = AtomicU32::new(0);
-    let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
+    let calls = AtomicU32::new(0);
+    let stop = || calls.fetch_add(1, Ordering::Relaxed) >= 3;
     let measured = probe(folder.path(), &[CacheState::Warm, CacheState::Direct])
         .measure(&Clock::best(), &stop)
         .expect("three turns were made");

@@ -53,9 +53,9 @@ fn a_method_that_fails_in_a_round_is_dropped() {
     };
     // `stop` is called before each of the three runs of a round, and after the last run. The fourth call is
     // therefore at the end of the first round.
-    let asked = AtomicU32::new(0);
+    let calls = AtomicU32::new(0);
     let stop = || {
-        if asked.fetch_add(1, Ordering::Relaxed) == 3 {
+        if calls.fetch_add(1, Ordering::Relaxed) == 3 {
             allow_no_ring();
         }
         false

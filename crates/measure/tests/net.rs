@@ -11,8 +11,8 @@ use std::time::Duration;
 use measure::net::peers::{self, PeerError};
 use measure::net::throughput::{self, Load, Method, ThroughputPlan};
 use measure::net::{
-    self, Carrier, Ended, Family, Interface, NetError, NetSetting, Pace, Patience, Place,
-    Reflected, RoundTripPlan, RoundTrips, Route, RunContext, Runs, Side, Testbed, Traffic, Udp,
+    self, Carrier, Family, Interface, NetError, NetSetting, Pace, Patience, Place, ReflectorCounts,
+    RoundTripPlan, RoundTrips, Route, RunContext, RunEnd, Runs, Side, Testbed, Traffic, Udp,
     UdpGrants, UdpOptions,
 };
 use measure::{Clock, End, Plan, SampleOutcome, Scheduling, SettingGrants};
@@ -36,7 +36,7 @@ fn both(
     reflector: Udp,
     traffic: &Traffic,
     disturb: impl FnOnce(),
-) -> (RoundTrips, Reflected) {
+) -> (RoundTrips, ReflectorCounts) {
     let (measured, reflected) = attempt(source, reflector, traffic, disturb);
     (measured.expect("measured"), reflected)
 }
@@ -46,7 +46,7 @@ fn attempt(
     mut reflector: Udp,
     traffic: &Traffic,
     disturb: impl FnOnce(),
-) -> (Result<RoundTrips, NetError>, Reflected) {
+) -> (Result<RoundTrips, NetError>, ReflectorCounts) {
     let stop = AtomicBool::new(false);
     let has_stopped = || stop.load(Ordering::Relaxed);
     thread::scope(|scope| {
@@ -110,7 +110,7 @@ fn packets_return_over_ipv4_and_ipv6() {
             assert!(tally.returned > 0);
             assert_eq!(tally.returned + tally.lost, tally.sent);
             assert!(reflected.echoes >= tally.returned);
-            assert_eq!((reflected.runs, result.ended), (1, Ended::AsPlanned));
+            assert_eq!((reflected.runs, result.ended), (1, RunEnd::AsPlanned));
         }
     }
 }
@@ -221,7 +221,7 @@ fn a_reflector_ends_when_nothing_comes() {
         },
     ] {
         let reflected = net::reflect(&mut reflector, patience, &|| false).expect("ended");
-        assert_eq!(reflected, Reflected::default());
+        assert_eq!(reflected, ReflectorCounts::default());
     }
 }
 
@@ -253,8 +253,8 @@ fn errors_of_opening_tell_the_reason() {
         let error = open(&place, &UdpOptions::default()).map(|_| ());
         error.expect_err("refused").to_string()
     };
-    let taken = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-    let at = taken.local_addr().expect("an address");
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+    let at = socket.local_addr().expect("an address");
     let said = refused(Place::Answering(at));
     assert!(
         said.starts_with(&format!("cannot listen on {at}: the port is in use")),
@@ -386,7 +386,7 @@ fn port() -> u16 {
 #[test]
 fn reliable_multicast_is_measured_with_udp() {
     for testbed in testbeds() {
-        let told = Mutex::new(Vec::new());
+        let reports = Mutex::new(Vec::new());
         let plan = RoundTripPlan {
             carriers: vec![Carrier::Udp, Carrier::Pgm],
             ..plan(Route::Here {
@@ -395,7 +395,7 @@ fn reliable_multicast_is_measured_with_udp() {
                 group: Some((Ipv4Addr::new(239, 255, 76, 78), port()).into()),
             })
         };
-        let tell = |runs| told.lock().expect("no panic").push(runs);
+        let tell = |runs| reports.lock().expect("no panic").push(runs);
         let report = plan.measure(&Clock::best(), &|| false, &tell);
         let report = report.expect("measured");
         assert_eq!(report.failed, None);
@@ -416,9 +416,9 @@ fn reliable_multicast_is_measured_with_udp() {
                 "{fates:?}"
             );
         }
-        let told = told.into_inner().expect("no panic");
+        let reports = reports.into_inner().expect("no panic");
         let expected: Vec<Runs> = (0..6).map(|done| Runs { done, total: 6 }).collect();
-        assert_eq!(told, expected);
+        assert_eq!(reports, expected);
     }
 }
 
@@ -603,11 +603,11 @@ fn runs_before_a_dead_reflector_are_kept() {
     let (mut reflector, _) = open(&place, &UdpOptions::default()).expect("opened");
     let at = reflector.local_address().expect("an address");
     let is_over = AtomicBool::new(false);
-    let asked = AtomicU64::new(0);
+    let calls = AtomicU64::new(0);
     // The reflector calls `dies` before each packet. A run has a hello and 4,000 packets, so the
     // reflector ends in the second run.
     let dies = || {
-        let packets = asked.fetch_add(1, Ordering::Relaxed);
+        let packets = calls.fetch_add(1, Ordering::Relaxed);
         packets >= 5_000 || is_over.load(Ordering::Relaxed)
     };
     let plan = RoundTripPlan {
@@ -623,7 +623,7 @@ fn runs_before_a_dead_reflector_are_kept() {
     });
     assert!(report.measurement.series.len() < 3);
     let last = report.fates.last().expect("there is one");
-    assert_eq!(last.ended, Ended::Silent);
+    assert_eq!(last.ended, RunEnd::Silent);
     assert!(report.fates.iter().any(|fates| fates.tally.returned > 0));
     let failed = report.failed.expect("the failure is reported");
     assert!(

@@ -8,7 +8,7 @@ use measure::{Policy, Scheduling};
 /// Reads the properties of the thread from /proc.
 #[test]
 fn grants_hold_in_their_thread_only() {
-    let asked = Scheduling {
+    let request = Scheduling {
         policy: Policy::RoundRobin(3),
         cpu: Some(0),
         timer_slack: Some(Duration::from_nanos(4_321)),
@@ -20,7 +20,7 @@ fn grants_hold_in_their_thread_only() {
         line.unwrap().split_whitespace().last().unwrap().to_owned()
     };
     let before = allowed(&status());
-    let (found, grants) = asked
+    let (found, grants) = request
         .run(|_| {
             let slack = std::fs::read_to_string("/proc/thread-self/timerslack_ns");
             let policy = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
@@ -28,7 +28,7 @@ fn grants_hold_in_their_thread_only() {
         })
         .unwrap();
     let (cpus, slack, stat) = found;
-    let granted = |asked: &str| grants.iter().any(|g| g.asked == asked && g.is_granted());
+    let granted = |request: &str| grants.iter().any(|g| g.asked == request && g.is_granted());
     if granted("CPU 0") {
         assert_eq!(cpus, "0");
     } else {

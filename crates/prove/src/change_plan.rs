@@ -12,7 +12,7 @@ use diff::Kind;
 use serde::{Deserialize, Serialize};
 
 pub use ask::Wishes;
-pub use verdict::{Answer, Check, Evidence, PlaceSeen, Side, Verdict, verdict};
+pub use verdict::{Answer, Check, Evidence, PlaceCheck, Side, Verdict, verdict};
 
 /// Name of the plan's file.
 pub const FILE: &str = "measure.toml";

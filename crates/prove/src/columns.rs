@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-use crate::runs::Growing;
+use crate::runs::GroupBuilder;
 use crate::{Error, Group, Run, Unit, stored};
 
 /// Columns of a file.
@@ -133,7 +133,7 @@ fn read_csv(file: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
     let run_at = columns.run.as_deref().map(place).transpose()?;
     let by_at = columns.by.as_deref().map(place).transpose()?;
     let (unit, factor) = unit_of(&columns.value);
-    let mut growing = Growing::default();
+    let mut growing = GroupBuilder::default();
     let mut row = csv::StringRecord::new();
     let mut number = 0_u64;
     while reader.read_record(&mut row).map_err(csv_failed)? {

@@ -73,16 +73,16 @@ struct ReadPoints {
 }
 
 impl ReadPoints {
-    fn read(of: Points) -> Result<ReadPoints, Error> {
+    fn read(points: Points) -> Result<ReadPoints, Error> {
         let mut read = ReadPoints {
-            name: of.name,
-            unit: of.unit,
-            column: of.column,
+            name: points.name,
+            unit: points.unit,
+            column: points.column,
             points: Vec::new(),
             left_out: Vec::new(),
             runs: Vec::new(),
         };
-        for (name, runs) in of.points {
+        for (name, runs) in points.points {
             let mut runs = quantiles(&runs)?;
             runs.retain(|run| run.samples > 0);
             if runs.is_empty() {
@@ -145,16 +145,16 @@ pub fn histories(files: Vec<(String, Vec<Group>)>) -> Result<Vec<History>, Error
     }
     let read: Vec<ReadPoints> =
         (all.into_iter().map(ReadPoints::read)).collect::<Result<_, _>>()?;
-    let count: usize = read.iter().map(|of| metrics(&of.runs).len()).sum();
-    let history = |of: ReadPoints| History {
-        lines: (metrics(&of.runs).into_iter())
-            .map(|metric| HistoryLine::new(metric, &of.runs, count))
+    let count: usize = read.iter().map(|points| metrics(&points.runs).len()).sum();
+    let history = |points: ReadPoints| History {
+        lines: (metrics(&points.runs).into_iter())
+            .map(|metric| HistoryLine::new(metric, &points.runs, count))
             .collect(),
-        name: of.name,
-        unit: of.unit,
-        column: of.column,
-        points: of.points,
-        left_out: of.left_out,
+        name: points.name,
+        unit: points.unit,
+        column: points.column,
+        points: points.points,
+        left_out: points.left_out,
     };
     Ok(read.into_iter().map(history).collect())
 }
@@ -204,13 +204,13 @@ impl HistoryLine {
             .iter()
             .map(|value| if is_positive { value.ln() } else { *value });
         let on_scale: Vec<f64> = on_scale.collect();
-        let found = match not_searched {
+        let changes = match not_searched {
             Some(_) => Vec::new(),
             None => changes(&on_scale, alpha),
         };
         let correlation = beside_changes(&on_scale);
-        let starts = std::iter::once(0).chain(found.iter().copied());
-        let ends = found.iter().copied().chain([values.len()]);
+        let starts = std::iter::once(0).chain(changes.iter().copied());
+        let ends = changes.iter().copied().chain([values.len()]);
         let segment = |(start, end): (usize, usize)| {
             Some(Segment {
                 first: start,

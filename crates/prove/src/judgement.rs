@@ -195,11 +195,11 @@ impl ModeShift {
     /// Finds the mode whose share decreased most and the mode whose share increased most. Modes whose change
     /// chance may explain are ignored. Returns `None` if no mode decreased or no mode increased.
     fn from_moves(modes: &[Move]) -> Option<ModeShift> {
-        let all_p: Vec<f64> = modes.iter().map(|of| of.odds.p).collect();
+        let all_p: Vec<f64> = modes.iter().map(|mode| mode.odds.p).collect();
         let adjusted = multiple::holm(&all_p);
         let sure = modes.iter().zip(adjusted).filter(|(_, p)| *p <= ALPHA);
-        let gain = |of: &Move| of.after - of.before;
-        let sure = sure.map(|(of, _)| of);
+        let gain = |mode: &Move| mode.after - mode.before;
+        let sure = sure.map(|(mode, _)| mode);
         let by_gain = |a: &&Move, b: &&Move| gain(a).total_cmp(&gain(b));
         let (from, to) = (sure.clone().min_by(by_gain)?, sure.max_by(by_gain)?);
         (gain(from) < 0.0 && gain(to) > 0.0).then(|| ModeShift {
@@ -313,11 +313,14 @@ fn line(
     sessions: &Sessions,
 ) -> Option<Line> {
     let share = metric.share();
-    let of = |group: &Group, side: &Side| -> Vec<f64> {
+    let values_of = |group: &Group, side: &Side| -> Vec<f64> {
         let values = sessions.values(group, side);
         values.iter().filter_map(|it| it.at(share)).collect()
     };
-    let (firsts, seconds) = (of(&sides.before, before), of(&sides.after, after));
+    let (firsts, seconds) = (
+        values_of(&sides.before, before),
+        values_of(&sides.after, after),
+    );
     let (middle_before, middle_after) = (median(&firsts)?, median(&seconds)?);
     let runs = before.runs.iter().chain(&after.runs);
     let shortest = runs.map(|run| run.quantiles.samples).min().unwrap_or(0);
@@ -341,8 +344,8 @@ fn line(
         _ => None,
     };
     let estimated = missing.and_then(|needed| {
-        let found = estimate(&firsts, &seconds, sides.design)?;
-        Some((found, needed.saturating_sub(found.runs) as u64))
+        let estimate = estimate(&firsts, &seconds, sides.design)?;
+        Some((estimate, needed.saturating_sub(estimate.runs) as u64))
     });
     let not_compared = compared.err().map(|reason| match reason {
         Incomparable::TooFewRuns { before, after } if sessions.count => format!(
@@ -566,13 +569,13 @@ fn before_began(sides: &Sides) -> Option<Vec<bool>> {
 /// Adds the effect of the order within pairs to each line.
 fn add_orders(lines: &mut [Line], before: &Side, after: &Side, began: &[bool]) {
     let effect = |line: &Line| {
-        let of = |side: &Side| -> Option<Vec<f64>> {
+        let values_of = |side: &Side| -> Option<Vec<f64>> {
             let runs = side.runs.iter();
             runs.map(|run| run.quantiles.at(line.metric.share()))
                 .collect()
         };
         line.comparison?;
-        order(&of(before)?, &of(after)?, began).ok()
+        order(&values_of(before)?, &values_of(after)?, began).ok()
     };
     let orders: Vec<Option<Order>> = lines.iter().map(effect).collect();
     let all_p: Vec<f64> = orders.iter().flatten().map(|order| order.p).collect();
@@ -603,8 +606,8 @@ fn doubts_of_methods(bases: &[Basis]) -> Vec<String> {
              one of ranks and means.",
         ),
     ];
-    let of = texts.into_iter().filter(|(basis, _)| bases.contains(basis));
-    of.map(|(_, text)| text.to_owned()).collect()
+    let chosen = texts.into_iter().filter(|(basis, _)| bases.contains(basis));
+    chosen.map(|(_, text)| text.to_owned()).collect()
 }
 
 /// Returns reasons to doubt the comparison.

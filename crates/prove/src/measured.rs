@@ -80,8 +80,8 @@ impl MeasuredFile {
 /// identifies one `Key`.
 fn groups(file: &Path) -> Result<Vec<(Key, Group)>, Error> {
     let known: RefCell<Vec<(String, Key)>> = RefCell::default();
-    let name = |of: &[ArrayRef], row: usize| {
-        let key = Key::read(of, row);
+    let name = |columns: &[ArrayRef], row: usize| {
+        let key = Key::read(columns, row);
         let name = key.name();
         let mut known = known.borrow_mut();
         if known.iter().all(|(other, _)| *other != name) {

@@ -120,35 +120,40 @@ pub fn plan(pilot: &Sides, summary: &Summary, question: Question) -> Result<Plan
     let [before, after] = &summary.sides;
     let line = |line: &Line| {
         let share = line.metric.share();
-        let of = |side: &Side| -> Option<Vec<f64>> {
+        let values_of = |side: &Side| -> Option<Vec<f64>> {
             side.runs
                 .iter()
                 .map(|run| run.quantiles.at(share))
                 .collect()
         };
         let runs = before.runs.iter().chain(&after.runs);
-        let found = runs.map(|run| run.quantiles.samples).min().unwrap_or(0);
+        let samples = runs.map(|run| run.quantiles.samples).min().unwrap_or(0);
         let needed = match line.metric {
             Metric::Value => 1,
             Metric::Quantile(share) => samples_per_run(share),
         };
-        let forecast = match (of(before), of(after)) {
-            (Some(before), Some(after)) if found >= needed => Forecast::from_pilot(&before, &after),
-            _ => Err(Incomparable::TooShort { found, needed }),
+        let forecast = match (values_of(before), values_of(after)) {
+            (Some(before), Some(after)) if samples >= needed => {
+                Forecast::from_pilot(&before, &after)
+            }
+            _ => Err(Incomparable::TooShort {
+                found: samples,
+                needed,
+            }),
         };
         let not_planned = forecast.err().map(|reason| reason.to_string());
         let place = QUANTILES.iter().position(|known| *known == share);
         let sampling = place.and_then(|place| Some(within[0][place]? + within[1][place]?));
         let mut plan = PlanLine::new(line, forecast.ok(), sampling, question, not_planned);
         let scattered = plan.forecast.filter(|forecast| forecast.scatter > 0.0);
-        let found = scattered.map(|forecast| {
+        let cheapest_plan = scattered.map(|forecast| {
             let sampling = sampling
                 .ok_or("unknown, because a run has too few independent samples, or values of 0")?;
             let costs =
                 costs.ok_or("unknown, because the file does not have the start of each sample")?;
             cheapest(forecast, sampling, costs, needed, question)
         });
-        match found {
+        match cheapest_plan {
             Some(Ok(cheapest)) => plan.cheapest = Some(cheapest),
             Some(Err(reason)) => plan.no_cheapest = Some(reason),
             None => {}

@@ -178,13 +178,13 @@ impl Run {
 
 /// Groups that are built while rows are read. Groups and runs are found by name.
 #[derive(Default)]
-pub(crate) struct Growing {
+pub(crate) struct GroupBuilder {
     pub(crate) groups: Vec<Group>,
     by_name: HashMap<String, usize>,
     runs_by_name: Vec<HashMap<String, usize>>,
 }
 
-impl Growing {
+impl GroupBuilder {
     /// Returns the index of the group with this name. Adds the group if it is new.
     pub(crate) fn group(&mut self, name: &str, unit: Unit) -> usize {
         if let Some(known) = self.by_name.get(name) {

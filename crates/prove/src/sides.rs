@@ -277,11 +277,11 @@ pub(crate) fn are_neighbours<'r>(pairs: impl Iterator<Item = (&'r Run, &'r Run)>
 /// Returns true if runs without pairs alternated: at most two successive runs are of the same side, and the side changes
 /// more than once. Returns false if the order of the runs is unknown.
 pub(crate) fn take_turns(before: &[Run], after: &[Run]) -> bool {
-    let of = |side: &[Run], is_after: bool| -> Option<Vec<(i64, bool)>> {
+    let values_of = |side: &[Run], is_after: bool| -> Option<Vec<(i64, bool)>> {
         let runs = side.iter();
         runs.map(|run| Some((run.began?, is_after))).collect()
     };
-    let order = of(before, false).zip(of(after, true));
+    let order = values_of(before, false).zip(values_of(after, true));
     let Some((before, after)) = order else {
         return false;
     };

@@ -27,7 +27,7 @@ use parquet::file::statistics::Statistics;
 use rayon::prelude::*;
 
 use crate::columns::{Columns, RANGE, is_comparable, no_column, several_columns, unit_of};
-use crate::runs::{Growing, Run, TimedSamples, Values};
+use crate::runs::{GroupBuilder, Run, TimedSamples, Values};
 use crate::{Error, Group, Unit};
 
 /// Number of rows that are decoded at once.
@@ -92,7 +92,7 @@ pub(crate) struct Keys<'k> {
 /// Reads the runs of a file that another program wrote.
 pub(crate) fn read(path: &Path, columns: &Columns) -> Result<Vec<Group>, Error> {
     let by: Vec<&str> = columns.by.as_deref().into_iter().collect();
-    let name = |of: &[ArrayRef], row: usize| match of.first() {
+    let name = |keys: &[ArrayRef], row: usize| match keys.first() {
         Some(by) => text(by, row),
         None => columns.value.clone(),
     };
@@ -120,7 +120,7 @@ pub(crate) fn read_runs(path: &Path, keys: &Keys<'_>) -> Result<Vec<Group>, Erro
     }
     // Parts of each run. The indexes are the group, the run and the part.
     let mut parts: Vec<Vec<Vec<Part>>> = Vec::new();
-    let mut growing = Growing::default();
+    let mut growing = GroupBuilder::default();
     let mut began = 0;
     let all: Vec<usize> = (0..file.row_groups()).collect();
     for row_groups in all.chunks(rayon::current_num_threads()) {
@@ -203,7 +203,7 @@ fn each_row_a_run(
         indices.push(file.key(name)?);
     }
     let all: Vec<usize> = (0..file.row_groups()).collect();
-    let mut growing = Growing::default();
+    let mut growing = GroupBuilder::default();
     let mut number = 0_u64;
     for batch in file.batches(&indices, all, None)? {
         let batch = batch?;
@@ -351,13 +351,13 @@ impl StoredFile {
             .copied()
             .filter(|it| !is_constant(it))
             .collect();
-        let mut found: Vec<Equal> = Vec::new();
+        let mut equal: Vec<Equal> = Vec::new();
         if varying.is_empty() {
-            found.push(Equal {
+            equal.push(Equal {
                 rows: 0..rows,
                 columns: first,
             });
-            return Ok(found);
+            return Ok(equal);
         }
         let mut start = 0;
         for batch in self.batches(&varying, vec![row_group], None)? {
@@ -381,14 +381,14 @@ impl StoredFile {
                     )
                 };
                 let rows = start + range.start..start + range.end;
-                match found.last_mut() {
+                match equal.last_mut() {
                     // Equal rows can continue in the next batch.
                     Some(last)
                         if range.start == 0 && last.is_equal(&columns, &varying, indices) =>
                     {
                         last.rows.end = rows.end;
                     }
-                    _ => found.push(Equal {
+                    _ => equal.push(Equal {
                         rows,
                         columns: indices.iter().zip(&first).map(one).collect(),
                     }),
@@ -397,7 +397,7 @@ impl StoredFile {
             start += columns[0].len();
         }
         if start == rows {
-            Ok(found)
+            Ok(equal)
         } else {
             Err(self.damaged(&format!("a row group has {start} rows, not {rows}")))
         }
@@ -480,8 +480,8 @@ impl StoredFile {
         if known[before..].iter().all(|value| is_comparable(*value)) {
             return Ok(());
         }
-        let mut given = numbers.iter().flatten();
-        let odd = given.find(|value| !is_comparable(value * self.factor));
+        let mut values = numbers.iter().flatten();
+        let odd = values.find(|value| !is_comparable(value * self.factor));
         let what = match odd {
             Some(odd) if odd.is_finite() => {
                 format!("a value is too large or too small ({odd:e}); {RANGE}")
@@ -557,8 +557,8 @@ fn column(schema: &Schema, name: &str) -> Result<usize, String> {
     if names().filter(|known| *known == name).count() > 1 {
         return Err(several_columns(name));
     }
-    let found = schema.index_of(name);
-    found.map_err(|_| no_column(name, names()))
+    let index = schema.index_of(name);
+    index.map_err(|_| no_column(name, names()))
 }
 
 /// Configures the reader so that it keeps the dictionaries of text columns. Equal neighbouring texts are then found

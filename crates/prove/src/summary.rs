@@ -157,14 +157,14 @@ impl Summary {
         if more > 0 {
             left_out.push(format!("{more} more"));
         }
-        let mut kept = sides.clone();
-        for (group, empty) in [(&mut kept.before, before), (&mut kept.after, after)] {
+        let mut complete = sides.clone();
+        for (group, empty) in [(&mut complete.before, before), (&mut complete.after, after)] {
             let mut empty = empty.into_iter();
             group.runs.retain(|_| empty.next() == Some(false));
         }
         Ok(Some(WithValues {
-            summary: Summary::read(&kept)?,
-            sides: kept,
+            summary: Summary::read(&complete)?,
+            sides: complete,
             doubt: format!(
                 "{what} left out, because a run has no value ({run} {}).",
                 wording::listed(left_out)

@@ -113,30 +113,30 @@ impl FromStr for TraceMetric {
     }
 }
 
-fn threads(of: Option<&str>) -> Threads {
-    let (process, thread) = match of.map(|of| of.split_once('/').unwrap_or((of, ""))) {
+fn threads(name: Option<&str>) -> Threads {
+    let (process, thread) = match name.map(|name| name.split_once('/').unwrap_or((name, ""))) {
         Some((process, thread)) => (process, thread),
         None => ("", ""),
     };
-    let given = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    let part = |name: &str| (!name.is_empty()).then(|| name.to_owned());
     Threads {
-        process: given(process),
-        thread: given(thread),
+        process: part(process),
+        thread: part(thread),
     }
 }
 
-fn routine(of: &str) -> Result<Routine, UnknownMetric> {
-    if of.contains('!') {
+fn routine(name: &str) -> Result<Routine, UnknownMetric> {
+    if name.contains('!') {
         return Err(UnknownMetric(format!(
-            "`{of}` names a function, which needs symbols; give the module, or its name and an offset such as \
+            "`{name}` names a function, which needs symbols; give the module, or its name and an offset such as \
              ndis.sys+0x1a2b"
         )));
     }
     // The name of a module may itself contain a plus sign.
-    let split = of.rsplit_once("+0x");
+    let split = name.rsplit_once("+0x");
     let Some((module, digits)) = split.filter(|(module, _)| !module.is_empty()) else {
         return Ok(Routine {
-            module: of.to_owned(),
+            module: name.to_owned(),
             offset: None,
         });
     };
@@ -148,9 +148,9 @@ fn routine(of: &str) -> Result<Routine, UnknownMetric> {
     })
 }
 
-fn disk(of: Option<&str>) -> Result<TraceMetric, UnknownMetric> {
+fn disk(filter: Option<&str>) -> Result<TraceMetric, UnknownMetric> {
     let (mut kind, mut disk) = (None, None);
-    for part in of.into_iter().flat_map(|of| of.split(':')) {
+    for part in filter.into_iter().flat_map(|filter| filter.split(':')) {
         let named = REQUESTS.into_iter().find(|known| *known == part);
         match (named, part.parse()) {
             (Some(named), _) if kind.is_none() => kind = Some(named),
@@ -168,20 +168,21 @@ fn disk(of: Option<&str>) -> Result<TraceMetric, UnknownMetric> {
 
 impl fmt::Display for TraceMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of_threads = |f: &mut fmt::Formatter<'_>, what: &str, of: &Threads| {
+        let of_threads = |f: &mut fmt::Formatter<'_>, what: &str, threads: &Threads| {
             write!(f, "{what} of ")?;
-            if let Some(thread) = &of.thread {
+            if let Some(thread) = &threads.thread {
                 write!(f, "thread {thread} of ")?;
             }
-            f.write_str(of.process.as_deref().unwrap_or("all programs"))
+            f.write_str(threads.process.as_deref().unwrap_or("all programs"))
         };
-        let of_routine = |f: &mut fmt::Formatter<'_>, what: &str, of: &Option<Routine>| match of {
-            None => write!(f, "{what}s"),
-            Some(Routine { module, offset }) => {
-                write!(f, "{what}s of {module}")?;
-                offset.map_or(Ok(()), |offset| write!(f, "+{offset:#x}"))
-            }
-        };
+        let of_routine =
+            |f: &mut fmt::Formatter<'_>, what: &str, routine: &Option<Routine>| match routine {
+                None => write!(f, "{what}s"),
+                Some(Routine { module, offset }) => {
+                    write!(f, "{what}s of {module}")?;
+                    offset.map_or(Ok(()), |offset| write!(f, "+{offset:#x}"))
+                }
+            };
         match self {
             TraceMetric::Ready(of) => of_threads(f, "waits for a CPU", of),
             TraceMetric::Sleep(of) => of_threads(f, "sleeps", of),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use imports::SampleConditions;
 use prove::change_plan::{
-    Answer, Evidence, MeasurePlan, PlaceSeen, Probe, Side, Times, Verdict, Wishes, verdict,
+    Answer, Evidence, MeasurePlan, PlaceCheck, Probe, Side, Times, Verdict, Wishes, verdict,
 };
 use prove::measured::{Key, MeasuredFile};
 use prove::{Group, Run, Unit};
@@ -102,7 +102,7 @@ fn normal(rng: &mut Rng) -> f64 {
 fn the_planned_runs_find_a_change_as_large_as_their_scatter() {
     let runs = timer_plan().measurements[0].runs;
     let mut rng = Rng(1);
-    let mut found = 0;
+    let mut detected = 0;
     for _ in 0..400 {
         let mut side = |shift: f64| -> Vec<f64> {
             (0..runs)
@@ -111,10 +111,13 @@ fn the_planned_runs_find_a_change_as_large_as_their_scatter() {
         };
         let (before, after) = (side(0.0), side(1.0));
         let compared = statistics::compare(&before, &after, Design::Unpaired).unwrap();
-        found += u32::from(compared.p <= 0.05);
+        detected += u32::from(compared.p <= 0.05);
     }
     // With 400 cases, three standard deviations are 4.5 %.
-    assert!((342..=400).contains(&found), "{found} of 400 with {runs}");
+    assert!(
+        (342..=400).contains(&detected),
+        "{detected} of 400 with {runs}"
+    );
 }
 
 /// True values of one measured side.
@@ -220,9 +223,9 @@ fn each_truth_has_its_verdict() {
         (USUAL, 1.0, Answer::NoDifference),
         (noisy, 1.0, Answer::Unknown),
     ] {
-        let found = judged(&plan, &changed(&mut rng, truth, factor));
-        assert_eq!(found.answer, answer, "{found:?}");
-        let check = &found.checks[0];
+        let verdict = judged(&plan, &changed(&mut rng, truth, factor));
+        assert_eq!(verdict.answer, answer, "{verdict:?}");
+        let check = &verdict.checks[0];
         assert_eq!(check.settings, ["globaltimer"]);
         assert!(
             check.result.contains("31 runs before, 31 runs after"),
@@ -230,7 +233,7 @@ fn each_truth_has_its_verdict() {
         );
         // All runs before the change were measured before all runs after it, so a doubt about the order remains.
         assert!(check.doubts[0].contains("did not alternate"), "{check:?}");
-        assert_eq!(found.settle.is_empty(), answer != Answer::Unknown);
+        assert_eq!(verdict.settle.is_empty(), answer != Answer::Unknown);
         assert_eq!(answer.is_yes(), answer == Answer::Helped);
     }
 }
@@ -246,8 +249,8 @@ fn equal_sides_differ_as_rarely_as_stated() {
     let mut rng = Rng(3);
     let rounds = 300;
     let wrong = (0..rounds).filter(|_| {
-        let found = judged(&plan, &changed(&mut rng, USUAL, 1.0));
-        found.answer != Answer::Unknown
+        let verdict = judged(&plan, &changed(&mut rng, USUAL, 1.0));
+        verdict.answer != Answer::Unknown
     });
     // 5 % of 300 rounds are 15 rounds. 15 plus three standard deviations is 26.
     let wrong = wrong.count();
@@ -331,9 +334,9 @@ fn what_the_plan_did_not_ask_for_has_no_verdict() {
             "more than the 31 of the plan",
         ),
     ] {
-        let found = with(change);
-        assert_eq!(found.answer, Answer::Helped);
-        let doubts = &found.checks[0].doubts;
+        let verdict = with(change);
+        assert_eq!(verdict.answer, Answer::Helped);
+        let doubts = &verdict.checks[0].doubts;
         assert!(doubts.iter().any(|it| it.contains(doubt)), "{doubts:?}");
     }
 }
@@ -343,8 +346,8 @@ fn the_plan_and_the_sides_must_belong_together() {
     let mut plan = timer_plan();
     let mut rng = Rng(5);
     let same = measured(&mut rng, USUAL);
-    let found = judged(&plan, &evidence(same.clone(), same));
-    assert_unknown(&found, "Both sides have the same measurement");
+    let verdict = judged(&plan, &evidence(same.clone(), same));
+    assert_unknown(&verdict, "Both sides have the same measurement");
     assert_unknown(
         &judged(&plan, &Evidence::default()),
         "Nothing was measured before",
@@ -352,7 +355,7 @@ fn the_plan_and_the_sides_must_belong_together() {
 
     let mut helped = changed(&mut rng, USUAL, 0.5);
     let seen = |as_planned| {
-        vec![PlaceSeen {
+        vec![PlaceCheck {
             place: "HKLM\\x".to_owned(),
             as_planned,
         }]
@@ -411,9 +414,9 @@ fn one_verdict_joins_all_checks() {
         measurements: Vec::new(),
         ..timer_plan()
     };
-    let found = judged(&nothing, &Evidence::default());
+    let verdict = judged(&nothing, &Evidence::default());
     assert!(
-        found
+        verdict
             .why
             .unwrap()
             .starts_with("No measurement or trace is known")
@@ -458,8 +461,8 @@ fn files_keep_their_conditions() {
         Some(&conditions("HERE")),
     );
     let after = MeasuredFile::read(&without).unwrap();
-    let found = judged(&timer_plan(), &evidence(file, after));
-    assert_eq!(found.answer, Answer::Helped, "{found:?}");
+    let verdict = judged(&timer_plan(), &evidence(file, after));
+    assert_eq!(verdict.answer, Answer::Helped, "{verdict:?}");
 }
 
 fn recordings(scenario: &str, seeds: std::ops::Range<u32>) -> Vec<diff::Recording> {
@@ -477,9 +480,9 @@ fn recorded(simulated: &Simulated) -> diff::Recording {
 #[test]
 fn traces_have_a_verdict() {
     let mut plan = plan(&["Win32PrioritySeparation=0x28"]);
-    let asked = &mut plan.recordings[0];
-    asked.times = Times::Dpcs;
-    asked.seconds = 1.0;
+    let recording = &mut plan.recordings[0];
+    recording.times = Times::Dpcs;
+    recording.seconds = 1.0;
     let side = |recordings| Side {
         recordings,
         ..Side::default()
@@ -497,24 +500,24 @@ fn traces_have_a_verdict() {
     plan.recordings[0].row = Some("NDIS.sys".to_owned());
     let (with, without) = ("dpc-flood-teaming", "dpc-flood-no-teaming");
     let mut sides = of(with, without);
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::Helped, "{found:?}");
-    let check = &found.checks[0];
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::Helped, "{verdict:?}");
+    let check = &verdict.checks[0];
     assert!(
         check.result.contains("per KiB of network traffic"),
         "{check:?}"
     );
     std::mem::swap(&mut sides.before, &mut sides.after);
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::Harmed, "{found:?}");
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::Harmed, "{verdict:?}");
     // The disk's driver has the same amount of work on both sides, but the network has more.
     plan.recordings[0].row = Some("storport.sys".to_owned());
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::NoDifference, "{found:?}");
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::NoDifference, "{verdict:?}");
     plan.recordings[0].row = Some("ndis.sys".to_owned());
     sides.before = side(recordings(with, 7..10));
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::NoDifference, "{found:?}");
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::NoDifference, "{verdict:?}");
 
     plan.recordings[0].row = Some("absent.sys".to_owned());
     assert_unknown(&judged(&plan, &sides), "The traces have no such times");
@@ -524,8 +527,8 @@ fn traces_have_a_verdict() {
     plan.recordings[0].seconds = 1.0;
     plan.computer = Some("ELSEWHERE".to_owned());
     let named = sides.before.recordings[0].computer().is_some();
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer == Answer::Unknown, named, "{found:?}");
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer == Answer::Unknown, named, "{verdict:?}");
     plan.computer = None;
     sides.after.recordings.pop();
     assert_unknown(&judged(&plan, &sides), "Too few traces after the change: 2");
@@ -560,9 +563,9 @@ fn copies_count_once() {
     sides.before = side(with, &[1, 2, 3, 3]);
     assert_unknown(&judged(&plan, &sides), "Too few traces after the change: 1");
     sides.after = side(without, &[4, 5, 6]);
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::Helped, "{found:?}");
-    let doubts = &found.checks[0].doubts;
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::Helped, "{verdict:?}");
+    let doubts = &verdict.checks[0].doubts;
     let is_copy = |doubt: &String| doubt.starts_with("1 trace is a copy of another trace");
     assert!(doubts.iter().any(is_copy), "{doubts:?}");
     sides.after = side(with, &[3, 7, 8]);
@@ -583,9 +586,9 @@ fn copies_count_once() {
         "Too few runs before the change: 16 (1 measurement is a copy of another measurement",
     );
     sides.before.measured.push(second);
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::Helped, "{found:?}");
-    let doubts = &found.checks[0].doubts;
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::Helped, "{verdict:?}");
+    let doubts = &verdict.checks[0].doubts;
     let is_copy = |doubt: &String| doubt.starts_with("1 measurement is a copy");
     assert!(doubts.iter().any(is_copy), "{doubts:?}");
 }
@@ -596,12 +599,12 @@ fn advice_states_a_command_once() {
     let mut plan = timer_plan();
     plan.measurements[0].after = plan.measurements[0].before.clone();
     let same = measured(&mut Rng(9), USUAL);
-    let found = judged(&plan, &evidence(same.clone(), same));
+    let verdict = judged(&plan, &evidence(same.clone(), same));
     let command = &plan.measurements[0].before;
     assert_eq!(
-        found.settle[0].matches(command.as_str()).count(),
+        verdict.settle[0].matches(command.as_str()).count(),
         1,
-        "{found:?}"
+        "{verdict:?}"
     );
 }
 
@@ -621,12 +624,15 @@ fn longer_waits_are_harm_even_if_there_are_fewer() {
         before: side("foreground-boost", 1..4),
         after: side("foreground-boost-0x28", 4..7),
     };
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::Harmed, "{found:?}");
-    assert!(found.checks[0].result.contains("each wait"), "{found:?}");
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::Harmed, "{verdict:?}");
+    assert!(
+        verdict.checks[0].result.contains("each wait"),
+        "{verdict:?}"
+    );
     std::mem::swap(&mut sides.before, &mut sides.after);
-    let found = judged(&plan, &sides);
-    assert_eq!(found.answer, Answer::Helped, "{found:?}");
+    let verdict = judged(&plan, &sides);
+    assert_eq!(verdict.answer, Answer::Helped, "{verdict:?}");
 }
 
 /// Checks the same change without a named row, and with other seeds. Chance decides which programs had to wait longer, so
@@ -646,7 +652,7 @@ fn longer_waits_are_never_no_difference() {
             .collect(),
         ..Side::default()
     };
-    let found = judged(
+    let verdict = judged(
         &plan,
         &Evidence {
             before: side("foreground-boost", 1..4),
@@ -654,20 +660,20 @@ fn longer_waits_are_never_no_difference() {
         },
     );
     assert!(
-        matches!(found.answer, Answer::Harmed | Answer::Unknown),
-        "{found:?}"
+        matches!(verdict.answer, Answer::Harmed | Answer::Unknown),
+        "{verdict:?}"
     );
-    assert!(found.checks[0].result.contains("wait"), "{found:?}");
+    assert!(verdict.checks[0].result.contains("wait"), "{verdict:?}");
 }
 
 /// Checks a device whose rate and durations of DPCs stay the same while the network traffic grows twelvefold.
 #[test]
 fn more_traffic_does_not_help_other_devices() {
     let mut plan = plan(&["Win32PrioritySeparation=0x28"]);
-    let asked = &mut plan.recordings[0];
-    asked.times = Times::Dpcs;
-    asked.row = Some("noisy.sys".to_owned());
-    asked.seconds = 10.0;
+    let recording = &mut plan.recordings[0];
+    recording.times = Times::Dpcs;
+    recording.row = Some("noisy.sys".to_owned());
+    recording.seconds = 10.0;
     let text = r#"
         extends = "healthy"
         title = "A desktop with a noisy device"
@@ -690,14 +696,14 @@ fn more_traffic_does_not_help_other_devices() {
             ..Side::default()
         }
     };
-    let found = judged(
+    let verdict = judged(
         &plan,
         &Evidence {
             before: side("25ms", 1..4),
             after: side("2ms", 4..7),
         },
     );
-    let check = &found.checks[0];
+    let check = &verdict.checks[0];
     assert!(
         matches!(check.answer, Answer::Unknown | Answer::NoDifference),
         "{check:?}"

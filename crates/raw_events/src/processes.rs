@@ -33,22 +33,22 @@ impl Preparation {
         let done = AtomicU64::new(0);
         let read = |buffers: &[BufferRef]| {
             let mut reader = BufferReader::new(trace);
-            let mut found = Preparation::default();
+            let mut preparation = Preparation::default();
             for buffer in buffers {
                 let (mut has_metadata, mut has_lives) = (false, false);
                 for event in reader.read(buffer) {
                     has_metadata |= events::is_metadata(&event);
                     has_lives = has_lives || is_life(&event);
                 }
-                found.metadata.extend(has_metadata.then_some(*buffer));
-                found.lives.extend(has_lives.then_some(*buffer));
+                preparation.metadata.extend(has_metadata.then_some(*buffer));
+                preparation.lives.extend(has_lives.then_some(*buffer));
                 let bytes = u64::from(buffer.stored_size);
                 let done = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
                 if !(options.progress)(done) {
                     return Err(Cancelled);
                 }
             }
-            Ok(found)
+            Ok(preparation)
         };
         let parts = trace.buffers().par_chunks(BUFFERS_AT_ONCE).map(read);
         parts.try_reduce(Preparation::default, |mut one, other| {
@@ -135,7 +135,7 @@ impl Processes {
     /// # Errors
     /// Returns an error if a table cannot be made or read.
     pub fn from_tables(store: &Store, options: Options<'_>) -> Result<Processes, StoreError> {
-        let mut found = Processes::default();
+        let mut result = Processes::default();
         let start = |start_ns: Option<i64>, seen_ns: i64| match start_ns {
             Some(start_ns) => (start_ns, Sign::Start),
             None => (seen_ns, Sign::ThereAtBegin),
@@ -150,9 +150,9 @@ impl Processes {
                 };
                 let (id, name): (u32, Arc<str>) = (view.process_id[row], name.into());
                 let (time_ns, sign) = start(view.start_ns.get(row), view.first_seen_ns[row]);
-                found.names.note(id, time_ns, sign, Arc::clone(&name));
+                result.names.note(id, time_ns, sign, Arc::clone(&name));
                 if let Some(end_ns) = view.end_ns.get(row) {
-                    found.names.note(id, end_ns, Sign::End, name);
+                    result.names.note(id, end_ns, Sign::End, name);
                 }
             }
         }
@@ -166,15 +166,15 @@ impl Processes {
                 };
                 let id = view.thread_id[row];
                 let (time_ns, sign) = start(view.start_ns.get(row), view.first_seen_ns[row]);
-                found.threads.note(id, time_ns, sign, process);
+                result.threads.note(id, time_ns, sign, process);
                 if let Some(end_ns) = view.end_ns.get(row) {
-                    found.threads.note(id, end_ns, Sign::End, process);
+                    result.threads.note(id, end_ns, Sign::End, process);
                 }
             }
         }
-        found.names.settle();
-        found.threads.settle();
-        Ok(found)
+        result.names.settle();
+        result.threads.settle();
+        Ok(result)
     }
 
     /// Reads processes and threads from the given buffers.

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Keyword, Kind, Provider, RecordedBy, StackWalk};
+use crate::{Keyword, Kind, Provider, RecorderOption, StackWalk};
 
 /// Kernel keywords, stacks and providers that a recording enables, limited to those that laglab uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capture {
     keywords: BTreeSet<Keyword>,
     stacks: BTreeSet<StackWalk>,
-    providers: Vec<Enabled>,
+    providers: Vec<EnabledProvider>,
 }
 
 /// A provider that a recording enables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Enabled {
+pub struct EnabledProvider {
     /// Provider that is enabled.
     pub provider: Provider,
     /// Keyword mask. Events with any of its keywords are recorded. 0 means all events.
@@ -31,13 +31,13 @@ impl Capture {
                 capture.add_keyword(Keyword::CpuConfig);
             }
             match kind.recorded_by() {
-                RecordedBy::Kernel(keyword) => capture.add_keyword(keyword),
-                RecordedBy::Stack(stack) => {
+                RecorderOption::Kernel(keyword) => capture.add_keyword(keyword),
+                RecorderOption::Stack(stack) => {
                     capture.add_keyword(stack.needs());
                     capture.add_stack(stack);
                 }
-                RecordedBy::Provider(provider, keywords) => {
-                    capture.add_provider(Enabled { provider, keywords });
+                RecorderOption::Provider(provider, keywords) => {
+                    capture.add_provider(EnabledProvider { provider, keywords });
                 }
             }
         }
@@ -55,7 +55,7 @@ impl Capture {
     }
 
     /// Enables a provider. If it is already enabled, adds the keywords.
-    pub fn add_provider(&mut self, more: Enabled) {
+    pub fn add_provider(&mut self, more: EnabledProvider) {
         let mut providers = self.providers.iter_mut();
         match providers.find(|there| there.provider == more.provider) {
             None => self.providers.push(more),
@@ -94,7 +94,7 @@ impl Capture {
     }
 
     /// Returns the enabled providers, without the kernel session.
-    pub fn providers(&self) -> &[Enabled] {
+    pub fn providers(&self) -> &[EnabledProvider] {
         &self.providers
     }
 
@@ -102,11 +102,11 @@ impl Capture {
     /// events is also enabled.
     pub fn records(&self, kind: Kind) -> bool {
         match kind.recorded_by() {
-            RecordedBy::Kernel(keyword) => self.keywords.contains(&keyword),
-            RecordedBy::Stack(stack) => {
+            RecorderOption::Kernel(keyword) => self.keywords.contains(&keyword),
+            RecorderOption::Stack(stack) => {
                 self.stacks.contains(&stack) && self.keywords.contains(&stack.needs())
             }
-            RecordedBy::Provider(provider, keywords) => self.providers.iter().any(|enabled| {
+            RecorderOption::Provider(provider, keywords) => self.providers.iter().any(|enabled| {
                 enabled.provider == provider
                     && (enabled.keywords == 0 || keywords == 0 || enabled.keywords & keywords != 0)
             }),
@@ -125,14 +125,14 @@ impl Capture {
     pub fn without(&self, left_out: Kind) -> Capture {
         let mut less = self.clone();
         match left_out.recorded_by() {
-            RecordedBy::Kernel(keyword) => {
+            RecorderOption::Kernel(keyword) => {
                 less.keywords.remove(&keyword);
                 less.stacks.retain(|stack| stack.needs() != keyword);
             }
-            RecordedBy::Stack(stack) => {
+            RecorderOption::Stack(stack) => {
                 less.stacks.remove(&stack);
             }
-            RecordedBy::Provider(provider, _) => {
+            RecorderOption::Provider(provider, _) => {
                 less.providers
                     .retain(|enabled| enabled.provider != provider);
             }
@@ -163,7 +163,7 @@ mod tests {
     fn provider_keywords_select_kinds() {
         let mut capture = Capture::default();
         let mut enable = |keywords| {
-            capture.add_provider(Enabled {
+            capture.add_provider(EnabledProvider {
                 provider: Provider::KernelProcess,
                 keywords,
             });
@@ -172,7 +172,7 @@ mod tests {
         assert!(!enable(0x10));
         assert!(enable(0x200));
         assert_eq!(capture.providers()[0].keywords, 0x210);
-        capture.add_provider(Enabled {
+        capture.add_provider(EnabledProvider {
             provider: Provider::KernelProcess,
             keywords: 0,
         });

@@ -287,9 +287,11 @@ mod tests {
 
     #[test]
     fn the_full_investigation_has_all_theories() {
-        let asked = Investigation::Full.theories();
+        let theories = Investigation::Full.theories();
         let missing = needs::THEORIES.iter().map(|needs| needs.theory);
-        let missing: Vec<&str> = missing.filter(|theory| !asked.contains(theory)).collect();
+        let missing: Vec<&str> = missing
+            .filter(|theory| !theories.contains(theory))
+            .collect();
         // The theory `capture` needs no particular events.
         assert_eq!(missing, ["capture"]);
     }

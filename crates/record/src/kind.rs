@@ -1,12 +1,12 @@
 //! Kinds of events: name, option of a recorder that records them, and assumed rate.
 
-use RecordedBy::{Kernel, Provider as Events, Stack};
+use RecorderOption::{Kernel, Provider as Events, Stack};
 
 use crate::{Keyword, Provider, StackWalk};
 
 /// Option of a recorder that records a kind of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RecordedBy {
+pub enum RecorderOption {
     /// A keyword of the kernel session.
     Kernel(Keyword),
     /// Stacks of an event. The keyword that records the event is also necessary.
@@ -54,7 +54,7 @@ macro_rules! kinds {
             }
 
             /// Returns the option of a recorder that records the kind.
-            pub fn recorded_by(self) -> RecordedBy {
+            pub fn recorded_by(self) -> RecorderOption {
                 match self {
                     $(Kind::$kind => $recorded_by,)+
                 }

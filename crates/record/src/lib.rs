@@ -25,11 +25,11 @@ pub mod wprp;
 
 pub use advice::advice;
 pub use buffers::{Buffers, Machine};
-pub use capture::{Capture, Enabled};
+pub use capture::{Capture, EnabledProvider};
 pub use cost::Cost;
 pub use investigation::Investigation;
 pub use kernel::{Keyword, StackWalk};
-pub use kind::{Kind, RecordedBy};
+pub use kind::{Kind, RecorderOption};
 pub use kit::{Command, Detail, File, Kit, Mode, SETTINGS, Variant, commands};
 pub use memory::available_memory;
 pub use missing_data::MissingData;

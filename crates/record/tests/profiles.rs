@@ -2,7 +2,7 @@
 //! Files that are not profiles are refused.
 
 use record::wprp::{MAX_REMARKS, Remark, Severity, check, select, text};
-use record::{Enabled, Kind, Provider};
+use record::{EnabledProvider, Kind, Provider};
 
 /// A correct profile in the classic subset, similar to the examples in the documentation.
 const GOOD: &str = r#"<?xml version="1.0" encoding="utf-8"?>
@@ -458,7 +458,7 @@ fn selection_includes_inherited_values() {
     ];
     assert_eq!(kinds, expected);
     assert_eq!(selected.unused, ["stacks of ImageLoad"]);
-    let freezes = Enabled {
+    let freezes = EnabledProvider {
         provider: Provider::KernelProcess,
         keywords: 0x210,
     };

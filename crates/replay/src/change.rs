@@ -11,7 +11,7 @@ use serde::de::value::{Error as SpellingError, StrDeserializer};
 use sim::replay::{Change as State, Workload};
 use sim::scenario::PriorityClass;
 
-use crate::recorded::Note;
+use crate::recorded_workload::Note;
 
 /// A change of the recorded machine or of its programs.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,8 +178,8 @@ impl FromStr for Change {
         let (name, rest) = at.map_or((text, ""), |at| (&text[..at], &text[at + 1..]));
         let pair = || {
             let pair = rest.rsplit_once('=');
-            (pair.filter(|(of, value)| !of.is_empty() && !value.is_empty()))
-                .map(|(of, value)| (of.to_owned(), value))
+            (pair.filter(|(name, value)| !name.is_empty() && !value.is_empty()))
+                .map(|(name, value)| (name.to_owned(), value))
                 .ok_or_else(|| wrong("a name and a value, such as affinity:game.exe=0-3"))
         };
         let kind = match name.to_ascii_lowercase().as_str() {
@@ -214,11 +214,12 @@ impl FromStr for Change {
             "remove" if !rest.is_empty() => Kind::Routines(rest.to_owned(), 0.0),
             "dpc" => {
                 let pair = rest.rsplit_once('*');
-                let pair = pair.and_then(|(of, factor)| Some((of.to_owned(), factor_of(factor)?)));
-                let (of, factor) = pair.ok_or_else(|| {
+                let pair =
+                    pair.and_then(|(module, factor)| Some((module.to_owned(), factor_of(factor)?)));
+                let (module, factor) = pair.ok_or_else(|| {
                     wrong("a module and a factor from 0 to 1, such as dpc:ndis.sys*0.5")
                 })?;
-                Kind::Routines(of, factor)
+                Kind::Routines(module, factor)
             }
             "disk" => {
                 let factor = factor_of(rest.strip_suffix(['x', 'X']).unwrap_or(rest));
@@ -386,11 +387,14 @@ pub(crate) fn processes_of(workload: &Workload, name: &str) -> Result<BTreeSet<u
         is_called(process, name)
     };
     let all = (0..).zip(&workload.processes);
-    let found: BTreeSet<u32> = all.filter(|(_, of)| is_it(of)).map(|(n, _)| n).collect();
-    if found.is_empty() {
+    let processes: BTreeSet<u32> = all
+        .filter(|(_, process)| is_it(process))
+        .map(|(n, _)| n)
+        .collect();
+    if processes.is_empty() {
         Err(ChangeError::Process(name.to_owned()))
     } else {
-        Ok(found)
+        Ok(processes)
     }
 }
 
@@ -402,9 +406,9 @@ fn check_cpus(workload: &Workload, cpus: &[u16]) -> Result<(), ChangeError> {
     }
 }
 
-fn set_priority(workload: &mut Workload, of: &str, class: Class) -> Result<(), ChangeError> {
+fn set_priority(workload: &mut Workload, name: &str, class: Class) -> Result<(), ChangeError> {
     let mut bases: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
-    for process in processes_of(workload, of)? {
+    for process in processes_of(workload, name)? {
         bases.insert(process, Vec::new());
         if let Class::Named(class) = class {
             workload.processes[process as usize].idle_class = class == PriorityClass::Idle;
@@ -417,7 +421,7 @@ fn set_priority(workload: &mut Workload, of: &str, class: Class) -> Result<(), C
     }
     let classes = bases
         .into_iter()
-        .map(|(process, of)| (process, class_of(&of)));
+        .map(|(process, priorities)| (process, class_of(&priorities)));
     let classes: BTreeMap<u32, PriorityClass> = classes.collect();
     for thread in &mut workload.threads {
         let Some(old) = classes.get(&thread.process) else {
@@ -446,7 +450,7 @@ fn class_of(bases: &[u8]) -> PriorityClass {
         let mut classes = PriorityClass::ALL.into_iter();
         let first = classes.next()?;
         Some(classes.fold(first, |best, class| {
-            let distance = |of: PriorityClass| of.base().abs_diff(*base);
+            let distance = |candidate: PriorityClass| candidate.base().abs_diff(*base);
             if distance(class) < distance(best) {
                 class
             } else {
@@ -455,7 +459,12 @@ fn class_of(bases: &[u8]) -> PriorityClass {
         }))
     };
     let nearest: Vec<PriorityClass> = telling.filter_map(nearest).collect();
-    let votes = |class: PriorityClass| nearest.iter().filter(|of| **of == class).count();
+    let votes = |class: PriorityClass| {
+        nearest
+            .iter()
+            .filter(|candidate| **candidate == class)
+            .count()
+    };
     let normal = PriorityClass::Normal;
     PriorityClass::ALL.into_iter().fold(normal, |best, class| {
         if votes(class) > votes(best) {
@@ -471,8 +480,11 @@ fn each_part(
     module: &str,
     mut change: impl FnMut(&mut sim::replay::Part),
 ) -> Result<(), ChangeError> {
-    let mut found = false;
-    let parts = workload.interrupts.iter_mut().flat_map(|of| &mut of.parts);
+    let mut is_changed = false;
+    let parts = workload
+        .interrupts
+        .iter_mut()
+        .flat_map(|interrupt| &mut interrupt.parts);
     for part in parts {
         if part
             .module
@@ -480,10 +492,10 @@ fn each_part(
             .is_some_and(|name| name.eq_ignore_ascii_case(module))
         {
             change(part);
-            found = true;
+            is_changed = true;
         }
     }
-    if found {
+    if is_changed {
         Ok(())
     } else {
         Err(ChangeError::Module(module.to_owned()))

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 use sim::replay::{Interrupt, Machine, Moment, Process, Request, Thread, WorkloadError};
 
-use crate::recorded::{Note, Record, RecordedWorkload};
+use crate::recorded_workload::{Note, Record, RecordedWorkload};
 
 /// Name and version of the format, in the header.
 const FORMAT: &str = "laglab workload 1";

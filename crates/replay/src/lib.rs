@@ -8,7 +8,7 @@ mod change;
 mod extract;
 mod file;
 mod predict;
-mod recorded;
+mod recorded_workload;
 mod search;
 mod summary;
 mod variants;
@@ -18,9 +18,9 @@ pub use change::{Change, ChangeError, WrongChange};
 pub use extract::{TABLES, extract};
 pub use file::{FileError, is_workload, read, write};
 pub use predict::{
-    Bar, Metric, PredictError, Predicted, Prediction, ReplayError, Row, Scope, predict,
+    Bar, Metric, PredictError, PredictedMetric, Prediction, ReplayError, Row, Scope, predict,
 };
-pub use recorded::{Lack, Note, Record, RecordedWorkload, Refusal};
+pub use recorded_workload::{Lack, Note, Record, RecordedWorkload, Refusal};
 pub use search::{Candidate, search};
 pub use sim::replay::RunError;
 pub use summary::{Spread, Summary};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use sim::replay::{RunError, Used, Workload};
+use sim::replay::{ProcessorUse, RunError, Workload};
 
 use crate::change::{Change, ChangeError, processes_of};
-use crate::recorded::{Lack, RecordedWorkload};
+use crate::recorded_workload::{Lack, RecordedWorkload};
 use crate::summary::{Spread, Summary};
 use crate::variants::Variant;
 
@@ -68,9 +68,9 @@ impl Metric {
     /// quantile.
     pub fn value(self, summary: &Summary) -> Option<f64> {
         let (ready, response) = (&summary.ready, &summary.response);
-        let quantile = |of: &Spread, share: f64| {
-            let expected_beyond = of.count as f64 * (1.0 - share);
-            of.quantile_ns(share).filter(|_| expected_beyond >= 1.0)
+        let quantile = |spread: &Spread, share: f64| {
+            let expected_beyond = spread.count as f64 * (1.0 - share);
+            spread.quantile_ns(share).filter(|_| expected_beyond >= 1.0)
         };
         match self {
             Metric::Cpu => Some(summary.cpu_ns as f64),
@@ -146,7 +146,7 @@ pub struct Bar {
 
 /// Metric of a row, as recorded and as replayed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Predicted {
+pub struct PredictedMetric {
     /// Metric.
     pub metric: Metric,
     /// Recorded number in nanoseconds.
@@ -167,7 +167,7 @@ pub struct Predicted {
     pub floor_ns: f64,
 }
 
-impl Predicted {
+impl PredictedMetric {
     /// Returns true if the prediction differs from the record by more than the error bar and by more than the difference
     /// that does not count.
     pub fn differs(&self) -> bool {
@@ -205,7 +205,7 @@ pub struct Row {
     /// Largest error of the replay without the change.
     pub replay_error: ReplayError,
     /// Metrics. Empty if the prediction is refused.
-    pub metrics: Vec<Predicted>,
+    pub metrics: Vec<PredictedMetric>,
     /// Metrics that are not predicted, because the replay of the record errs by too much.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<Metric>,
@@ -234,8 +234,10 @@ impl Row {
     }
 
     /// Returns a metric of the row.
-    pub fn get(&self, metric: Metric) -> Option<&Predicted> {
-        self.metrics.iter().find(|of| of.metric == metric)
+    pub fn get(&self, metric: Metric) -> Option<&PredictedMetric> {
+        self.metrics
+            .iter()
+            .find(|candidate| candidate.metric == metric)
     }
 }
 
@@ -357,7 +359,9 @@ impl<'r> Baseline<'r> {
         for (row, replayed) in rows.iter_mut().zip(&runs[0]) {
             judge(row, recorded, replayed);
         }
-        let assumptions = variants.iter().filter(|of| of.assumption.is_some());
+        let assumptions = variants
+            .iter()
+            .filter(|variant| variant.assumption.is_some());
         Ok(Baseline {
             recorded,
             rows,
@@ -436,7 +440,7 @@ impl<'r> Baseline<'r> {
             let squares = parts.into_iter().flatten().map(|part| part * part);
             let width = CALIBRATION * (NARROWEST * NARROWEST + squares.sum::<f64>()).sqrt();
             let margin_ns = FLOOR_PART * floor_ns;
-            let mut of = Predicted {
+            let mut result = PredictedMetric {
                 metric,
                 recorded_ns,
                 replayed_ns,
@@ -453,14 +457,14 @@ impl<'r> Baseline<'r> {
                 bound_ns: None,
                 floor_ns,
             };
-            if is_bound && of.differs() {
-                of.bound_ns = Some(if predicted_ns < recorded_ns {
-                    of.bar.low_ns
+            if is_bound && result.differs() {
+                result.bound_ns = Some(if predicted_ns < recorded_ns {
+                    result.bar.low_ns
                 } else {
-                    of.bar.high_ns
+                    result.bar.high_ns
                 });
             }
-            row.metrics.push(of);
+            row.metrics.push(result);
         }
     }
 }
@@ -502,10 +506,10 @@ fn limits(recorded: &RecordedWorkload, changes: &[Change]) -> Vec<String> {
 /// Returns the rows of a prediction, without metrics.
 fn rows(recorded: &RecordedWorkload, scope: &Scope) -> Result<Vec<Row>, PredictError> {
     let workload = &recorded.workload;
-    let mut asked = BTreeSet::new();
+    let mut chosen = BTreeSet::new();
     for name in &scope.processes {
-        let found = processes_of(workload, name);
-        asked.extend(found.map_err(|_| PredictError::Process(name.clone()))?);
+        let processes = processes_of(workload, name);
+        chosen.extend(processes.map_err(|_| PredictError::Process(name.clone()))?);
     }
     for id in &scope.threads {
         if !workload.threads.iter().any(|thread| thread.id == *id) {
@@ -513,11 +517,11 @@ fn rows(recorded: &RecordedWorkload, scope: &Scope) -> Result<Vec<Row>, PredictE
         }
     }
     let row = |process: usize, thread: Option<usize>, threads: Vec<usize>| {
-        let of = &workload.processes[process];
+        let owner = &workload.processes[process];
         let own = thread.map(|n| &workload.threads[n]);
         Row {
-            process: of.name.clone(),
-            process_id: of.id,
+            process: owner.name.clone(),
+            process_id: owner.id,
             thread_id: own.map(|thread| thread.id),
             thread: own.and_then(|thread| thread.name.clone()),
             is_asked: false,
@@ -547,7 +551,7 @@ fn rows(recorded: &RecordedWorkload, scope: &Scope) -> Result<Vec<Row>, PredictE
     for row in &mut all {
         row.is_asked = match row.thread_id {
             Some(id) => scope.threads.contains(&id),
-            None => (row.threads.iter()).any(|n| asked.contains(&workload.threads[*n].process)),
+            None => (row.threads.iter()).any(|n| chosen.contains(&workload.threads[*n].process)),
         };
     }
     all.sort_by_cached_key(|row| {
@@ -646,7 +650,7 @@ fn sum<'s>(summaries: impl Iterator<Item = &'s Summary>) -> Summary {
 }
 
 /// Returns the numbers of each row in a replay.
-fn numbers(used: Vec<Used>, rows: &[Row]) -> Numbers {
+fn numbers(used: Vec<ProcessorUse>, rows: &[Row]) -> Numbers {
     let threads: Vec<Summary> = (used.into_iter())
         .map(|used| Summary::new(used.cpu_ns, used.ready_ns, used.response_ns))
         .collect();

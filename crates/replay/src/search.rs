@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::change::Change;
 use crate::predict::{Baseline, Metric, PredictError, Prediction, Scope, edited};
-use crate::recorded::RecordedWorkload;
+use crate::recorded_workload::RecordedWorkload;
 use crate::variants::Variant;
 
 /// Maximum number of modules whose removal is tried: those with the most time.
@@ -38,7 +38,7 @@ pub fn search(
         let row = row.name().to_string();
         return Err(PredictError::Refused { row, why });
     }
-    let mut found = Vec::new();
+    let mut chosen = Vec::new();
     let mut tried = 0;
     for text in candidates(recorded, scope) {
         let Ok(change) = text.parse::<Change>() else {
@@ -52,19 +52,19 @@ pub fn search(
         let prediction = baseline.predict(&changes, &after, go_on)?;
         tried += 1;
         let gain = |metric: Metric| {
-            let of = prediction.rows.first()?.get(metric)?;
-            let with_ns = of.bound_ns.unwrap_or(of.predicted_ns);
-            of.differs().then_some(of.recorded_ns - with_ns)
+            let gain = prediction.rows.first()?.get(metric)?;
+            let with_ns = gain.bound_ns.unwrap_or(gain.predicted_ns);
+            gain.differs().then_some(gain.recorded_ns - with_ns)
         };
         if let Some(gain_ns) = gain(Metric::ReadyTotal).filter(|gain| *gain > 0.0) {
-            found.push(Candidate {
+            chosen.push(Candidate {
                 gain_ns,
                 prediction,
             });
         }
     }
-    found.sort_by(|a, b| b.gain_ns.total_cmp(&a.gain_ns));
-    Ok((found, tried))
+    chosen.sort_by(|a, b| b.gain_ns.total_cmp(&a.gain_ns));
+    Ok((chosen, tried))
 }
 
 fn candidates(recorded: &RecordedWorkload, scope: &Scope) -> Vec<String> {
@@ -89,7 +89,11 @@ fn candidates(recorded: &RecordedWorkload, scope: &Scope) -> Vec<String> {
         texts.push(format!("affinity:{name}=0-{}", cpus - 1));
     }
     let mut modules: BTreeMap<&str, u64> = BTreeMap::new();
-    for part in workload.interrupts.iter().flat_map(|of| &of.parts) {
+    for part in workload
+        .interrupts
+        .iter()
+        .flat_map(|interrupt| &interrupt.parts)
+    {
         if let Some(module) = &part.module {
             let ns = modules.entry(module).or_default();
             *ns = part.ns.saturating_add(*ns);

@@ -45,11 +45,11 @@ impl Spread {
             return (self.count > 0).then_some(self.max_ns as f64);
         }
         let mut seen = 0_u64;
-        let found = self.bins.iter().find(|(_, count)| {
+        let bin = self.bins.iter().find(|(_, count)| {
             seen = count.saturating_add(seen);
             seen >= rank
         });
-        found.map(|(bin, _)| middle(*bin).min(self.max_ns as f64))
+        bin.map(|(bin, _)| middle(*bin).min(self.max_ns as f64))
     }
 
     /// Adds the durations of another spread.
@@ -122,8 +122,11 @@ mod tests {
         assert_eq!(spread, Spread::from_durations(durations.clone()));
         for share in [0.0, 0.1, 0.5, 0.9, 0.99] {
             let exact = durations[((share * 1_000.0) as usize).max(1) - 1] as f64;
-            let found = spread.quantile_ns(share).unwrap();
-            assert!((found - exact).abs() <= exact * 0.006, "{share}: {found}");
+            let estimate = spread.quantile_ns(share).unwrap();
+            assert!(
+                (estimate - exact).abs() <= exact * 0.006,
+                "{share}: {estimate}"
+            );
         }
         assert_eq!(spread.quantile_ns(1.0), Some(99_800_100.0));
         assert_eq!(Spread::default().quantile_ns(0.5), None);

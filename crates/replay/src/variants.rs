@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use rules::quantum::TABLE_DOUBTED_FROM;
-use sim::replay::{self, Machine, Options, RunError, Step, Used, Wait, Windows, Workload};
+use sim::replay::{self, Machine, Options, ProcessorUse, RunError, Step, Wait, Windows, Workload};
 use statistics::random::Random;
 
-use crate::recorded::{Note, RecordedWorkload};
+use crate::recorded_workload::{Note, RecordedWorkload};
 
 /// Win32PrioritySeparation with the long, fixed quanta of a server.
 const LONG_FIXED: u32 = 0x18;
@@ -93,7 +93,7 @@ impl Variant {
         workload: &Arc<Workload>,
         measured: Option<(u64, u64)>,
         go_on: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Vec<Used>, RunError> {
+    ) -> Result<Vec<ProcessorUse>, RunError> {
         let mut workload = Arc::clone(workload);
         if let Some(edit) = self.edit {
             edit(&mut Arc::make_mut(&mut workload).machine);
@@ -117,7 +117,11 @@ fn other_core(machine: &Machine) -> u16 {
 /// the time to the next group.
 fn vary_starts(workload: &Workload, seed: u64) -> Vec<Option<u64>> {
     let mut random = Random::new(seed);
-    let mut starts: Vec<Option<u64>> = workload.interrupts.iter().map(|of| of.at_ns).collect();
+    let mut starts: Vec<Option<u64>> = workload
+        .interrupts
+        .iter()
+        .map(|interrupt| interrupt.at_ns)
+        .collect();
     let cpus = usize::from(workload.machine.cpus);
     let mut by_cpu: Vec<Vec<(u64, usize)>> = vec![Vec::new(); cpus];
     for (n, interrupt) in workload.interrupts.iter().enumerate() {

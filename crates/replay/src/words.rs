@@ -2,7 +2,7 @@
 
 use wording::{Name, Sentence, duration, listed};
 
-use crate::predict::{Bar, Metric, Predicted, Prediction, Row};
+use crate::predict::{Bar, Metric, PredictedMetric, Prediction, Row};
 
 /// Metrics in the order in which a sentence prefers them.
 const TOLD: [Metric; 6] = [
@@ -54,27 +54,27 @@ impl Prediction {
         if let Some(why) = &row.refused {
             return format!("No prediction for {name} with {changes}: {why}.");
         }
-        let told = TOLD.iter().find_map(|metric| {
-            let of = row.get(*metric)?;
-            of.differs().then_some(of)
+        let first = TOLD.iter().find_map(|metric| {
+            let metric = row.get(*metric)?;
+            metric.differs().then_some(metric)
         });
-        let Some(of) = told else {
+        let Some(prediction) = first else {
             return format!(
                 "{changes} would have no effect on {name} that is larger than the error bar."
             );
         };
         let Bar {
             low_ns, high_ns, ..
-        } = of.bar;
-        let (metric, recorded) = (of.metric.text(), text(of.recorded_ns));
-        match of.bound_ns {
+        } = prediction.bar;
+        let (metric, recorded) = (prediction.metric.text(), text(prediction.recorded_ns));
+        match prediction.bound_ns {
             Some(far_ns) => format!(
                 "With {changes}, the {metric} of {name} would be between {} and the recorded {recorded}.",
                 text(far_ns),
             ),
             None => format!(
                 "With {changes}, the {metric} of {name} would be {} instead of {recorded} (bar {} to {}).",
-                text(of.predicted_ns),
+                text(prediction.predicted_ns),
                 text(low_ns),
                 text(high_ns),
             ),
@@ -84,14 +84,16 @@ impl Prediction {
 
 /// Returns true if a number of the row would differ from the record.
 fn differs(row: &Row) -> bool {
-    row.metrics.iter().any(Predicted::differs)
+    row.metrics.iter().any(PredictedMetric::differs)
 }
 
 /// Returns the size of the predicted change of a row's waits.
 fn gain(row: &Row) -> f64 {
-    let change = |of: &Predicted| (of.recorded_ns - of.predicted_ns).abs();
-    let of = row.get(Metric::ReadyTotal).filter(|of| of.differs());
-    of.map_or(0.0, change)
+    let change = |metric: &PredictedMetric| (metric.recorded_ns - metric.predicted_ns).abs();
+    let metric = row
+        .get(Metric::ReadyTotal)
+        .filter(|metric| metric.differs());
+    metric.map_or(0.0, change)
 }
 
 fn text(ns: f64) -> String {

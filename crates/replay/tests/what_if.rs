@@ -430,7 +430,7 @@ fn bounds_and_unknown_parts() {
     assert!(bound.is_bound);
     let both = predicted(&recorded, &[&remove, "priority:winword.exe=high"], 0);
     assert!(!both.is_bound);
-    let metrics = |of: &Prediction| -> Vec<replay::Predicted> {
+    let metrics = |of: &Prediction| -> Vec<replay::PredictedMetric> {
         let metrics = of.rows.iter().flat_map(|row| &row.metrics);
         metrics.cloned().collect()
     };

@@ -354,30 +354,33 @@ mod tests {
             size_bytes: Some(9_000_000_000),
             log_bytes: Some(5_000_000),
         };
-        let found = assess(&steady(), &link(&[2], Some(1e7)), volume).unwrap();
-        assert_eq!((found.writes, found.bytes), (100, 10_000_000));
-        assert_eq!(found.mean_bytes_per_s, 1e6);
-        assert_eq!((found.added_ns.p50, found.added_ns.max), (12 * MS, 12 * MS));
-        assert_eq!(found.then_ns.unwrap().p99, 13 * MS);
-        let with = found.with_bandwidth.unwrap();
+        let assessment = assess(&steady(), &link(&[2], Some(1e7)), volume).unwrap();
+        assert_eq!((assessment.writes, assessment.bytes), (100, 10_000_000));
+        assert_eq!(assessment.mean_bytes_per_s, 1e6);
+        assert_eq!(
+            (assessment.added_ns.p50, assessment.added_ns.max),
+            (12 * MS, 12 * MS)
+        );
+        assert_eq!(assessment.then_ns.unwrap().p99, 13 * MS);
+        let with = assessment.with_bandwidth.unwrap();
         assert_eq!(
             (with.backlog_bytes, with.initial_sync_s),
             (100_000, Some(1_000.0))
         );
-        let log = found.with_log.unwrap();
+        let log = assessment.with_log.unwrap();
         assert_eq!(log.outage_s, Some(5.0));
         // 50 writes fill the log. The 50th write is 4.9 s after the first.
         assert_eq!(log.worst_outage_s, Some(4.9));
-        assert_eq!(found.verdict, Verdict::Asynchronous);
-        assert!(found.reasons.contains(&Reason::QueuesTooLong));
+        assert_eq!(assessment.verdict, Verdict::Asynchronous);
+        assert!(assessment.reasons.contains(&Reason::QueuesTooLong));
     }
 
     #[test]
     fn the_average_round_trip_decides_and_percentiles_are_reported() {
         let fast = Some(1e9);
         let verdict = |trips: &[i64], rate| {
-            let found = assess(&steady(), &link(trips, rate), Volume::default()).unwrap();
-            (found.verdict, found.reasons[0])
+            let assessment = assess(&steady(), &link(trips, rate), Volume::default()).unwrap();
+            (assessment.verdict, assessment.reasons[0])
         };
         assert_eq!(
             verdict(&[5], fast),
@@ -403,10 +406,10 @@ mod tests {
         let mut writes = steady().writes().to_vec();
         writes[3].latency_ns = None;
         let load = Load::new(writes, 0, 10 * S);
-        let found = assess(&load, &link(&[2], None), Volume::default()).unwrap();
-        assert!(found.now_ns.is_none() && found.then_ns.is_none());
-        assert!(found.with_bandwidth.is_none() && found.with_log.is_none());
-        assert!(found.reasons.contains(&Reason::BandwidthUnknown));
+        let assessment = assess(&load, &link(&[2], None), Volume::default()).unwrap();
+        assert!(assessment.now_ns.is_none() && assessment.then_ns.is_none());
+        assert!(assessment.with_bandwidth.is_none() && assessment.with_log.is_none());
+        assert!(assessment.reasons.contains(&Reason::BandwidthUnknown));
         let nothing = Load::new(Vec::new(), 0, S);
         let error = assess(&nothing, &link(&[2], None), Volume::default());
         assert_eq!(error.err(), Some(AssessError::NoWrites));

@@ -4,7 +4,7 @@ use explain::{Explanation, Finding, Judgement, Severity, Subject};
 use serde::Serialize;
 use wording::{Printable, QuotedName, Sentence, duration};
 
-use crate::Explained;
+use crate::ExplainedTrace;
 
 /// Number of bytes of JSON for a token of a language model. English text has about 4, numbers have about 3.
 pub const BYTES_PER_TOKEN: usize = 3;
@@ -76,7 +76,7 @@ fn is_zero(number: &usize) -> bool {
 impl Brief {
     /// Summarizes an explanation in at most `tokens` tokens of JSON. A token counts as [`BYTES_PER_TOKEN`] bytes. If
     /// some findings do not fit, findings at the end of the list are left out.
-    pub fn new(explained: &Explained, tokens: usize) -> Brief {
+    pub fn new(explained: &ExplainedTrace, tokens: usize) -> Brief {
         let explanation = &explained.explanation;
         let mut brief = Brief {
             answer: answer(explained),
@@ -101,7 +101,7 @@ impl Brief {
 }
 
 /// Returns the most important sentences about loss and damage of the recording.
-pub fn damage(explained: &Explained) -> Vec<String> {
+pub fn damage(explained: &ExplainedTrace) -> Vec<String> {
     let lines = explained.damage().into_iter().take(DAMAGE);
     // A sentence can have the name of a file.
     lines.map(|line| Printable(&line).to_string()).collect()
@@ -113,7 +113,7 @@ pub fn json_bytes(value: &impl Serialize) -> usize {
 }
 
 /// Returns the answer in one sentence: the first finding that matters or, if there is none, the conclusion.
-pub fn answer(explained: &Explained) -> String {
+pub fn answer(explained: &ExplainedTrace) -> String {
     let first = explained.explanation.findings.first();
     let conclusion = explained.conclusion();
     conclusion.unwrap_or_else(|| first.map_or_else(String::new, |first| first.sentence.quoted()))

@@ -4,9 +4,9 @@ use facts::Info;
 use maud::{Markup, html};
 use wording::{Printable, duration, size};
 
-use crate::Explained;
+use crate::ExplainedTrace;
 
-pub(super) fn capture(explained: &Explained) -> Markup {
+pub(super) fn capture(explained: &ExplainedTrace) -> Markup {
     let info = &explained.info;
     let damage = explained.damage();
     html! {

@@ -11,7 +11,7 @@ use wording::{Printable, capitalized, counted, duration, grouped, listed};
 
 use super::views::{Answer, Panel, ShownView, drawn, queries};
 use super::{Error, missing, sentence};
-use crate::Explained;
+use crate::ExplainedTrace;
 
 /// Chart over time.
 struct Chart {
@@ -78,7 +78,6 @@ pub(super) struct Charts {
 }
 
 impl Charts {
-    /// Tables of the charts.
     pub(super) const TABLES: [Table; 11] = [
         Table::CpuRuns,
         Table::Samples,
@@ -96,10 +95,10 @@ impl Charts {
     /// Requests the data of all charts.
     pub(super) fn ask(
         explorer: &Explorer,
-        explained: &Explained,
+        explained: &ExplainedTrace,
         cancelled: &AtomicBool,
     ) -> Result<Charts, Error> {
-        let asked = Asked {
+        let source = ChartSource {
             explorer,
             cancelled,
             is_linux: explained.explanation.is_linux,
@@ -111,10 +110,10 @@ impl Charts {
             missing: Vec::new(),
         };
         for chart in &CHARTS {
-            charts.add(&asked, chart)?;
+            charts.add(&source, chart)?;
         }
         if charts.over_time.is_empty() {
-            charts.add(&asked, &OTHERWISE)?;
+            charts.add(&source, &OTHERWISE)?;
         }
         let terms = explained.explanation.terms();
         for (preset, measure, title) in [
@@ -122,12 +121,12 @@ impl Charts {
             (DPCS, "exclusive_ns", terms.dpcs),
             (ISRS, "exclusive_ns", terms.isrs),
         ] {
-            let Some(mut view) = asked.view(preset)? else {
+            let Some(mut view) = source.view(preset)? else {
                 continue;
             };
             view.graph.kind = GraphKind::Histogram;
             view.graph.measure = Some(measure.to_owned());
-            if let Some(shown) = asked.shown(view, capitalized(title))? {
+            if let Some(shown) = source.shown(view, capitalized(title))? {
                 let caption = caption(explained, &shown);
                 charts.histograms.push((caption, shown));
             }
@@ -135,7 +134,7 @@ impl Charts {
         Ok(charts)
     }
 
-    fn add(&mut self, asked: &Asked<'_>, chart: &Chart) -> Result<(), Error> {
+    fn add(&mut self, asked: &ChartSource<'_>, chart: &Chart) -> Result<(), Error> {
         let mut reasons = Vec::new();
         for name in chart.presets {
             let Some(view) = asked.view(name)? else {
@@ -176,7 +175,7 @@ impl Charts {
     }
 
     /// Returns the charts over time. `place` counts the pictures.
-    pub(super) fn over_time(&self, explained: &Explained, place: &mut usize) -> Markup {
+    pub(super) fn over_time(&self, explained: &ExplainedTrace, place: &mut usize) -> Markup {
         let span = self
             .range()
             .map(|[from, to]| duration(to.saturating_sub(from)));
@@ -206,7 +205,7 @@ impl Charts {
     }
 
     /// Returns the distributions of durations. `place` counts the pictures.
-    pub(super) fn histograms(&self, explained: &Explained, place: &mut usize) -> Markup {
+    pub(super) fn histograms(&self, explained: &ExplainedTrace, place: &mut usize) -> Markup {
         let terms = explained.explanation.terms();
         html! {
             p.note {
@@ -230,7 +229,7 @@ impl Charts {
 }
 
 /// Source of the charts' data.
-struct Asked<'a> {
+struct ChartSource<'a> {
     explorer: &'a Explorer,
     cancelled: &'a AtomicBool,
     is_linux: bool,
@@ -238,7 +237,7 @@ struct Asked<'a> {
     range: Option<[i64; 2]>,
 }
 
-impl Asked<'_> {
+impl ChartSource<'_> {
     /// Returns the view of a preset. Returns `None` if its table has no rows.
     fn view(&self, name: &str) -> Result<Option<View>, Error> {
         let preset = self.explorer.recorded(name, self.cancelled)?;
@@ -250,7 +249,10 @@ impl Asked<'_> {
             view.graph.drawn = Some(Drawn::Lanes);
         }
         // Durations of routines that run in threads include the times in which the threads were preempted.
-        let kinds = view.filter.iter_mut().filter(|of| of.column == "kind");
+        let kinds = view
+            .filter
+            .iter_mut()
+            .filter(|condition| condition.column == "kind");
         for kinds in kinds.filter_map(|condition: &mut Condition| condition.is.as_mut()) {
             kinds.retain(|kind| explain::limit_ns(kind).is_some());
         }
@@ -291,7 +293,7 @@ impl Asked<'_> {
 
 /// Returns the time range of the charts: from the first to the last run. If there are no runs, it is the range of all
 /// events.
-fn range(explained: &Explained) -> Option<[i64; 2]> {
+fn range(explained: &ExplainedTrace) -> Option<[i64; 2]> {
     let ran = &explained.explanation.span;
     if !ran.is_empty() {
         return Some([ran.start, ran.end]);
@@ -302,7 +304,7 @@ fn range(explained: &Explained) -> Option<[i64; 2]> {
 }
 
 /// Returns the explanation of how to read a chart.
-fn reading(preset: &str, shown: &ShownView, explained: &Explained) -> String {
+fn reading(preset: &str, shown: &ShownView, explained: &ExplainedTrace) -> String {
     let explanation = &explained.explanation;
     let (is_linux, terms) = (explanation.is_linux, explanation.terms());
     let mut reading = of_preset(preset, is_linux, terms);
@@ -363,18 +365,24 @@ fn of_preset(preset: &str, is_linux: bool, terms: &Terms) -> String {
 }
 
 /// Returns the caption of a histogram: the number of durations, and the number of those over the limit.
-fn caption(explained: &Explained, shown: &ShownView) -> String {
+fn caption(explained: &ExplainedTrace, shown: &ShownView) -> String {
     let explanation = &explained.explanation;
     let view = &shown.panel.view;
-    let kinds = view.filter.iter().filter(|of| of.column == "kind");
-    let kinds: Vec<&String> = kinds.filter_map(|of| of.is.as_ref()).flatten().collect();
+    let kinds = view
+        .filter
+        .iter()
+        .filter(|condition| condition.column == "kind");
+    let kinds: Vec<&String> = kinds
+        .filter_map(|condition| condition.is.as_ref())
+        .flatten()
+        .collect();
     let Some(limit) = kinds.first().and_then(|kind| explain::limit_ns(kind)) else {
         return format!("{} in all.", grouped(explanation.survey.ready_waits.known));
     };
     let routines = explanation.survey.interrupts.routines.iter();
-    let routines = routines.filter(|of| kinds.iter().any(|kind| **kind == of.kind));
-    let (count, over) = routines.fold((0, 0), |(count, over), of| {
-        (count + of.times, over + of.over_limit)
+    let routines = routines.filter(|routine| kinds.iter().any(|kind| **kind == routine.kind));
+    let (count, over) = routines.fold((0, 0), |(count, over), routine| {
+        (count + routine.times, over + routine.over_limit)
     });
     let count = grouped(count.unsigned_abs());
     if explanation.is_linux {

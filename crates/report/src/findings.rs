@@ -4,11 +4,11 @@ use explain::{Conclusion, Evidence, Explanation, Finding, Judgement, Severity, S
 use maud::{Markup, html};
 use wording::{Printable, Side, duration};
 
-use crate::Explained;
+use crate::ExplainedTrace;
 use crate::evidence::{cell, side};
 
 /// Returns the conclusion, and a numbered card for each finding.
-pub(super) fn cards(explained: &Explained) -> Markup {
+pub(super) fn cards(explained: &ExplainedTrace) -> Markup {
     let explanation = &explained.explanation;
     let record = explanation.main_record();
     html! {

@@ -11,7 +11,7 @@ mod comparison;
 mod document;
 mod error;
 mod evidence;
-mod explained;
+mod explained_trace;
 mod findings;
 mod script;
 mod text_page;
@@ -34,7 +34,7 @@ pub use comparison::comparison_page;
 use document::Document;
 pub use error::Error;
 pub use evidence::{cell, side};
-pub use explained::Explained;
+pub use explained_trace::ExplainedTrace;
 use script::{Content, Data, Script};
 pub use text_page::TextPage;
 use views::Picture;
@@ -81,7 +81,7 @@ const MOST_SHADED: usize = 24;
 
 /// Returns the tables that a page needs.
 pub fn tables() -> Vec<tables::Table> {
-    let mut tables = Explained::tables();
+    let mut tables = ExplainedTrace::tables();
     tables.extend(Charts::TABLES);
     tables.sort_unstable();
     tables.dedup();
@@ -95,7 +95,7 @@ pub fn tables() -> Vec<tables::Table> {
 /// Returns an error if a table cannot be read, or the user cancels.
 pub fn page(
     explorer: &Explorer,
-    explained: &Explained,
+    explained: &ExplainedTrace,
     title: Option<&str>,
     shown: &[ShownView],
     cancelled: &AtomicBool,
@@ -117,7 +117,7 @@ pub fn page(
 }
 
 /// Returns the findings that have a time range, the most important first.
-fn shaded(explained: &Explained) -> Vec<ReportFinding> {
+fn shaded(explained: &ExplainedTrace) -> Vec<ReportFinding> {
     let findings = (1..).zip(&explained.explanation.findings);
     let shaded = findings.filter_map(|(number, finding)| {
         let during = finding.during.as_ref()?;
@@ -132,7 +132,7 @@ fn shaded(explained: &Explained) -> Vec<ReportFinding> {
 }
 
 fn document(
-    explained: &Explained,
+    explained: &ExplainedTrace,
     title: &str,
     shown: &[ShownView],
     charts: &Charts,
@@ -199,7 +199,7 @@ fn without_script(has_script: bool) -> Markup {
 
 /// Returns names and values of facts about the recording. For a file without events, only the start time is
 /// known.
-fn facts(explained: &Explained) -> Vec<(&'static str, String)> {
+fn facts(explained: &ExplainedTrace) -> Vec<(&'static str, String)> {
     let info = &explained.info;
     let start = info.trace.start.as_deref();
     let from = start.map(|start| ("from", to_the_second(start)));
@@ -233,7 +233,7 @@ fn facts(explained: &Explained) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the header of the page: facts about the recording and links to the sections.
-fn header(explained: &Explained, title: &str) -> Markup {
+fn header(explained: &ExplainedTrace, title: &str) -> Markup {
     let info = &explained.info;
     let is_simulated = info.is_simulated();
     let facts = facts(explained);

@@ -11,13 +11,13 @@ use wording::Printable;
 
 use super::findings::evidence;
 use super::{missing, sentence};
-use crate::Explained;
+use crate::ExplainedTrace;
 
 /// Maximum number of rows of each table.
 const ROWS: usize = 20;
 
 /// Returns all tables.
-pub(super) fn tables(explained: &Explained) -> Markup {
+pub(super) fn tables(explained: &ExplainedTrace) -> Markup {
     let has_runs = !explained.explanation.span.is_empty();
     let is_linux = explained.explanation.is_linux;
     html! {
@@ -37,7 +37,7 @@ pub(super) fn tables(explained: &Explained) -> Markup {
 }
 
 /// Returns CPU time by process.
-fn processes(explained: &Explained) -> Evidence {
+fn processes(explained: &ExplainedTrace) -> Evidence {
     let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
     // The last entry of `processes` counts runs whose process is unknown, so it is left out.
     let known = survey.processes.len().saturating_sub(1);
@@ -81,7 +81,7 @@ fn known_nonzero(ns: i64) -> Option<Value> {
 }
 
 /// Returns the longest waits of threads that were ready to run.
-fn longest_waits(explained: &Explained) -> Evidence {
+fn longest_waits(explained: &ExplainedTrace) -> Evidence {
     let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
     let named = |row: Option<u32>| row.map(|row| process(names, row).into());
     let a_routine = explained.explanation.terms().a_routine;
@@ -154,7 +154,7 @@ struct ModuleUse {
 }
 
 /// Returns CPU use of DPCs and service routines by module.
-fn modules(explained: &Explained) -> Evidence {
+fn modules(explained: &ExplainedTrace) -> Evidence {
     let (survey, names) = (&explained.explanation.survey, &explained.explanation.names);
     let mut modules: BTreeMap<(&str, u32), ModuleUse> = BTreeMap::new();
     for routine in &survey.interrupts.routines {

@@ -152,17 +152,17 @@ impl ShownView {
             None => (view.columns.as_slice(), &[][..]),
         };
         let tables = explorer.tables()?;
-        let of = tables.iter().find(|table| table.name == view.table);
-        let value = value(view, of);
+        let info = tables.iter().find(|table| table.name == view.table);
+        let value = value(view, info);
         let answer = match panel.show {
             Some(Shown::Table) => None,
-            _ => Answer::ask(explorer, &panel, &value, of, cancelled)?,
+            _ => Answer::ask(explorer, &panel, &value, info, cancelled)?,
         };
         let table = match panel.show {
             Some(Shown::Graph) => None,
             _ => Some(groups(explorer, &panel, (keys, aggregates), cancelled)?),
         };
-        let about = |name: &str| column(of, name);
+        let about = |name: &str| column(info, name);
         let columns = aggregates.iter().map(|aggregate| {
             let (name, function) = aggregate.split_once(':').unwrap_or((aggregate, ""));
             let title = about(name).map_or(name, |column| &column.title);
@@ -174,7 +174,7 @@ impl ShownView {
         let by = keys
             .first()
             .map(|key| about(key).map_or(key.as_str(), |column| &column.title));
-        let title = of.map_or(view.table.as_str(), |table| table.title);
+        let title = info.map_or(view.table.as_str(), |table| table.title);
         let title = panel.title.clone().unwrap_or_else(|| match by {
             Some(by) => format!("{title} by {by}"),
             None => title.to_owned(),
@@ -187,7 +187,7 @@ impl ShownView {
         Ok(ShownView {
             conditions: conditions.collect(),
             columns: columns.collect(),
-            about: of.map(|of| drawn_columns(of, view, &value)),
+            about: info.map(|info| drawn_columns(info, view, &value)),
             title,
             answer,
             value,
@@ -304,7 +304,7 @@ impl Answer {
         explorer: &Explorer,
         panel: &Panel,
         value: &str,
-        of: Option<&TableInfo>,
+        info: Option<&TableInfo>,
         cancelled: &AtomicBool,
     ) -> Result<Option<Answer>, ExploreError> {
         let view = &panel.view;
@@ -355,7 +355,7 @@ impl Answer {
                 Answer::Histogram(explorer.histogram(&request, cancelled)?)
             }
             GraphKind::Flame => {
-                let first = of.and_then(|of| of.stacks.first().copied());
+                let first = info.and_then(|info| info.stacks.first().copied());
                 let first = first.unwrap_or("stack_id");
                 let request = FlameRequest {
                     table,
@@ -562,10 +562,10 @@ fn in_words(condition: &explore::Condition, title: &str, column: Option<&ColumnI
     };
     let number = |number: i64| measured(Number::Integer(number), unit);
     let tests = [
-        (condition.within.as_deref()).map(|of| format!("{title} is {}", ids(of))),
-        (condition.not_in.as_deref()).map(|of| format!("{title} is not {}", ids(of))),
-        (condition.is.as_ref()).map(|of| format!("{title} is {}", of.join(" or "))),
-        (condition.is_not.as_ref()).map(|of| format!("{title} is not {}", of.join(" or "))),
+        (condition.within.as_deref()).map(|within| format!("{title} is {}", ids(within))),
+        (condition.not_in.as_deref()).map(|not_in| format!("{title} is not {}", ids(not_in))),
+        (condition.is.as_ref()).map(|texts| format!("{title} is {}", texts.join(" or "))),
+        (condition.is_not.as_ref()).map(|texts| format!("{title} is not {}", texts.join(" or "))),
         (condition.contains.as_ref()).map(|part| format!("{title} contains “{part}”")),
         (condition.from).map(|from| format!("{title} is at least {}", number(from))),
         (condition.to).map(|to| format!("{title} is less than {}", number(to))),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use explain::Scope;
-use report::{Brief, Explained};
+use report::{Brief, ExplainedTrace};
 use serde_json::Value;
 use session::{SymbolOptions, TraceTables, Unobserved};
 use simulated::Simulated;
@@ -31,7 +31,7 @@ fn every_scenario_has_a_brief_answer() {
             path: Some(simulated.symbols.clone()),
             ..SymbolOptions::default()
         };
-        let (explained, _) = Explained::read(&tables, Scope::default(), &symbols).unwrap();
+        let (explained, _) = ExplainedTrace::read(&tables, Scope::default(), &symbols).unwrap();
         let whole = &explained.explanation.findings;
         let brief = serde_json::to_string(&Brief::new(&explained, 2_000)).unwrap();
         assert!(brief.len() <= BYTES, "{scenario}: {} bytes", brief.len());

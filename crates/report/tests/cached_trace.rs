@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use explain::Scope;
-use report::Explained;
+use report::ExplainedTrace;
 use serde_json::Value;
 use session::{SymbolOptions, TraceTables, Unobserved};
 use tables::{Cache, CacheFolder, Options, Table};
@@ -52,7 +52,7 @@ impl Case {
             path: Some(self.folder.path().display().to_string()),
             ..SymbolOptions::default()
         };
-        let (explained, _) = Explained::read(&tables, Scope::default(), &symbols).unwrap();
+        let (explained, _) = ExplainedTrace::read(&tables, Scope::default(), &symbols).unwrap();
         serde_json::to_value(&explained).unwrap()
     }
 

@@ -7,19 +7,19 @@ use std::sync::atomic::AtomicBool;
 
 use explain::Scope;
 use explore::Explorer;
-use report::Explained;
+use report::ExplainedTrace;
 use serde_json::Value;
 use session::{SymbolOptions, TraceTables, Unobserved};
 use simulated::{Simulated, list, number, text};
 use tables::Cache;
 
 /// Opens a trace, and explains it.
-fn explained(trace: &str) -> (TraceTables, Explained) {
+fn explained(trace: &str) -> (TraceTables, ExplainedTrace) {
     let files = [testdata::path("etl").join(trace)];
     let tables = TraceTables::open(&files, Cache::Off, Arc::new(Unobserved)).unwrap();
     tables.make(&report::tables()).unwrap();
     let symbols = SymbolOptions::default();
-    let (explained, _) = Explained::read(&tables, Scope::default(), &symbols).unwrap();
+    let (explained, _) = ExplainedTrace::read(&tables, Scope::default(), &symbols).unwrap();
     (tables, explained)
 }
 
@@ -29,7 +29,7 @@ fn page(trace: &str) -> String {
     page_of(&tables, &explained)
 }
 
-fn page_of(tables: &TraceTables, explained: &Explained) -> String {
+fn page_of(tables: &TraceTables, explained: &ExplainedTrace) -> String {
     let explorer = Explorer::new(Arc::clone(tables.store()), None, 100_000_000);
     report::page(&explorer, explained, None, &[], &AtomicBool::new(false)).unwrap()
 }

@@ -157,7 +157,7 @@ mod tests {
         for row in rows.lines().filter(|row| !row.starts_with('#')) {
             let cells: Vec<&str> = row.split(',').collect();
             let number = |column: usize| cells[column].parse::<u32>().expect("a number");
-            let found = Win32PrioritySeparation(number(0)).decode(cells[1] == "server");
+            let quantum = Win32PrioritySeparation(number(0)).decode(cells[1] == "server");
             let expected = Quantum {
                 long: cells[2] == "long",
                 variable: cells[3] == "variable",
@@ -165,7 +165,7 @@ mod tests {
                 foreground_units: number(5) as u8,
                 background_units: number(6) as u8,
             };
-            assert_eq!(found, expected, "{row}");
+            assert_eq!(quantum, expected, "{row}");
             seen += 1;
         }
         assert_eq!(seen, 128);

@@ -114,14 +114,14 @@ pub fn used(
 /// usable CPUs. `at_most` is the number of CPUs that the documented rules leave. `used` is the number of CPUs
 /// that RSS uses. Returns `None` if `used` is not rounded.
 fn rounding(usable: usize, at_most: usize, used: usize) -> Option<Limit> {
-    let of = if power_of_two(usable) == used {
+    let total = if power_of_two(usable) == used {
         usable
     } else {
         at_most
     };
-    (used < of).then(|| Limit {
+    (used < total).then(|| Limit {
         says: format!(
-            "RSS may use only {used} of {of} processors, a power of two: this is an inference, not documented \
+            "RSS may use only {used} of {total} processors, a power of two: this is an inference, not documented \
              (Microsoft documents a power of two only for the size of the indirection table)"
         ),
         leaves: used,

@@ -68,7 +68,7 @@ pub enum PlanError {
 /// # Errors
 /// Returns an error if a node does not exist or has too few cores.
 pub fn assign(topology: &Topology, nodes: &[u16]) -> Result<Vec<Assignment>, PlanError> {
-    let mut taken = vec![0; nodes.len()];
+    let mut counts = vec![0; nodes.len()];
     let mut plan = Vec::new();
     for &node in nodes {
         let cores = first_threads(topology, node);
@@ -89,8 +89,8 @@ pub fn assign(topology: &Topology, nodes: &[u16]) -> Result<Vec<Assignment>, Pla
         };
         let each = 1 << power;
         let before = nodes.iter().position(|other| *other == node).unwrap_or(0);
-        let own = &cores[taken[before]..][..each];
-        taken[before] += each;
+        let own = &cores[counts[before]..][..each];
+        counts[before] += each;
         plan.push(Assignment {
             node,
             base_group: own[0].1.group,
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn settings_give_the_planned_processors() {
         let mut rng = Rng(11);
-        let mut made = 0;
+        let mut plans = 0;
         for _ in 0..3_000 {
             let (threads, nodes) = (1 + rng.below(2) as u32, 1 + rng.below(3) as u16);
             let processors = threads * u32::from(nodes) * (1 + rng.below(50) as u32);
@@ -147,19 +147,19 @@ mod tests {
             let Ok(plan) = assign(&topology, &adapters) else {
                 continue;
             };
-            made += 1;
+            plans += 1;
             let mut used: Vec<usize> = Vec::new();
             for one in &plan {
-                let found = one.settings().processors(&topology).expect("processors");
-                assert_eq!(found, one.processors);
-                used.extend(found);
+                let processors = one.settings().processors(&topology).expect("processors");
+                assert_eq!(processors, one.processors);
+                used.extend(processors);
             }
             let all = used.len();
             used.sort_unstable();
             used.dedup();
             assert_eq!(used.len(), all, "{adapters:?} on {processors}");
         }
-        assert!(made > 1_000);
+        assert!(plans > 1_000);
     }
 
     #[test]

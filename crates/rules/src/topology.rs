@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn any_machine_is_numbered_without_gaps_or_refused() {
         let mut rng = Rng(3);
-        let mut made = 0;
+        let mut count = 0;
         for _ in 0..5_000 {
             let threads = rng.below(4) as u32;
             let nodes = rng.below(5) as u16;
@@ -182,7 +182,7 @@ mod tests {
             let Ok(machine) = Topology::new(processors, threads, nodes, rng.below(70) as u8) else {
                 continue;
             };
-            made += 1;
+            count += 1;
             assert_eq!(machine.processors().len(), processors as usize);
             for pair in machine.processors().windows(2) {
                 let next_in_group =
@@ -193,7 +193,7 @@ mod tests {
                 assert!(!pair[1].smt_sibling || next_in_group);
             }
         }
-        assert!(made > 100);
+        assert!(count > 100);
     }
 
     #[test]

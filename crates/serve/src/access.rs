@@ -17,7 +17,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
 use crate::Refusal;
-use crate::connections::Permitted;
+use crate::connections::PermitFlag;
 
 /// Headers that the server adds to every response.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -52,7 +52,7 @@ pub(super) struct Access {
 
 /// Reason why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refused {
+enum RefusalReason {
     /// The request is for another host.
     OtherHost,
     /// The request comes from another site.
@@ -89,12 +89,12 @@ impl Access {
         format!("/{}/{below}", self.token)
     }
 
-    fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
-        let host = only(headers, &header::HOST).ok_or(Refused::OtherHost)?;
+    fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), RefusalReason> {
+        let host = only(headers, &header::HOST).ok_or(RefusalReason::OtherHost)?;
         let is_for_us = |host: &str| self.hosts.iter().any(|ours| ours == host);
         let named_in_uri = uri.authority().map(|authority| authority.as_str());
         if !is_for_us(host) || named_in_uri.is_some_and(|named| named != host) {
-            return Err(Refused::OtherHost);
+            return Err(RefusalReason::OtherHost);
         }
         let is_ours = |origin: &HeaderValue| {
             let origin = origin.to_str().ok();
@@ -106,17 +106,17 @@ impl Access {
         if !headers.get_all(header::ORIGIN).iter().all(is_ours)
             || !headers.get_all("sec-fetch-site").iter().all(is_same_site)
         {
-            return Err(Refused::OtherSite);
+            return Err(RefusalReason::OtherSite);
         }
         let first = uri.path().split('/').nth(1).unwrap_or_default();
         if !is_equal(first.as_bytes(), self.token.as_bytes()) {
-            return Err(Refused::WrongSecret);
+            return Err(RefusalReason::WrongSecret);
         }
         match *method {
             Method::GET => Ok(()),
             Method::POST if is_json(headers) => Ok(()),
-            Method::POST => Err(Refused::NoJson),
-            _ => Err(Refused::Method),
+            Method::POST => Err(RefusalReason::NoJson),
+            _ => Err(RefusalReason::Method),
         }
     }
 }
@@ -151,28 +151,28 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
             == 0
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for RefusalReason {
     fn into_response(self) -> Response {
         match self {
             // The response to a wrong secret must reveal nothing.
-            Refused::WrongSecret => StatusCode::NOT_FOUND.into_response(),
-            Refused::OtherHost => Refusal::new(
+            RefusalReason::WrongSecret => StatusCode::NOT_FOUND.into_response(),
+            RefusalReason::OtherHost => Refusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "this request is for another host; use the address that laglab printed",
             )
             .into_response(),
-            Refused::OtherSite => Refusal::new(
+            RefusalReason::OtherSite => Refusal::new(
                 StatusCode::FORBIDDEN,
                 "this request comes from another site; use laglab's own page",
             )
             .into_response(),
-            Refused::Method => {
+            RefusalReason::Method => {
                 let allowed = [(header::ALLOW, "GET, POST")];
                 let what = "only GET and POST are allowed";
                 let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what);
                 (allowed, refusal).into_response()
             }
-            Refused::NoJson => Refusal::new(
+            RefusalReason::NoJson => Refusal::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "the body must be JSON; send it with `Content-Type: application/json`",
             )
@@ -190,7 +190,7 @@ async fn guard(State(access): State<Arc<Access>>, request: Request, next: Next) 
     let judged = access.judge(request.method(), request.uri(), request.headers());
     let mut response = match judged {
         Ok(()) => {
-            if let Some(permitted) = request.extensions().get::<Permitted>() {
+            if let Some(permitted) = request.extensions().get::<PermitFlag>() {
                 permitted.set();
             }
             next.run(request).await
@@ -219,7 +219,11 @@ mod tests {
     }
 
     /// Returns the decision about a request with the given method, path and headers.
-    fn judged(method: Method, path: &str, headers: &[(&'static str, &str)]) -> Result<(), Refused> {
+    fn judged(
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<(), RefusalReason> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
@@ -250,15 +254,21 @@ mod tests {
             "",
         ] {
             let said = judged(Method::GET, PAGE, &[("host", host)]);
-            assert_eq!(said, Err(Refused::OtherHost), "{host}");
+            assert_eq!(said, Err(RefusalReason::OtherHost), "{host}");
         }
-        assert_eq!(judged(Method::GET, PAGE, &[]), Err(Refused::OtherHost));
+        assert_eq!(
+            judged(Method::GET, PAGE, &[]),
+            Err(RefusalReason::OtherHost)
+        );
         let twice = [HOST, ("host", "evil.example")];
-        assert_eq!(judged(Method::GET, PAGE, &twice), Err(Refused::OtherHost));
+        assert_eq!(
+            judged(Method::GET, PAGE, &twice),
+            Err(RefusalReason::OtherHost)
+        );
         let absolute = format!("http://evil.example:80{PAGE}");
         assert_eq!(
             judged(Method::GET, &absolute, &[HOST]),
-            Err(Refused::OtherHost)
+            Err(RefusalReason::OtherHost)
         );
     }
 
@@ -281,7 +291,7 @@ mod tests {
             ("sec-fetch-site", "same-site"),
         ] {
             let said = judged(Method::GET, PAGE, &[HOST, (header, foreign)]);
-            assert_eq!(said, Err(Refused::OtherSite), "{header}: {foreign}");
+            assert_eq!(said, Err(RefusalReason::OtherSite), "{header}: {foreign}");
         }
     }
 
@@ -295,10 +305,13 @@ mod tests {
             "//",
         ] {
             let said = judged(Method::GET, path, &[HOST]);
-            assert_eq!(said, Err(Refused::WrongSecret), "{path}");
+            assert_eq!(said, Err(RefusalReason::WrongSecret), "{path}");
         }
         // With a wrong secret, even a wrong method is not reported.
-        assert_eq!(judged(Method::PUT, "/", &[HOST]), Err(Refused::WrongSecret));
+        assert_eq!(
+            judged(Method::PUT, "/", &[HOST]),
+            Err(RefusalReason::WrongSecret)
+        );
     }
 
     #[test]
@@ -306,13 +319,22 @@ mod tests {
         for (kind, said) in [
             ("application/json", Ok(())),
             ("Application/JSON; charset=utf-8", Ok(())),
-            ("text/plain", Err(Refused::NoJson)),
-            ("application/x-www-form-urlencoded", Err(Refused::NoJson)),
+            ("text/plain", Err(RefusalReason::NoJson)),
+            (
+                "application/x-www-form-urlencoded",
+                Err(RefusalReason::NoJson),
+            ),
         ] {
             let headers = [HOST, ("content-type", kind)];
             assert_eq!(judged(Method::POST, PAGE, &headers), said, "{kind}");
         }
-        assert_eq!(judged(Method::POST, PAGE, &[HOST]), Err(Refused::NoJson));
-        assert_eq!(judged(Method::DELETE, PAGE, &[HOST]), Err(Refused::Method));
+        assert_eq!(
+            judged(Method::POST, PAGE, &[HOST]),
+            Err(RefusalReason::NoJson)
+        );
+        assert_eq!(
+            judged(Method::DELETE, PAGE, &[HOST]),
+            Err(RefusalReason::Method)
+        );
     }
 }

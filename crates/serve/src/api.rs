@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::access::Access;
-use crate::progress::Reached;
+use crate::progress::TaskProgress;
 use crate::traces::{ServedTrace, TraceFacts};
 use crate::work::{self, Cancellation};
-use crate::{Refusal, Shared, body, page};
+use crate::{Refusal, ServerState, body, page};
 
 type Answer = Result<Response, Refusal>;
 
 /// Returns all routes of the server. Their paths start with the secret.
-pub(super) fn router(access: &Access, shared: Arc<Shared>) -> Router {
+pub(super) fn router(access: &Access, shared: Arc<ServerState>) -> Router {
     let at = |path: &str| access.path(path);
     let of_trace = |what: &str| access.path(&format!("api/traces/{{id}}/{what}"));
     let (whole, without_slash) = (at(""), at("").trim_end_matches('/').to_owned());
@@ -81,9 +81,9 @@ pub(super) fn router(access: &Access, shared: Arc<Shared>) -> Router {
 /// Returns the route of a GET request whose answer is made on first use and then cached.
 fn get_cached<A: Serialize + Send + Sync + 'static>(
     answer: fn(&ServedTrace) -> Result<Arc<A>, Refusal>,
-) -> MethodRouter<Arc<Shared>> {
+) -> MethodRouter<Arc<ServerState>> {
     get(
-        async move |State(shared): State<Arc<Shared>>, Path(id): Path<String>| {
+        async move |State(shared): State<Arc<ServerState>>, Path(id): Path<String>| {
             let trace = shared.trace(&id)?;
             work::json(move |_| answer(&trace)).await
         },
@@ -93,9 +93,9 @@ fn get_cached<A: Serialize + Send + Sync + 'static>(
 /// Returns the route of a GET request whose answer is computed for each request.
 fn get_computed<A: Serialize + 'static>(
     answer: fn(&ServedTrace, &Cancellation) -> Result<A, Refusal>,
-) -> MethodRouter<Arc<Shared>> {
+) -> MethodRouter<Arc<ServerState>> {
     get(
-        async move |State(shared): State<Arc<Shared>>, Path(id): Path<String>| {
+        async move |State(shared): State<Arc<ServerState>>, Path(id): Path<String>| {
             let trace = shared.trace(&id)?;
             work::json(move |cancellation| answer(&trace, cancellation)).await
         },
@@ -105,9 +105,11 @@ fn get_computed<A: Serialize + 'static>(
 /// Returns the route of a POST request with a question as JSON in its body.
 fn post_query<Q: DeserializeOwned + Send + 'static, A: Serialize + 'static>(
     answer: fn(&ServedTrace, Q, &Cancellation) -> Result<A, Refusal>,
-) -> MethodRouter<Arc<Shared>> {
+) -> MethodRouter<Arc<ServerState>> {
     post(
-        async move |State(shared): State<Arc<Shared>>, Path(id): Path<String>, request: Request| {
+        async move |State(shared): State<Arc<ServerState>>,
+                    Path(id): Path<String>,
+                    request: Request| {
             let trace = shared.trace(&id)?;
             let question: Q = body::read(request).await?;
             work::json(move |cancellation| answer(&trace, question, cancellation)).await
@@ -136,7 +138,7 @@ pub(super) struct Session {
     traces: Vec<TraceFacts>,
 }
 
-async fn session(State(shared): State<Arc<Shared>>) -> Answer {
+async fn session(State(shared): State<Arc<ServerState>>) -> Answer {
     work::json(move |_| {
         let traces = shared.traces.iter().enumerate();
         let traces: Result<Vec<TraceFacts>, Refusal> =
@@ -160,9 +162,9 @@ pub(super) struct Progress {
     of: u64,
 }
 
-async fn progress(State(shared): State<Arc<Shared>>) -> Answer {
+async fn progress(State(shared): State<Arc<ServerState>>) -> Answer {
     // This request reports the progress of long work. It is therefore answered at once, not queued behind this work.
-    let reached: Vec<Reached> = shared.traces.iter().filter_map(|t| t.reached()).collect();
+    let reached: Vec<TaskProgress> = shared.traces.iter().filter_map(|t| t.reached()).collect();
     let progress = Progress {
         phase: reached.first().map(|reached| reached.what),
         done: reached.iter().map(|reached| reached.done).sum(),
@@ -172,21 +174,21 @@ async fn progress(State(shared): State<Arc<Shared>>) -> Answer {
     Ok(([(header::CONTENT_TYPE, "application/json")], json).into_response())
 }
 
-async fn own_presets(State(shared): State<Arc<Shared>>) -> Answer {
+async fn own_presets(State(shared): State<Arc<ServerState>>) -> Answer {
     work::json(move |_| shared.presets.read()).await
 }
 
-async fn keep_presets(State(shared): State<Arc<Shared>>, request: Request) -> Answer {
+async fn keep_presets(State(shared): State<Arc<ServerState>>, request: Request) -> Answer {
     let presets = body::read(request).await?;
     work::json(move |_| shared.presets.replace(presets)).await
 }
 
-async fn kept(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Answer {
+async fn kept(State(shared): State<Arc<ServerState>>, Path(name): Path<String>) -> Answer {
     work::json(move |_| shared.kept.read(&name)).await
 }
 
 async fn keep(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(name): Path<String>,
     request: Request,
 ) -> Answer {
@@ -207,7 +209,7 @@ pub(super) struct ReportRequest {
     title: Option<String>,
 }
 
-async fn report(State(shared): State<Arc<Shared>>, request: Request) -> Answer {
+async fn report(State(shared): State<Arc<ServerState>>, request: Request) -> Answer {
     let request: ReportRequest = body::read(request).await?;
     let trace = shared.trace(&request.trace.to_string())?;
     let page = work::run(move |cancellation| {
@@ -216,11 +218,11 @@ async fn report(State(shared): State<Arc<Shared>>, request: Request) -> Answer {
     Ok(html(page.await?))
 }
 
-async fn comparison(State(shared): State<Arc<Shared>>) -> Answer {
+async fn comparison(State(shared): State<Arc<ServerState>>) -> Answer {
     work::json(move |_| shared.compared()?.comparison()).await
 }
 
-async fn comparison_report(State(shared): State<Arc<Shared>>) -> Answer {
+async fn comparison_report(State(shared): State<Arc<ServerState>>) -> Answer {
     Ok(html(work::run(move |_| shared.compared()?.page()).await?))
 }
 
@@ -230,13 +232,13 @@ fn html(page: String) -> Response {
 }
 
 #[cfg(feature = "sql")]
-async fn sql(State(shared): State<Arc<Shared>>, request: Request) -> Answer {
+async fn sql(State(shared): State<Arc<ServerState>>, request: Request) -> Answer {
     let question = body::read(request).await?;
     work::json(move |cancellation| shared.sql.answer(&question, cancellation)).await
 }
 
 #[cfg(feature = "sql")]
-async fn sql_catalogue(State(shared): State<Arc<Shared>>) -> Answer {
+async fn sql_catalogue(State(shared): State<Arc<ServerState>>) -> Answer {
     work::json(move |_| shared.sql.catalogue()).await
 }
 

@@ -11,15 +11,15 @@ use crate::traces::ServedTrace;
 use session::LazyCell;
 
 /// Compared traces. The comparison is made on first use.
-pub(super) struct Compared {
+pub(super) struct LazyComparison {
     before: Arc<ServedTrace>,
     after: Arc<ServedTrace>,
     made: LazyCell<Comparison>,
 }
 
-impl Compared {
-    pub(super) fn new(before: &Arc<ServedTrace>, after: &Arc<ServedTrace>) -> Compared {
-        Compared {
+impl LazyComparison {
+    pub(super) fn new(before: &Arc<ServedTrace>, after: &Arc<ServedTrace>) -> LazyComparison {
+        LazyComparison {
             before: Arc::clone(before),
             after: Arc::clone(after),
             made: LazyCell::new(),

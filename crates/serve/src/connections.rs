@@ -49,9 +49,9 @@ impl Default for Limits {
 
 /// Flag of a connection. The first permitted request of the connection sets it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Permitted(Flag);
+pub(super) struct PermitFlag(Flag);
 
-impl Permitted {
+impl PermitFlag {
     pub(super) fn set(&self) {
         self.0.set();
     }
@@ -74,7 +74,7 @@ struct Connection {
     begin: Instant,
     /// True if the client sent something.
     speaks: Flag,
-    permitted: Permitted,
+    permitted: PermitFlag,
     task: JoinHandle<()>,
 }
 
@@ -138,18 +138,18 @@ impl Connections {
             let mut open = self.open.iter();
             open.position(|connection| !connection.permitted.0.is_set() && may_close(connection))
         };
-        let found = stranger(&|connection| !connection.speaks.is_set())
+        let candidate = stranger(&|connection| !connection.speaks.is_set())
             .or_else(|| stranger(&|connection| connection.begin.elapsed() >= self.limits.grace));
-        if let Some(at) = found {
+        if let Some(at) = candidate {
             self.open.remove(at).task.abort();
         }
-        found.is_some()
+        candidate.is_some()
     }
 
     fn start(&mut self, stream: TcpStream, router: &Router) {
         // Small responses are sent at once, because the user waits for them.
         let _ = stream.set_nodelay(true);
-        let (permitted, speaks) = (Permitted::default(), Flag::default());
+        let (permitted, speaks) = (PermitFlag::default(), Flag::default());
         let router = router.clone().layer(Extension(permitted.clone()));
         let limit = self.limits.headers;
         let first = speaks.clone();
@@ -189,23 +189,23 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     /// Server in the same thread.
-    struct Serving {
+    struct TestServer {
         address: SocketAddr,
         /// Path of the only page.
         path: String,
     }
 
-    async fn serving(limits: Limits) -> Serving {
+    async fn serving(limits: Limits) -> TestServer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let access = Arc::new(Access::new(address.port()).unwrap());
         let path = access.path("");
         let router = Router::new().route(&path, get(async || "the page"));
         tokio::spawn(serve(listener, access::guarded(router, access), limits));
-        Serving { address, path }
+        TestServer { address, path }
     }
 
-    impl Serving {
+    impl TestServer {
         /// Connects and sends bytes.
         async fn send(&self, bytes: &str) -> TcpStream {
             let mut stream = TcpStream::connect(self.address).await.unwrap();

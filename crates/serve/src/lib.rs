@@ -10,8 +10,8 @@ mod api;
 mod body;
 mod comparison;
 mod connections;
+mod documents;
 mod error;
-mod kept;
 mod page;
 mod presets;
 mod progress;
@@ -39,10 +39,10 @@ use std::{io, thread};
 use session::Observer;
 
 use access::Access;
-use comparison::Compared;
+use comparison::LazyComparison;
 use connections::Limits;
+use documents::DocumentStore;
 pub use error::Error;
-use kept::DocumentStore;
 use presets::UserPresets;
 use refusal::Refusal;
 pub use traces::ServedTrace;
@@ -54,10 +54,10 @@ const AT_ONCE: usize = 16;
 const PULSE: Duration = Duration::from_millis(100);
 
 /// State that all requests share.
-struct Shared {
+struct ServerState {
     traces: Vec<Arc<ServedTrace>>,
     /// Comparison of the first two traces, if the user requested it.
-    compared: Option<Compared>,
+    compared: Option<LazyComparison>,
     presets: UserPresets,
     kept: DocumentStore,
     /// Content of the view with which the page starts, if the user named a file with a view. Only the page knows the
@@ -70,7 +70,7 @@ struct Shared {
     sql: sql_sessions::Sessions,
 }
 
-impl Shared {
+impl ServerState {
     /// Returns the trace with the id of a request.
     fn trace(&self, id: &str) -> Result<Arc<ServedTrace>, Refusal> {
         let trace = id.parse().ok().and_then(|id: usize| self.traces.get(id));
@@ -80,7 +80,7 @@ impl Shared {
     }
 
     /// Returns the compared traces.
-    fn compared(&self) -> Result<&Compared, Refusal> {
+    fn compared(&self) -> Result<&LazyComparison, Refusal> {
         self.compared.as_ref().ok_or_else(|| {
             Refusal::not_found("no traces are compared; start `laglab open BEFORE --against AFTER`")
         })
@@ -92,7 +92,7 @@ pub struct Server {
     observer: Arc<dyn Observer>,
     listener: TcpListener,
     access: Arc<Access>,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 impl Server {
@@ -127,11 +127,13 @@ impl Server {
             observer,
             listener,
             access: Arc::new(access),
-            shared: Arc::new(Shared {
+            shared: Arc::new(ServerState {
                 #[cfg(feature = "sql")]
                 sql: sql_sessions::Sessions::new(traces.clone()),
                 compared: match &traces[..] {
-                    [before, after, ..] if is_comparison => Some(Compared::new(before, after)),
+                    [before, after, ..] if is_comparison => {
+                        Some(LazyComparison::new(before, after))
+                    }
                     _ => None,
                 },
                 traces,

@@ -30,8 +30,8 @@ pub(super) async fn file(request: Request) -> Response {
     let path = request.uri().path();
     let name = path.splitn(3, '/').nth(2).unwrap_or_default();
     // The name is only looked up in the list of files. It never becomes part of a path on disk.
-    let held = Files::iter().find(|held| held == name);
-    match held.and_then(|held| Files::get(&held)) {
+    let file = Files::iter().find(|file| file == name);
+    match file.and_then(|file| Files::get(&file)) {
         Some(file) => ([(header::CONTENT_TYPE, kind(name))], file.data).into_response(),
         None => Refusal::not_found("no such file").into_response(),
     }

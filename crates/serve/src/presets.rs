@@ -91,8 +91,8 @@ impl UserPresets {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.read()?;
         if let Some(folder) = path.parent() {
-            let made = fs::create_dir_all(folder);
-            made.map_err(|error| user_file::cannot_write(path, PRESETS, &error))?;
+            let result = fs::create_dir_all(folder);
+            result.map_err(|error| user_file::cannot_write(path, PRESETS, &error))?;
         }
         user_file::replace(path, PRESETS, &text)?;
         Ok(presets)
@@ -113,25 +113,25 @@ mod tests {
     fn what_is_kept_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("not/yet/there.json");
-        let kept = UserPresets::new(Some(file.clone()));
-        assert_eq!(kept.read().unwrap().len(), 0);
-        kept.replace(presets(ONE)).unwrap();
+        let stored = UserPresets::new(Some(file.clone()));
+        assert_eq!(stored.read().unwrap().len(), 0);
+        stored.replace(presets(ONE)).unwrap();
         let again = UserPresets::new(Some(file)).read().unwrap();
         assert_eq!((again.len(), again[0].name.as_str()), (1, "mine"));
-        kept.replace(Vec::new()).unwrap();
-        assert_eq!(kept.read().unwrap().len(), 0);
+        stored.replace(Vec::new()).unwrap();
+        assert_eq!(stored.read().unwrap().len(), 0);
     }
 
     #[test]
     fn what_cannot_be_understood_is_neither_read_nor_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("presets.json");
-        let kept = UserPresets::new(Some(file.clone()));
+        let stored = UserPresets::new(Some(file.clone()));
         let long = " ".repeat(body::LONGEST + 1);
         for text in ["{", r#"[{"name": "x", "view": {}, "more": 1}]"#, &long] {
             fs::write(&file, text).unwrap();
-            assert!(kept.read().is_err());
-            assert!(kept.replace(presets(ONE)).is_err());
+            assert!(stored.read().is_err());
+            assert!(stored.replace(presets(ONE)).is_err());
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
     }
@@ -139,16 +139,16 @@ mod tests {
     #[test]
     fn presets_have_bounds() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = UserPresets::new(Some(folder.path().join("presets.json")));
-        let of = |name: &str| OwnPreset {
+        let stored = UserPresets::new(Some(folder.path().join("presets.json")));
+        let preset = |name: &str| OwnPreset {
             name: name.to_owned(),
             view: presets(ONE).remove(0).view,
         };
         let long = "x".repeat(LONGEST_NAME + 1);
         for name in ["", "  ", &long] {
-            assert!(kept.replace(vec![of(name)]).is_err());
+            assert!(stored.replace(vec![preset(name)]).is_err());
         }
-        let many = (0..=MOST).map(|_| of("x")).collect();
-        assert!(kept.replace(many).is_err());
+        let many = (0..=MOST).map(|_| preset("x")).collect();
+        assert!(stored.replace(many).is_err());
     }
 }

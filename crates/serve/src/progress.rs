@@ -6,11 +6,10 @@ use session::{Amount, Observer, Task};
 
 /// Progress of the current task of a trace; `None` if no task is running.
 #[derive(Debug, Default)]
-pub(crate) struct Progress(Mutex<Option<Reached>>);
+pub(crate) struct Progress(Mutex<Option<TaskProgress>>);
 
-/// Progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reached {
+pub(crate) struct TaskProgress {
     /// Name of the task as a present participle, such as "reading".
     pub(crate) what: &'static str,
     /// Number of bytes that are done.
@@ -21,11 +20,11 @@ pub(crate) struct Reached {
 
 impl Progress {
     /// Returns the progress of the current task.
-    pub(crate) fn reached(&self) -> Option<Reached> {
+    pub(crate) fn reached(&self) -> Option<TaskProgress> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, reached: Option<Reached>) {
+    fn note(&self, reached: Option<TaskProgress>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reached;
     }
 }
@@ -69,7 +68,7 @@ struct StoredTask {
 
 impl Task for StoredTask {
     fn reach(&self, done: u64) {
-        self.progress.note(Some(Reached {
+        self.progress.note(Some(TaskProgress {
             what: self.what,
             done: done.min(self.of),
             of: self.of,

@@ -36,14 +36,14 @@ pub(super) struct Rows {
 #[derive(Debug, Serialize, TS)]
 #[ts(rename = "SqlCatalogue")]
 pub(super) struct Catalogue {
-    pub(super) tables: Vec<Listed>,
+    pub(super) tables: Vec<SqlTable>,
     pub(super) functions: Vec<Function>,
 }
 
 /// Table or view.
 #[derive(Debug, Serialize, TS)]
 #[ts(rename = "SqlTable")]
-pub(super) struct Listed {
+pub(super) struct SqlTable {
     pub(super) name: &'static str,
     pub(super) about: String,
     pub(super) view: bool,

@@ -9,7 +9,7 @@ use answer::{JsonColumn, json_rows};
 use sql::{Query, Session, Settings, SqlError};
 use tables::{Options, Table};
 
-use crate::sql_json::{Catalogue, Column, Function, Listed, Question, Rows};
+use crate::sql_json::{Catalogue, Column, Function, Question, Rows, SqlTable};
 use crate::work::Cancellation;
 use crate::{Refusal, ServedTrace};
 use session::LazyCell;
@@ -160,7 +160,7 @@ impl Sessions {
                 let column = schema.columns.iter().find(|column| column.name == name)?;
                 Some(column.meaning.clone())
             };
-            tables.push(Listed {
+            tables.push(SqlTable {
                 name: schema.name,
                 columns: columns(schema.name, &meaning)?,
                 about: schema.prose.clone(),
@@ -168,7 +168,7 @@ impl Sessions {
             });
         }
         for (name, about) in sql::views() {
-            tables.push(Listed {
+            tables.push(SqlTable {
                 name,
                 columns: columns(name, &|_| None)?,
                 about,

@@ -10,7 +10,7 @@ use explain::story::{self, Story, Thread};
 use explain::{Evidence, Explanation, Scope, Verdict};
 use explore::{Explorer, Preset, View};
 use facts::Info;
-use report::{Explained, Panel, ShownView};
+use report::{ExplainedTrace, Panel, ShownView};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use session::{LazyCell, SEVERAL_SYSTEMS, SymbolOptions, Symbolication, TraceTables};
@@ -18,7 +18,7 @@ use tables::{Identities, Options, Table};
 use ts_rs::TS;
 
 use crate::Refusal;
-use crate::progress::{Progress, Reached, Relay};
+use crate::progress::{Progress, Relay, TaskProgress};
 use crate::work::Cancellation;
 
 /// Maximum time that a request for facts about a trace waits until their tables are made.
@@ -56,7 +56,7 @@ pub struct ServedTrace {
     names: LazyCell<Identities>,
     symbols: LazyCell<Symbolication>,
     explorer: LazyCell<Explorer>,
-    explained: LazyCell<Explained>,
+    explained: LazyCell<ExplainedTrace>,
     findings: LazyCell<Findings<Value>>,
 }
 
@@ -191,10 +191,10 @@ impl ServedTrace {
     }
 
     /// Returns the progress of the current work on the trace, if there is any.
-    pub(super) fn reached(&self) -> Option<Reached> {
+    pub(super) fn reached(&self) -> Option<TaskProgress> {
         let of_views = || {
             let progress = self.explorer.get_if_made()?.progress()?;
-            Some(Reached {
+            Some(TaskProgress {
                 what: progress.phase,
                 done: progress.done,
                 of: progress.of,
@@ -307,12 +307,12 @@ impl ServedTrace {
     }
 
     /// Returns the explanation of the trace.
-    fn explained(&self) -> Result<Arc<Explained>, Refusal> {
+    fn explained(&self) -> Result<Arc<ExplainedTrace>, Refusal> {
         self.explained.get(|| {
             let (info, symbols) = (self.info()?, self.symbols()?);
-            let asked = Scope::default();
+            let scope = Scope::default();
             Ok(run_separately(|| {
-                Explained::known(&self.tables, info, asked, &symbols)
+                ExplainedTrace::known(&self.tables, info, scope, &symbols)
             })?)
         })
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use explain::Scope;
 use facts::Info;
-use report::Explained;
+use report::ExplainedTrace;
 use serde_json::{Value, json};
 use serve::Server;
 use session::{SymbolOptions, TraceTables, Unobserved};
@@ -258,7 +258,7 @@ fn explained(simulated: &Simulated) -> Value {
     let files = [PathBuf::from(&simulated.trace)];
     let tables = TraceTables::open(&files, Cache::Off, Arc::new(Unobserved)).unwrap();
     let symbols = SymbolOptions::default().with_folder(Path::new(&simulated.symbols));
-    let (explained, _) = Explained::read(&tables, Scope::default(), &symbols).unwrap();
+    let (explained, _) = ExplainedTrace::read(&tables, Scope::default(), &symbols).unwrap();
     serde_json::from_str(&serde_json::to_string(&explained).unwrap()).unwrap()
 }
 

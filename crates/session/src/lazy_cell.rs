@@ -29,11 +29,11 @@ impl<T> LazyCell<T> {
     /// # Errors
     /// Returns the error of `make`.
     pub fn get<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = &*made {
-            return Ok(Arc::clone(made));
+        let mut value = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = &*value {
+            return Ok(Arc::clone(value));
         }
-        Ok(Arc::clone(made.insert(Arc::new(make()?))))
+        Ok(Arc::clone(value.insert(Arc::new(make()?))))
     }
 }
 

@@ -6,18 +6,18 @@
 
 mod error;
 mod lazy_cell;
+mod missing_rows;
 mod new_file;
 mod observer;
-mod recorded;
 mod stack_modules;
 mod symbolication;
 mod trace_tables;
 
 pub use error::Error;
 pub use lazy_cell::LazyCell;
+pub use missing_rows::{NotRecorded, missing_rows};
 pub use new_file::{FileError, FileProblem, NewFile};
 pub use observer::{Amount, Observer, Task, Unobserved, watched};
-pub use recorded::{NotRecorded, missing_rows};
 pub use stack_modules::StackModules;
 pub use symbolication::{MissingSymbols, SymbolOptions, SymbolOptionsError, Symbolication};
 pub use trace_tables::TraceTables;

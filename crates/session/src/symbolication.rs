@@ -57,13 +57,13 @@ pub enum SymbolOptionsError {
 impl SymbolOptions {
     /// Returns these options with a folder that is searched first.
     pub fn with_folder(&self, folder: &Path) -> SymbolOptions {
-        let given = self.text();
+        let text = self.text();
         let folder = folder.display();
         let mut options = self.clone();
-        options.path = Some(if given.is_empty() {
+        options.path = Some(if text.is_empty() {
             folder.to_string()
         } else {
-            format!("{folder};{given}")
+            format!("{folder};{text}")
         });
         options
     }
@@ -251,10 +251,10 @@ impl Kernel {
         let is_kernel = |row: &usize| images.process_id.get(*row) == Some(0);
         let starts = (0..images.len()).filter(is_kernel);
         let starts: Vec<u64> = starts.map(|row| images.base_address[row]).collect();
-        let given = path.folders().map(|folder| folder.join(KERNEL_FILE));
-        let given = given.filter_map(|file| files::read_file(&file, MOST_KERNEL_SYMBOLS).ok());
+        let files = path.folders().map(|folder| folder.join(KERNEL_FILE));
+        let files = files.filter_map(|file| files::read_file(&file, MOST_KERNEL_SYMBOLS).ok());
         let recorded = std::iter::once_with(|| store.recording().kernel_symbols().ok().flatten());
-        let mut texts = given.chain(recorded.flatten());
+        let mut texts = files.chain(recorded.flatten());
         let symbols = texts.find_map(|text| {
             let symbols = KernelSymbols::parse(&text);
             let mut its = starts.iter().map(|start| symbols.are_of(*start));

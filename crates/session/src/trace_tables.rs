@@ -145,11 +145,11 @@ impl TraceTables {
         make: impl FnOnce(Options<'_>) -> Result<T, StoreError>,
     ) -> Result<T, Error> {
         let total = self.store.info().size_bytes;
-        let made = watched(&*self.observer, "building tables", total, make)?;
+        let result = watched(&*self.observer, "building tables", total, make)?;
         if let Some(warning) = self.store.warning() {
             self.warned.call_once(|| self.observer.warn(warning));
         }
-        Ok(made)
+        Ok(result)
     }
 }
 

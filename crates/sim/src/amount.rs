@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use crate::quantity::{Bytes, Nanoseconds, QuantityError, Share, Written, from_string};
+use crate::quantity::{Bytes, Nanoseconds, QuantityError, Share, TextQuantity, from_string};
 use crate::random::Random;
 
 /// An amount of [`Nanoseconds`] or [`Bytes`]: a fixed value or a random distribution.
@@ -172,18 +172,18 @@ fn parse_sigma(text: &str) -> Result<f64, QuantityError> {
         })
 }
 
-impl Written for Amount<Nanoseconds> {
+impl TextQuantity for Amount<Nanoseconds> {
     const EXPECTED: &'static str = "a duration such as 15us or a distribution such as exp(200us)";
 }
 
-impl Written for Amount<Bytes> {
+impl TextQuantity for Amount<Bytes> {
     const EXPECTED: &'static str =
         "a number of bytes such as 1472 or a distribution such as uniform(64, 1472)";
 }
 
 impl<'de, Q> Deserialize<'de> for Amount<Q>
 where
-    Amount<Q>: Written,
+    Amount<Q>: TextQuantity,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Amount<Q>, D::Error> {
         from_string(deserializer)
@@ -223,8 +223,11 @@ mod tests {
             let average = |value: &dyn Fn(f64) -> f64| {
                 draws.iter().map(|&draw| value(draw as f64)).sum::<f64>() / 200_000.0
             };
-            let found = average(&|draw| draw);
-            assert!((found / mean - 1.0).abs() < 0.01, "{text}: mean {found}");
+            let mean_found = average(&|draw| draw);
+            assert!(
+                (mean_found / mean - 1.0).abs() < 0.01,
+                "{text}: mean {mean_found}"
+            );
             let spread = average(&|draw| (draw - mean).powi(2)).sqrt();
             assert!((spread - deviation).abs() < 0.02 * mean, "{text}: {spread}");
         }

@@ -32,20 +32,20 @@ pub(crate) struct QuantityError {
 }
 
 /// A type whose values scenarios write as strings.
-pub(crate) trait Written: FromStr<Err: fmt::Display> {
+pub(crate) trait TextQuantity: FromStr<Err: fmt::Display> {
     /// Description of the expected text, with examples. It completes the sentence "expected …".
     const EXPECTED: &'static str;
 }
 
-impl Written for Nanoseconds {
+impl TextQuantity for Nanoseconds {
     const EXPECTED: &'static str = "a duration such as 15us, 1.5ms or 3s";
 }
 
-impl Written for Bytes {
+impl TextQuantity for Bytes {
     const EXPECTED: &'static str = "a number of bytes such as 1472, 64KiB or 1MB";
 }
 
-impl Written for Share {
+impl TextQuantity for Share {
     const EXPECTED: &'static str = "a share such as 2.5%, from 0% to 100%";
 }
 
@@ -136,7 +136,7 @@ impl From<u64> for Bytes {
 }
 
 /// Returns the error for a text that is not a valid `T`.
-fn unlike<T: Written>(text: &str) -> QuantityError {
+fn unlike<T: TextQuantity>(text: &str) -> QuantityError {
     QuantityError {
         expected: T::EXPECTED,
         found: text.to_owned(),
@@ -172,12 +172,12 @@ fn whole(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 /// Deserialises a value from a string. If this fails, the error names the expected form.
-pub(crate) fn from_string<'de, T: Written, D: Deserializer<'de>>(
+pub(crate) fn from_string<'de, T: TextQuantity, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     struct Text<T>(PhantomData<T>);
 
-    impl<T: Written> Visitor<'_> for Text<T> {
+    impl<T: TextQuantity> Visitor<'_> for Text<T> {
         type Value = T;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -133,8 +133,11 @@ mod tests {
             (3, 0.0, 0.05),
             (4, 3.0, 0.1),
         ] {
-            let found = mean(&mut normal.iter().map(|x| x.powi(power)));
-            assert!((found - moment).abs() < tolerance, "{power}: {found}");
+            let moment_found = mean(&mut normal.iter().map(|x| x.powi(power)));
+            assert!(
+                (moment_found - moment).abs() < tolerance,
+                "{power}: {moment_found}"
+            );
         }
         let together = mean(&mut normal.windows(2).map(|pair| pair[0] * pair[1]));
         assert!(together.abs() < 0.01, "{together}");

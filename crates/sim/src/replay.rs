@@ -271,7 +271,7 @@ pub struct Options {
 
 /// Use of the processors by a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Used {
+pub struct ProcessorUse {
     /// Processor time in nanoseconds.
     pub cpu_ns: u64,
     /// Durations from the moment when the thread became ready until it ran, or until the end of the measured time, in
@@ -284,9 +284,9 @@ pub struct Used {
 
 /// Result of a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Use of the processors, in the order of the workload's threads.
-    pub threads: Vec<Used>,
+    pub threads: Vec<ProcessorUse>,
 }
 
 /// Error in a workload.
@@ -351,7 +351,7 @@ pub fn run(
     workload: &Arc<Workload>,
     options: &Options,
     mut go_on: impl FnMut(f64) -> bool,
-) -> Result<Replayed, RunError> {
+) -> Result<ReplayResult, RunError> {
     workload.check()?;
     if let Some(range) = &options.measured {
         workload.check_measured(range)?;
@@ -377,7 +377,10 @@ impl Workload {
         if machine.cpus == 0 || machine.cpus > MAX_CPUS {
             return Err(WorkloadError::Cpus(machine.cpus));
         }
-        let starts = self.interrupts.iter().filter_map(|of| of.at_ns);
+        let starts = self
+            .interrupts
+            .iter()
+            .filter_map(|interrupt| interrupt.at_ns);
         let moments = self.moments.iter().map(|moment| moment.at_ns);
         let mut times = starts.chain(moments).chain([self.duration_ns]);
         if let Some(time) = times.find(|time| *time > LONGEST_NS) {
@@ -390,15 +393,15 @@ impl Workload {
                 Err(WorkloadError::Absent { what, index })
             }
         };
-        let process = |of| exists("process", of, self.processes.len());
-        let cpu = |of: u16| exists("processor", of.into(), machine.cpus.into());
+        let process = |index| exists("process", index, self.processes.len());
+        let cpu = |number: u16| exists("processor", number.into(), machine.cpus.into());
         let wake = |wake: &Wake| match wake.boost {
             0..=MAX_BOOST => exists("thread", wake.thread, self.threads.len()),
             boost => Err(WorkloadError::Boost(boost)),
         };
-        let priority = |of: u8| match of {
+        let priority = |level: u8| match level {
             0..=31 => Ok(()),
-            of => Err(WorkloadError::Priority(of)),
+            level => Err(WorkloadError::Priority(level)),
         };
         for thread in &self.threads {
             process(thread.process)?;

@@ -89,10 +89,10 @@ mod tests {
             let share = 0.5 * libm::erfc(point / 2.0_f64.sqrt());
             let expected = share * f64::from(count);
             let deviation = (expected * (1.0 - share)).sqrt();
-            let found = draws.iter().filter(|&&draw| draw > point).count() as f64;
+            let count = draws.iter().filter(|&&draw| draw > point).count() as f64;
             assert!(
-                (found - expected).abs() < 4.5 * deviation,
-                "{found} draws beyond {point}, expected {expected}"
+                (count - expected).abs() < 4.5 * deviation,
+                "{count} draws beyond {point}, expected {expected}"
             );
         }
     }

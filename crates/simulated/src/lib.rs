@@ -148,8 +148,8 @@ pub fn column(findings: &[&Value], name: &str) -> Vec<Value> {
         let mut columns = evidence["columns"].as_array().unwrap().iter();
         columns.position(|column| column["name"] == name)
     };
-    let found = all.find_map(|evidence| Some((evidence, place(evidence)?)));
-    let (evidence, place) = found.unwrap_or_else(|| panic!("no column {name}"));
+    let column = all.find_map(|evidence| Some((evidence, place(evidence)?)));
+    let (evidence, place) = column.unwrap_or_else(|| panic!("no column {name}"));
     let rows = evidence["rows"].as_array().unwrap().iter();
     rows.map(|row| row[place].clone()).collect()
 }

@@ -29,7 +29,7 @@ use datafusion::physical_expr_common::datum::apply;
 
 use crate::functions::bounded::{check_bytes, limit};
 
-/// Query rewriter that replaces operators of integers and `||` of texts by [`Checked`].
+/// Query rewriter that replaces operators of integers and `||` of texts by [`CheckedOperator`].
 #[derive(Debug)]
 pub(crate) struct CheckArithmetic {
     functions: [Arc<ScalarUDF>; 6],
@@ -47,7 +47,7 @@ impl CheckArithmetic {
         ];
         CheckArithmetic {
             functions: operators.map(|operator| {
-                Arc::new(ScalarUDF::from(Checked {
+                Arc::new(ScalarUDF::from(CheckedOperator {
                     operator,
                     name: operator.to_string(),
                     signature: Signature::user_defined(Volatility::Immutable),
@@ -90,13 +90,13 @@ impl FunctionRewrite for CheckArithmetic {
 
 /// Operator of integers that fails on overflow, or `||` of texts that fails if the result would be too large.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
+struct CheckedOperator {
     operator: Operator,
     name: String,
     signature: Signature,
 }
 
-impl Checked {
+impl CheckedOperator {
     /// Appends the name of a call to `name`. DataFusion requests the names of all levels of an expression in each step
     /// of its planning. If each level copied its name, planning would take cubic time.
     fn write_name(&self, name: &mut String, sides: &[Expr]) -> Result<()> {
@@ -112,7 +112,7 @@ impl Checked {
                 _ => None,
             };
             match call {
-                Some((inner, sides)) => Checked::write_name(inner, name, sides)?,
+                Some((inner, sides)) => CheckedOperator::write_name(inner, name, sides)?,
                 None => write!(name, "{}", side.schema_name())?,
             }
         }
@@ -121,7 +121,7 @@ impl Checked {
     }
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedOperator {
     fn name(&self) -> &str {
         &self.name
     }

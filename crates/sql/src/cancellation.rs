@@ -20,9 +20,9 @@ use datafusion::physical_plan::joins::{
 
 /// Shared flag that is set when a query is cancelled.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cancelled(Arc<AtomicBool>);
+pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
-impl Cancelled {
+impl CancelFlag {
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -37,7 +37,7 @@ impl Cancelled {
 /// rows, and its filter fails after the query is cancelled.
 pub(crate) fn with_cancellable_joins(
     plan: Arc<dyn ExecutionPlan>,
-    cancelled: &Cancelled,
+    cancelled: &CancelFlag,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let cancellable = |filter: &JoinFilter| {
         let expression = Arc::new(Cancellable {
@@ -81,7 +81,7 @@ pub(crate) fn with_cancellable_joins(
 #[derive(Debug)]
 struct Cancellable {
     inner: Arc<dyn PhysicalExpr>,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
 }
 
 impl PartialEq for Cancellable {

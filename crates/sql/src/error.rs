@@ -367,7 +367,7 @@ fn without_plea(message: &str) -> &str {
 
 /// Splits a position such as `at Line: 1, Column: 8` from a message of the parser.
 fn split_place(message: &str) -> (&str, Option<Place>) {
-    let found = message.rsplit_once(" at Line: ").and_then(|(text, place)| {
+    let location = message.rsplit_once(" at Line: ").and_then(|(text, place)| {
         let (line, column) = place.split_once(", Column: ")?;
         Some((
             text,
@@ -377,7 +377,7 @@ fn split_place(message: &str) -> (&str, Option<Place>) {
             },
         ))
     });
-    match found {
+    match location {
         Some((text, place)) => (text, Some(place)),
         None => (message, None),
     }

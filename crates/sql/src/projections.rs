@@ -19,13 +19,13 @@ const INNER: &str = "inner query";
 /// # Errors
 /// Returns an error if two columns of a changed projection have the same name.
 pub(crate) fn kept(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let kept = plan.transform_up_with_subqueries(|plan| match plan {
+    let transformed = plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::Projection(outer) if repeats(&outer) => {
             name_inner(&outer).map(Transformed::yes)
         }
         other => Ok(Transformed::no(other)),
     });
-    kept.map(|kept| kept.data)
+    transformed.map(|transformed| transformed.data)
 }
 
 /// Returns true if the next projection below `outer` has the same expressions.

@@ -31,10 +31,10 @@ use tokio::runtime::{self, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::arithmetic::{CheckArithmetic, CheckedSum};
-use crate::cancellation::{Cancelled, with_cancellable_joins};
+use crate::cancellation::{CancelFlag, with_cancellable_joins};
 use crate::expansion;
-use crate::functions::bounded::{self, Bounded};
-use crate::functions::of_tables::Evaluated;
+use crate::functions::bounded::{self, BoundedFunction};
+use crate::functions::of_tables::EvaluatedFunction;
 use crate::functions::{self, Symbols};
 use crate::large_stack::{STACK_BYTES, on_large_stack};
 use crate::lookups::Lookups;
@@ -362,7 +362,7 @@ impl Session {
     /// Plans the execution of a statement. If the statement creates or drops a table or view, executes the
     /// statement.
     fn query(&self, plan: LogicalPlan) -> Result<Query<'_>, SqlError> {
-        let cancelled = Cancelled::default();
+        let cancelled = CancelFlag::default();
         let execute = async || -> Result<_, SqlError> {
             let frame = self.context.execute_logical_plan(plan).await?;
             let (state, plan) = frame.into_parts();
@@ -533,14 +533,14 @@ fn with_safe_functions(mut context: SessionContext) -> Result<SessionContext, Sq
     let state = context.state();
     for name in bounded::NAMES {
         if let Some(function) = state.scalar_functions().get(*name) {
-            context.register_udf(ScalarUDF::from(Bounded::new(Arc::clone(function))));
+            context.register_udf(ScalarUDF::from(BoundedFunction::new(Arc::clone(function))));
         }
     }
     if let Some(sum) = state.aggregate_functions().get("sum") {
         context.register_udaf(AggregateUDF::from(CheckedSum::new(Arc::clone(sum))));
     }
     for (name, function) in state.table_functions() {
-        context.register_udtf(name, Arc::new(Evaluated::new(Arc::clone(function))));
+        context.register_udtf(name, Arc::new(EvaluatedFunction::new(Arc::clone(function))));
     }
     context.register_function_rewrite(Arc::new(CheckArithmetic::new()))?;
     Ok(context)
@@ -657,7 +657,7 @@ pub struct Query<'s> {
     session: &'s Session,
     /// Execution plan; `None` only while the query is dropped.
     plan: Option<Arc<dyn ExecutionPlan>>,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
 }
 
 impl Drop for Query<'_> {
@@ -715,7 +715,7 @@ impl Query<'_> {
         });
         Ok(Batches {
             session: self.session,
-            running: Some(Running {
+            running: Some(RunningQuery {
                 batches: take,
                 task,
                 threads,
@@ -742,19 +742,19 @@ impl Query<'_> {
 /// Iterator over the rows of a query's result.
 pub struct Batches<'q> {
     session: &'q Session,
-    running: Option<Running>,
+    running: Option<RunningQuery>,
     go_on: &'q dyn Fn() -> bool,
 }
 
 /// A running query. Dropping it cancels the query.
-struct Running {
+struct RunningQuery {
     batches: mpsc::Receiver<Result<RecordBatch, DataFusionError>>,
     task: JoinHandle<()>,
     threads: Threads,
-    cancelled: Cancelled,
+    cancelled: CancelFlag,
 }
 
-impl Drop for Running {
+impl Drop for RunningQuery {
     fn drop(&mut self) {
         self.cancelled.set();
         self.task.abort();

@@ -88,7 +88,7 @@ impl Statement {
 
     /// Returns the position of the first table with this name.
     pub(crate) fn place_of_table(&self, name: &str) -> Option<Place> {
-        let found = visit_relations(self.standard()?, |table: &ObjectName| {
+        let start = visit_relations(self.standard()?, |table: &ObjectName| {
             let last = table.0.last().and_then(|part| part.as_ident());
             match last {
                 Some(ident) if ident.value.eq_ignore_ascii_case(name) => {
@@ -98,7 +98,7 @@ impl Statement {
             }
         });
         // Lines are counted from 1. Line 0 means that the position is unknown.
-        (found.break_value())
+        (start.break_value())
             .filter(|start| start.line > 0)
             .map(|start| Place {
                 line: start.line,
@@ -457,9 +457,9 @@ mod tests {
             ),
             ("SELECT sum(1) OVER (PARTITION BY thread(3))", "sum thread"),
         ] {
-            let found = parse(text).unwrap()[0].called_functions();
-            let found: Vec<&str> = found.iter().map(String::as_str).collect();
-            assert_eq!(found.join(" "), called, "{text}");
+            let functions = parse(text).unwrap()[0].called_functions();
+            let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
+            assert_eq!(functions.join(" "), called, "{text}");
         }
     }
 

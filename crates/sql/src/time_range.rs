@@ -73,16 +73,16 @@ impl Bound {
                 }),
                 (None, None) => None,
             },
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => Compared::find(left, column)
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => ComparisonForm::find(left, column)
                 .and_then(|compared| compared.bound(*op, right))
-                .or_else(|| Compared::find(right, column)?.bound(op.swap()?, left)),
+                .or_else(|| ComparisonForm::find(right, column)?.bound(op.swap()?, left)),
             Expr::Between(Between {
                 expr,
                 negated: false,
                 low,
                 high,
             }) => {
-                let compared = Compared::find(expr, column)?;
+                let compared = ComparisonForm::find(expr, column)?;
                 let low = compared.bound(Operator::GtEq, low)?;
                 let high = compared.bound(Operator::LtEq, high)?;
                 Some(Bound {
@@ -97,20 +97,20 @@ impl Bound {
 
 /// Form in which a comparison uses the column.
 #[derive(Clone, Copy)]
-enum Compared {
+enum ComparisonForm {
     Integer,
     /// The column is cast to a floating-point number, as in a comparison with `1.5e9`.
     Float,
 }
 
-impl Compared {
-    fn find(side: &Expr, column: &str) -> Option<Compared> {
+impl ComparisonForm {
+    fn find(side: &Expr, column: &str) -> Option<ComparisonForm> {
         match side {
-            Expr::Column(found) if found.name == column => Some(Compared::Integer),
+            Expr::Column(found) if found.name == column => Some(ComparisonForm::Integer),
             Expr::Cast(Cast { expr, field })
                 if *field.data_type() == arrow_schema::DataType::Float64 =>
             {
-                Compared::find(expr, column).map(|_| Compared::Float)
+                ComparisonForm::find(expr, column).map(|_| ComparisonForm::Float)
             }
             _ => None,
         }
@@ -121,11 +121,11 @@ impl Compared {
             return None;
         };
         match (self, value) {
-            (Compared::Integer, ScalarValue::Int64(Some(value))) => Some(Bound {
+            (ComparisonForm::Integer, ScalarValue::Int64(Some(value))) => Some(Bound {
                 range: range(operator, *value, *value)?,
                 is_exact: true,
             }),
-            (Compared::Float, ScalarValue::Float64(Some(value))) if value.is_finite() => {
+            (ComparisonForm::Float, ScalarValue::Float64(Some(value))) if value.is_finite() => {
                 // The cast of the column to a floating-point number rounds. The largest i64 values change by
                 // at most 512.
                 let slack = 1024;

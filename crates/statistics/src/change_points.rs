@@ -156,14 +156,14 @@ pub fn best_split(values: &[f64]) -> Option<Split> {
 /// small share of random orders of the values (at most `alpha`) has a split or stretch that is at least as strong. If
 /// nothing changes, the probability of finding any change is at most `alpha`.
 pub fn changes(values: &[f64], alpha: f64) -> Vec<usize> {
-    let mut found = Vec::new();
+    let mut change_points = Vec::new();
     let mut open: Vec<Range<usize>> = std::iter::once(0..values.len()).collect();
     let mut random = Random::new(1);
     while let Some(range) = open.pop() {
         let mut start = range.start;
         for end in ends(&values[range.clone()], alpha, &mut random) {
             let at = range.start + end;
-            found.push(at);
+            change_points.push(at);
             open.push(start..at);
             start = at;
         }
@@ -171,8 +171,8 @@ pub fn changes(values: &[f64], alpha: f64) -> Vec<usize> {
             open.push(start..range.end);
         }
     }
-    found.sort_unstable();
-    found
+    change_points.sort_unstable();
+    change_points
 }
 
 /// Returns the indexes of the strongest change: one index for a split, two for a stretch. Returns no indexes if chance

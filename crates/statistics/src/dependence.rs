@@ -188,9 +188,9 @@ mod tests {
                         .map(|value| f64::from(u8::from(*value > quantile)))
                         .collect();
                     let expected = samples_per_independent(&beyond, Sums::Positive);
-                    let found = samples_per_independent_at(&values, quantile);
-                    let is_near = (found / expected - 1.0).abs() < 1e-9;
-                    assert!(is_near, "{found}, not {expected}: {count}, {stays}");
+                    let estimate = samples_per_independent_at(&values, quantile);
+                    let is_near = (estimate / expected - 1.0).abs() < 1e-9;
+                    assert!(is_near, "{estimate}, not {expected}: {count}, {stays}");
                 }
             }
         }

@@ -149,9 +149,9 @@ impl Looks {
     /// # Errors
     /// Returns an error if the looks so far do not bound the interval, or if a difference is not finite.
     pub fn interval(&self, differences: &[f64]) -> Result<Interval, Incomparable> {
-        let found = differences.len();
+        let pairs = differences.len();
         let too_few = |seen: usize| Incomparable::TooFewPairs {
-            found,
+            found: pairs,
             needed: self
                 .at
                 .iter()
@@ -159,7 +159,7 @@ impl Looks {
                 .find(|at| *at > seen)
                 .unwrap_or(seen + 1),
         };
-        let seen = self.at.iter().copied().rfind(|at| *at <= found);
+        let seen = self.at.iter().copied().rfind(|at| *at <= pairs);
         let seen = seen.ok_or_else(|| too_few(0))?;
         let differences = &differences[..seen];
         if !differences.iter().all(|difference| difference.is_finite()) {

@@ -21,15 +21,21 @@ pub const MOST: usize = 4_096;
 /// # Errors
 /// Returns an error if there are too few or too many pairs, or if a difference is not finite.
 pub fn centre(differences: &[f64], confidence: f64) -> Result<Interval, Incomparable> {
-    let found = differences.len();
-    if found > MOST {
-        return Err(Incomparable::TooMany { found, most: MOST });
+    let pairs = differences.len();
+    if pairs > MOST {
+        return Err(Incomparable::TooMany {
+            found: pairs,
+            most: MOST,
+        });
     }
-    let rank = critical_rank(found, confidence);
-    if found < LEAST || rank == 0 {
+    let rank = critical_rank(pairs, confidence);
+    if pairs < LEAST || rank == 0 {
         let least_error = (1.0 - confidence) / 2.0;
         let needed = LEAST.max((-least_error.log2()).ceil() as usize);
-        return Err(Incomparable::TooFewPairs { found, needed });
+        return Err(Incomparable::TooFewPairs {
+            found: pairs,
+            needed,
+        });
     }
     if !differences.iter().all(|difference| difference.is_finite()) {
         return Err(Incomparable::NotFinite);

@@ -140,19 +140,24 @@ fn quantiles_of(
     after: &[RunQuantiles],
 ) -> [Result<Values, Incomparable>; SHARES.len()] {
     let shortest = before.iter().chain(after).map(|run| run.samples).min();
-    let found = shortest.unwrap_or(0);
+    let samples = shortest.unwrap_or(0);
     SHARES.map(|share| {
         let needed = planning::samples_per_run(share.max(1.0 - share));
-        if share > 0.9 && found < needed {
-            return Err(Incomparable::TooShort { found, needed });
+        if share > 0.9 && samples < needed {
+            return Err(Incomparable::TooShort {
+                found: samples,
+                needed,
+            });
         }
-        let of = |runs: &[RunQuantiles]| -> Option<Vec<f64>> {
+        let values_of = |runs: &[RunQuantiles]| -> Option<Vec<f64>> {
             runs.iter().map(|run| run.at(share)).collect()
         };
-        of(before).zip(of(after)).ok_or(Incomparable::TooShort {
-            found: 0,
-            needed: 1,
-        })
+        values_of(before)
+            .zip(values_of(after))
+            .ok_or(Incomparable::TooShort {
+                found: 0,
+                needed: 1,
+            })
     })
 }
 

@@ -46,7 +46,7 @@ struct Stamp {
 
 /// Stored hash of a file. It is valid while the stamp of the file is unchanged.
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct StoredHash {
     stamp: Stamp,
     hash: String,
 }
@@ -117,14 +117,14 @@ impl InputFile {
         let memory = cache.hash_file(&name_of(self.path.as_os_str()));
         let remembered = files::read_file(&memory, MOST_REMEMBERED)
             .ok()
-            .and_then(|json| serde_json::from_slice::<Remembered>(&json).ok());
+            .and_then(|json| serde_json::from_slice::<StoredHash>(&json).ok());
         if let Some(known) = remembered.filter(|known| known.stamp == self.stamp) {
             return Ok(known.hash);
         }
         let is_settled = self.stamp.is_settled(SystemTime::now());
         let hash = hash_bytes(&self.path, go_on)?;
         if is_settled {
-            let known = Remembered {
+            let known = StoredHash {
                 stamp: self.stamp.clone(),
                 hash: hash.clone(),
             };
@@ -326,7 +326,7 @@ mod tests {
         let [memory] = remembered.as_slice() else {
             panic!("{remembered:?}")
         };
-        let mut known: Remembered = serde_json::from_slice(&fs::read(memory).unwrap()).unwrap();
+        let mut known: StoredHash = serde_json::from_slice(&fs::read(memory).unwrap()).unwrap();
         let of_block = blake3::hash(b"one trace");
         let of_file = blake3::hash(of_block.as_bytes());
         assert_eq!(known.hash, of_file.to_hex().as_str());

@@ -152,7 +152,7 @@ impl<W: Write> TableWriter<W> {
             let group = batch.slice(*start, rows);
             group.columns().iter().map(encode).collect()
         });
-        let groups: Vec<Vec<Encoded>> =
+        let groups: Vec<Vec<EncodedChunk>> =
             groups.collect::<Result<_, _>>().map_err(io::Error::other)?;
         let sorted = sorted.values().chunks(GROUP_ROWS);
         for (columns, sorted) in groups.into_iter().zip(sorted) {
@@ -168,7 +168,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    fn write_chunk(&mut self, column: Encoded) -> io::Result<ColumnChunk> {
+    fn write_chunk(&mut self, column: EncodedChunk) -> io::Result<ColumnChunk> {
         const ZEROS: [u8; ALIGNMENT as usize] = [0; ALIGNMENT as usize];
         let mut offset = self.written;
         if column.length > 0 {
@@ -212,19 +212,19 @@ impl<W: Write> TableWriter<W> {
 }
 
 /// A column chunk that is ready to be written.
-struct Encoded {
+struct EncodedChunk {
     parts: Vec<Buffer>,
     length: u64,
     checksum: u32,
     packing: Packing,
 }
 
-fn encode(array: &ArrayRef) -> Result<Encoded, ArrowError> {
+fn encode(array: &ArrayRef) -> Result<EncodedChunk, ArrowError> {
     let (packing, stored) = pack(array);
     let parts = stored.map_or(Ok(Vec::new()), |stored| to_stream(&stored))?;
     let mut checksum = crc32fast::Hasher::new();
     parts.iter().for_each(|part| checksum.update(part));
-    Ok(Encoded {
+    Ok(EncodedChunk {
         length: parts.iter().map(|part| part.len() as u64).sum(),
         parts,
         checksum: checksum.finalize(),
@@ -592,7 +592,7 @@ mod tests {
         let mut file = written(samples_spec(), slice::from_ref(&original));
         let length = file.metadata().unwrap().len();
         let mut rng = testdata::Rng(1);
-        let mut found = 0;
+        let mut detected = 0;
         for _ in 0..3000 {
             let at = rng.below(length as usize) as u64;
             let flip = 1 + rng.below(255) as u8;
@@ -602,11 +602,14 @@ mod tests {
                 Ok(batches) => {
                     assert_eq!(batches, slice::from_ref(&original), "byte {at} was changed")
                 }
-                Err(_) => found += 1,
+                Err(_) => detected += 1,
             }
             change(&mut file, at, flip);
         }
-        assert!(found > 2000, "only {found} of 3000 changes were found");
+        assert!(
+            detected > 2000,
+            "only {detected} of 3000 changes were found"
+        );
     }
 
     fn change(file: &mut File, at: u64, flip: u8) {
@@ -657,9 +660,9 @@ mod tests {
             if self.0 == 0 {
                 return Err(io::ErrorKind::StorageFull.into());
             }
-            let taken = bytes.len().min(self.0);
-            self.0 -= taken;
-            Ok(taken)
+            let written = bytes.len().min(self.0);
+            self.0 -= written;
+            Ok(written)
         }
 
         fn flush(&mut self) -> io::Result<()> {

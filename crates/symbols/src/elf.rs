@@ -119,10 +119,10 @@ impl Elf {
     pub fn open(file: File, wanted: &BuildId) -> Result<Elf, ElfError> {
         let cache = ReadCache::new(file);
         let file = object::File::parse(&cache)?;
-        let found = file.build_id()?.unwrap_or_default();
-        if !wanted.is_of(found) {
+        let build_id = file.build_id()?.unwrap_or_default();
+        if !wanted.is_of(build_id) {
             return Err(ElfError::OtherBuild {
-                found: BuildId(found.to_owned()).to_string(),
+                found: BuildId(build_id.to_owned()).to_string(),
                 wanted: wanted.to_string(),
             });
         }

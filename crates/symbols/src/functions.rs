@@ -81,7 +81,7 @@ pub(crate) fn readable(name: &str) -> String {
     let options = cpp_demangle::DemangleOptions::new()
         .no_params()
         .no_return_type();
-    let mut text = Limited(String::new());
+    let mut text = LimitedText(String::new());
     let symbol = cpp_demangle::Symbol::new(name).ok();
     let symbol = symbol.filter(|_| name.starts_with("_Z"));
     match symbol.map(|symbol| symbol.structured_demangle(&mut text, &options)) {
@@ -92,9 +92,9 @@ pub(crate) fn readable(name: &str) -> String {
 
 /// Text that is not longer than [`LONGEST`]. Parts of a name can refer to each other, so a short name can have a very
 /// long readable form.
-struct Limited(String);
+struct LimitedText(String);
 
-impl std::fmt::Write for Limited {
+impl std::fmt::Write for LimitedText {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         if self.0.len() + text.len() <= LONGEST {
             self.0.push_str(text);

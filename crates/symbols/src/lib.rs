@@ -56,5 +56,5 @@ pub use pdb::{Frame, Location, Pdb, PdbError, symbols_named};
 pub use stores::Stores;
 pub use symbol_path::{Candidate, Form, Place, SymbolPath, SymbolPathError, in_store};
 pub use symbolizer::{
-    Attempt, Missing, ModuleId, NotFound, Outcome, PdbSource, Symbolizer, Unresolved,
+    Attempt, ModuleId, NotFound, Outcome, PdbSource, Symbolizer, UnresolvedModule, UnresolvedReason,
 };

@@ -125,18 +125,18 @@ pub(crate) fn check(types: &TypeInformation<'_>, ids: &IdInformation<'_>) -> Res
 }
 
 fn of_type(before: &Costs, data: &TypeData<'_>) -> Cost {
-    let of = |indices: &[TypeIndex]| Cost::around(indices.iter().map(|i| before.cost(i.0)));
+    let cost_of = |indices: &[TypeIndex]| Cost::around(indices.iter().map(|i| before.cost(i.0)));
     match data {
-        TypeData::Pointer(t) => of(&[t.underlying_type]),
-        TypeData::Modifier(t) => of(&[t.underlying_type]),
-        TypeData::Enumeration(t) => of(&[t.underlying_type]),
-        TypeData::Array(t) => of(&[t.element_type]),
-        TypeData::MemberFunction(t) => of(&[t.return_type, t.class_type, t.argument_list]),
+        TypeData::Pointer(t) => cost_of(&[t.underlying_type]),
+        TypeData::Modifier(t) => cost_of(&[t.underlying_type]),
+        TypeData::Enumeration(t) => cost_of(&[t.underlying_type]),
+        TypeData::Array(t) => cost_of(&[t.element_type]),
+        TypeData::MemberFunction(t) => cost_of(&[t.return_type, t.class_type, t.argument_list]),
         TypeData::Procedure(t) => match t.return_type {
-            Some(return_type) => of(&[return_type, t.argument_list]),
-            None => of(&[t.argument_list]),
+            Some(return_type) => cost_of(&[return_type, t.argument_list]),
+            None => cost_of(&[t.argument_list]),
         },
-        TypeData::ArgumentList(t) => of(&t.arguments),
+        TypeData::ArgumentList(t) => cost_of(&t.arguments),
         _ => Cost::ONE,
     }
 }

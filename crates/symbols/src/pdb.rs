@@ -153,7 +153,7 @@ pub fn symbols_named(
     contained(|| {
         let mut pdb = identified(bytes, id)?;
         let table = pdb.global_symbols().map_err(unreadable)?;
-        let mut found = vec![false; names.len()];
+        let mut presence = vec![false; names.len()];
         let mut symbols = table.iter();
         while let Some(symbol) = symbols.next().map_err(unreadable)? {
             // The parser does not know all kinds of symbols, but it knows functions and variables. So symbols
@@ -162,11 +162,11 @@ pub fn symbols_named(
             let Some(name) = data.name().map(|name| name.to_string()) else {
                 continue;
             };
-            for (found, wanted) in found.iter_mut().zip(names) {
-                *found |= name == *wanted;
+            for (presence, wanted) in presence.iter_mut().zip(names) {
+                *presence |= name == *wanted;
             }
         }
-        Ok(found)
+        Ok(presence)
     })
 }
 

@@ -95,19 +95,23 @@ impl Servers {
             Form::Compressed => {
                 let mut cabinet = tempfile::tempfile().map_err(failed)?;
                 let folder = std::env::temp_dir();
-                self.download(wanted, form, &mut Limited::new(&mut cabinet, &folder))?;
+                self.download(wanted, form, &mut LimitedFile::new(&mut cabinet, &folder))?;
                 cabinet.rewind().map_err(failed)?;
-                let mut expanded = Limited::new(&mut new.file, &new.folder);
+                let mut expanded = LimitedFile::new(&mut new.file, &new.folder);
                 stores::expand(cabinet, &mut expanded).map_err(failed)?;
             }
             Form::Plain | Form::Pointer => {
-                self.download(wanted, form, &mut Limited::new(&mut new.file, &new.folder))?;
+                self.download(
+                    wanted,
+                    form,
+                    &mut LimitedFile::new(&mut new.file, &new.folder),
+                )?;
             }
         }
-        let found = read(new.file.try_clone().map_err(failed)?)?;
+        let value = read(new.file.try_clone().map_err(failed)?)?;
         // If the file cannot be stored, it can still be used. So the error is ignored.
         let _ = new.keep();
-        Ok(found)
+        Ok(value)
     }
 
     /// Downloads the file of a request. The file has at most the size that its header states, so that an endless
@@ -116,7 +120,7 @@ impl Servers {
         &mut self,
         wanted: &Download<'_>,
         form: Form,
-        to: &mut Limited<'_>,
+        to: &mut LimitedFile<'_>,
     ) -> Result<(), Outcome> {
         use ureq::Error;
         let server = || wanted.server.to_owned();
@@ -218,7 +222,7 @@ fn clear(store: &Path) {
 }
 
 /// A file that stops to grow before its disk is full.
-struct Limited<'f> {
+struct LimitedFile<'f> {
     file: &'f mut File,
     /// Folder of the file.
     folder: &'f Path,
@@ -228,9 +232,9 @@ struct Limited<'f> {
     free: fn(&Path) -> Option<u64>,
 }
 
-impl<'f> Limited<'f> {
-    fn new(file: &'f mut File, folder: &'f Path) -> Limited<'f> {
-        Limited {
+impl<'f> LimitedFile<'f> {
+    fn new(file: &'f mut File, folder: &'f Path) -> LimitedFile<'f> {
+        LimitedFile {
             file,
             folder,
             unchecked: 0,
@@ -239,7 +243,7 @@ impl<'f> Limited<'f> {
     }
 }
 
-impl Write for Limited<'_> {
+impl Write for LimitedFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         use free_space::{BETWEEN_CHECKS, RESERVE};
         if self.unchecked == 0 {
@@ -322,7 +326,7 @@ mod tests {
     #[test]
     fn a_part_of_the_disk_stays_free() {
         let mut file = tempfile::tempfile().unwrap();
-        let mut limited = Limited::new(&mut file, Path::new("store"));
+        let mut limited = LimitedFile::new(&mut file, Path::new("store"));
         limited.free = |folder| (folder == Path::new("store")).then_some(300 << 20);
         let error = limited.write_all(b"symbols").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
@@ -345,7 +349,7 @@ mod tests {
     #[test]
     fn a_disk_of_unknown_size_counts_as_large_enough() {
         let mut file = tempfile::tempfile().unwrap();
-        let mut limited = Limited::new(&mut file, Path::new("store"));
+        let mut limited = LimitedFile::new(&mut file, Path::new("store"));
         limited.free = |_| None;
         limited.write_all(b"symbols").unwrap();
         assert_eq!(file.metadata().unwrap().len(), 7);

@@ -109,9 +109,9 @@ impl Stores {
             } => {
                 let servers = self.servers.as_mut().ok_or(Outcome::NetworkNotAllowed)?;
                 let wanted = crate::server::Download { server, url, id };
-                let found = servers.fetch(&wanted, candidate.form, keep_in, read)?;
+                let value = servers.fetch(&wanted, candidate.form, keep_in, read)?;
                 self.folders = Folders::default();
-                Ok(found)
+                Ok(value)
             }
         }
     }
@@ -194,8 +194,8 @@ fn read_file<T>(path: &Path, root: &Path, form: Form, read: &Read<'_, T>) -> Res
         }
         Form::Pointer => {
             let mut text = String::new();
-            let taken = file.take(MAX_POINTER).read_to_string(&mut text);
-            taken.map_err(failed)?;
+            let length = file.take(MAX_POINTER).read_to_string(&mut text);
+            length.map_err(failed)?;
             let text = text.trim().trim_start_matches('\u{feff}');
             match text.strip_prefix("MSG:") {
                 Some(message) => Err(Outcome::Failed(message.trim().to_owned())),

@@ -334,8 +334,11 @@ mod tests {
 
     #[test]
     fn what_servers_have_is_kept_in_the_stores_before_them() {
-        let found = places("cache*c;SRV*l1*l2*https://example.com/symbols/;plain");
-        let server: Vec<_> = found.iter().filter(|p| p.starts_with("https")).collect();
+        let places_of_path = places("cache*c;SRV*l1*l2*https://example.com/symbols/;plain");
+        let server: Vec<_> = places_of_path
+            .iter()
+            .filter(|p| p.starts_with("https"))
+            .collect();
         let keep = r#"["c", "l1", "l2"]"#;
         assert_eq!(
             server,
@@ -344,7 +347,10 @@ mod tests {
                 &format!("https://example.com/symbols/ab%20c.pdb/{KEY}/ab%20c.pd_ -> {keep}"),
             ]
         );
-        let order: Vec<&str> = found.iter().map(|p| p.split('|').next().unwrap()).collect();
+        let order: Vec<&str> = places_of_path
+            .iter()
+            .map(|p| p.split('|').next().unwrap())
+            .collect();
         assert!(order.iter().position(|p| *p == "c") < order.iter().position(|p| *p == "l1"));
         assert_eq!(order.last(), Some(&"plain"));
         assert_eq!(

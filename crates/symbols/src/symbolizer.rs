@@ -82,7 +82,7 @@ impl fmt::Display for NotFound {
 
 /// Reason why the addresses of a module cannot be resolved.
 #[derive(Debug, thiserror::Error)]
-pub enum Unresolved {
+pub enum UnresolvedReason {
     /// The trace does not identify the PDB of the module.
     #[error("the trace does not identify its PDB")]
     Unidentified,
@@ -109,11 +109,11 @@ pub struct ModuleId(u32);
 
 /// A module whose addresses cannot be resolved.
 #[derive(Debug)]
-pub struct Missing<'a> {
+pub struct UnresolvedModule<'a> {
     /// Module with the addresses that cannot be resolved.
     pub module: &'a Module,
     /// Reason why the addresses of the module cannot be resolved.
-    pub why: &'a Unresolved,
+    pub why: &'a UnresolvedReason,
 }
 
 /// Resolver of addresses to functions, files and lines, for many modules.
@@ -146,7 +146,7 @@ impl Symbols {
 
 struct Entry {
     module: Module,
-    unresolved: Option<Unresolved>,
+    unresolved: Option<UnresolvedReason>,
 }
 
 impl Symbolizer {
@@ -219,9 +219,9 @@ impl Symbolizer {
     }
 
     /// Returns the modules whose addresses cannot be resolved, in the order in which they were added.
-    pub fn missing(&self) -> impl Iterator<Item = Missing<'_>> {
+    pub fn missing(&self) -> impl Iterator<Item = UnresolvedModule<'_>> {
         self.modules.iter().filter_map(|entry| {
-            Some(Missing {
+            Some(UnresolvedModule {
                 module: &entry.module,
                 why: entry.unresolved.as_ref()?,
             })
@@ -238,15 +238,15 @@ impl Symbolizer {
             Some((_, symbols)) => Ok(symbols),
             None => open(&mut *self.source, &entry.module),
         };
-        let found = symbols.and_then(|symbols| {
-            let location = symbols.locate(rva).map_err(Unresolved::Damaged)?;
+        let location = symbols.and_then(|symbols| {
+            let location = symbols.locate(rva).map_err(UnresolvedReason::Damaged)?;
             if self.open.len() == MAX_OPEN {
                 self.open.pop_front();
             }
             self.open.push_back((module, symbols));
             Ok(location)
         });
-        found.unwrap_or_else(|why| {
+        location.unwrap_or_else(|why| {
             entry.unresolved = Some(why);
             None
         })
@@ -254,21 +254,21 @@ impl Symbolizer {
 }
 
 /// Finds and opens the symbols of a module.
-fn open(source: &mut dyn PdbSource, module: &Module) -> Result<Symbols, Unresolved> {
+fn open(source: &mut dyn PdbSource, module: &Module) -> Result<Symbols, UnresolvedReason> {
     match (&module.pdb, &module.elf) {
         (Some(id), _) => source
             .find(id)
             .map(Symbols::Pdb)
-            .map_err(Unresolved::NotFound),
+            .map_err(UnresolvedReason::NotFound),
         (None, Some(id)) => {
             if !id.path.starts_with('/') {
-                return Err(Unresolved::NotAFile);
+                return Err(UnresolvedReason::NotAFile);
             }
-            let build_id = id.build_id.as_ref().ok_or(Unresolved::NoBuildId)?;
+            let build_id = id.build_id.as_ref().ok_or(UnresolvedReason::NoBuildId)?;
             let elf = source.find_elf(id, build_id).map(Symbols::Elf);
-            elf.map_err(Unresolved::NotFound)
+            elf.map_err(UnresolvedReason::NotFound)
         }
-        (None, None) => Err(Unresolved::Unidentified),
+        (None, None) => Err(UnresolvedReason::Unidentified),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use etl::Guid;
 use symbols::write::{Function, write_pdb};
-use symbols::{Module, Outcome, PdbError, PdbId, PdbSource, Stores, Symbolizer, Unresolved};
+use symbols::{Module, Outcome, PdbError, PdbId, PdbSource, Stores, Symbolizer, UnresolvedReason};
 
 fn id(age: u32) -> PdbId {
     let guid = Guid::new(0x1234, 0x5678, 0x9abc, *b"laglab!?");
@@ -206,7 +206,7 @@ fn what_is_missing_is_told() {
     let missing: Vec<_> = symbolizer.missing().collect();
     assert_eq!(missing.len(), 2);
     assert_eq!(missing[0].module.name, "a.sys");
-    assert!(matches!(missing[0].why, Unresolved::Unidentified));
+    assert!(matches!(missing[0].why, UnresolvedReason::Unidentified));
     assert_eq!(missing[1].why.to_string(), "nowhere: not found");
 }
 

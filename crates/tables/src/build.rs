@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::first_pass::FirstPass;
 use crate::plan::Plan;
-use crate::recorded::Recorded;
+use crate::recorded_times::RecordedTimes;
 use crate::scheduling::Scheduler;
 use crate::schema::Rows;
 use crate::slice::{JoinStates, Slice};
@@ -108,7 +108,7 @@ pub fn read_events(
     take(rest)
 }
 
-fn new_scheduler(plan: Plan, recorded: Recorded) -> Scheduler {
+fn new_scheduler(plan: Plan, recorded: RecordedTimes) -> Scheduler {
     let has_table = |table| plan.rows.has_table(table);
     Scheduler::new(
         recorded,

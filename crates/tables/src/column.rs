@@ -78,18 +78,18 @@ pub trait Column: Cells {
 }
 
 /// A column whose values may be unknown.
-pub(crate) trait Known<T> {
+pub(crate) trait KnownValue<T> {
     /// Returns the value of a row, if it is known.
     fn known(&self, row: usize) -> Option<T>;
 }
 
-impl<T: Copy> Known<T> for Vec<T> {
+impl<T: Copy> KnownValue<T> for Vec<T> {
     fn known(&self, row: usize) -> Option<T> {
         Some(self[row])
     }
 }
 
-impl<T: Copy + Default> Known<T> for Nullable<T> {
+impl<T: Copy + Default> KnownValue<T> for Nullable<T> {
     fn known(&self, row: usize) -> Option<T> {
         self.get(row)
     }

@@ -48,7 +48,7 @@ impl DoubtfulRuns {
         let table = |table| store.table(table, options);
         let (runs, samples) = (table(Table::CpuRuns)?, table(Table::Samples)?);
         let is_damaged = table(Table::Damages)?.rows() > 0 && runs.rows() > 0;
-        let mut found = DoubtfulRuns::default();
+        let mut doubtful = DoubtfulRuns::default();
         // The reported progress is the size of the whole trace, because the whole trace was already read to
         // make the tables.
         let go_on = || {
@@ -58,20 +58,20 @@ impl DoubtfulRuns {
                 Err(StoreError::from(Cancelled))
             }
         };
-        let mut long = found.read_runs(&runs, &go_on)?;
+        let mut long = doubtful.read_runs(&runs, &go_on)?;
         if samples.rows() == 0 {
-            found.is_unchecked = is_damaged;
-            return Ok(found);
+            doubtful.is_unchecked = is_damaged;
+            return Ok(doubtful);
         }
-        if !is_damaged && !found.has_contradictions || long.is_empty() {
-            return Ok(found);
+        if !is_damaged && !doubtful.has_contradictions || long.is_empty() {
+            return Ok(doubtful);
         }
         if add_samples(&mut long, &samples, &go_on)? {
-            found.unsampled = unsampled(long);
+            doubtful.unsampled = unsampled(long);
         } else {
-            found.is_unchecked = is_damaged;
+            doubtful.is_unchecked = is_damaged;
         }
-        Ok(found)
+        Ok(doubtful)
     }
 
     /// Looks for contradictions, and returns the long runs of each CPU. The rows are sorted by the ends of the runs.
@@ -138,7 +138,6 @@ impl DoubtfulRuns {
     }
 }
 
-/// A long run.
 #[derive(Clone, Copy, Debug)]
 struct LongRun {
     start_ns: i64,

@@ -2,7 +2,7 @@
 //! as processes, threads, images, files and stacks. It also makes the tables of the whole recording.
 
 use crate::in_memory::Tables;
-use crate::recorded::Recorded;
+use crate::recorded_times::RecordedTimes;
 use crate::stack_index::StackIndex;
 use crate::trackers::FileTracker;
 
@@ -16,7 +16,7 @@ pub struct FirstPass {
     /// Paths of files by key and time.
     pub files: FileTracker,
     /// Time ranges in which all events of a CPU were recorded.
-    pub recorded: Recorded,
+    pub recorded: RecordedTimes,
     /// Time between two samples of a CPU in nanoseconds.
     pub sampling_interval_ns: Option<i64>,
     /// Time from the trace's start to its end. `None` if the headers and buffers of the trace do not give an

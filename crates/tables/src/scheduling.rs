@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::recorded::{LATE_NS, Recorded};
+use crate::recorded_times::{LATE_NS, RecordedTimes};
 use crate::run::{Begin, Ready, Run, SwitchIn, SwitchOut};
 use crate::schema::Rows;
 use crate::stack_index::StackCursor;
 use crate::table::context_switches::Switch;
 use crate::table::ready_threads::ReadyEvent;
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::{KnownThread, ThreadIds, Trackers};
 use crate::{CpuRuns, ReadyThreads};
 
@@ -33,7 +33,7 @@ pub(crate) struct Scheduler {
     makes_runs: bool,
     fills_ready_threads: bool,
     /// Current run of each CPU; `None` before the first switch of the CPU.
-    cpus: Vec<Option<Running>>,
+    cpus: Vec<Option<CurrentRun>>,
     /// Index in `threads` of each thread, by thread id.
     indices: FxHashMap<u32, u32>,
     threads: Vec<Thread>,
@@ -48,14 +48,14 @@ pub(crate) struct Scheduler {
     contradictions: Vec<i64>,
     /// Times of the first and the last context switch.
     switched_ns: Option<(i64, i64)>,
-    recorded: Recorded,
+    recorded: RecordedTimes,
     /// Time range in which the trace has the context switches of all CPUs.
     complete: Range<i64>,
 }
 
 /// Current run of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
-struct Running {
+struct CurrentRun {
     start_ns: i64,
     /// The context switch that began the run; `None` if the run began before the CPU's first switch in the trace.
     switch_in: Option<SwitchIn>,
@@ -85,7 +85,7 @@ impl Scheduler {
     /// the trace. If the recorded time range of the run's CPU starts later, the run starts at the start of
     /// this range.
     pub(crate) fn new(
-        recorded: Recorded,
+        recorded: RecordedTimes,
         makes_runs: bool,
         fills_ready_threads: bool,
     ) -> Scheduler {
@@ -111,8 +111,8 @@ impl Scheduler {
     /// thread that made it ready. Row `i` of `ready_rows` belongs to event `i` of `readied`.
     pub(crate) fn join(
         &mut self,
-        switches: &Timed<Switch>,
-        readied: &Timed<ReadyEvent>,
+        switches: &TimedValues<Switch>,
+        readied: &TimedValues<ReadyEvent>,
         ready_rows: &mut ReadyThreads,
         trackers: &Trackers<'_>,
     ) -> CpuRuns {
@@ -195,9 +195,9 @@ impl Scheduler {
             let start_ns = begin_ns.max(first_ns.saturating_sub(LATE_NS));
             let until_ns = self.recorded.end_ns(cpu).unwrap_or(end_ns).min(end_ns);
             if start_ns < until_ns {
-                let running = Running {
+                let running = CurrentRun {
                     start_ns,
-                    ..Running::default()
+                    ..CurrentRun::default()
                 };
                 let thread = (thread_id, self.index(thread_id));
                 self.end_run(cpu, running, thread, until_ns, None, trackers);
@@ -357,7 +357,7 @@ impl Scheduler {
             previous_c_state: switch.previous_c_state,
             stack_id,
         });
-        self.cpus[usize::from(cpu)] = Some(Running {
+        self.cpus[usize::from(cpu)] = Some(CurrentRun {
             start_ns: time_ns,
             switch_in,
             begin: Begin::Switch,
@@ -372,10 +372,10 @@ impl Scheduler {
     fn after_idle(
         &mut self,
         time_ns: i64,
-        running: Running,
+        running: CurrentRun,
         switch: &Switch,
         trackers: &Trackers<'_>,
-    ) -> Running {
+    ) -> CurrentRun {
         let (cpu, old) = (switch.cpu, switch.old_thread_id);
         let idle = running
             .switch_in
@@ -390,13 +390,13 @@ impl Scheduler {
         let seen = seen_for.map(|ns| (time_ns.saturating_sub_unsigned(ns), Begin::Sight));
         let from_ns = running.start_ns.max(self.returned_ns);
         let is_possible = |(at, _): &(i64, Begin)| !thread.runs && *at >= from_ns;
-        let found = woken.filter(is_possible).or(seen.filter(is_possible));
-        let Some((start_ns, begin)) = found else {
+        let start = woken.filter(is_possible).or(seen.filter(is_possible));
+        let Some((start_ns, begin)) = start else {
             return running;
         };
         self.is_unsorted = true;
         let ids = self.end_run(cpu, running, (0, idle.thread), start_ns, None, trackers);
-        Running {
+        CurrentRun {
             start_ns,
             switch_in: Some(SwitchIn {
                 thread_id: old,
@@ -415,7 +415,7 @@ impl Scheduler {
     }
 
     /// Returns the current run of a CPU that switches away from the thread `old` at `time_ns`.
-    fn running(&mut self, cpu: u16, old: u32, time_ns: i64) -> Running {
+    fn running(&mut self, cpu: u16, old: u32, time_ns: i64) -> CurrentRun {
         if self.cpus.len() <= usize::from(cpu) {
             self.cpus.resize(usize::from(cpu) + 1, None);
         }
@@ -425,9 +425,9 @@ impl Scheduler {
         self.cpus[usize::from(cpu)].unwrap_or_else(|| {
             let from_ns = self.recorded.begin_ns(cpu).unwrap_or(begin_ns);
             let start_ns = begin_ns.max(from_ns).min(time_ns);
-            Running {
+            CurrentRun {
                 start_ns: self.recorded.shown_from_ns(cpu, old, start_ns..time_ns),
-                ..Running::default()
+                ..CurrentRun::default()
             }
         })
     }
@@ -437,13 +437,13 @@ impl Scheduler {
     fn end_run(
         &mut self,
         cpu: u16,
-        running: Running,
+        running: CurrentRun,
         (thread_id, index): (u32, u32),
         end_ns: i64,
         after: Option<SwitchOut>,
         trackers: &Trackers<'_>,
     ) -> ThreadIds {
-        let Running {
+        let CurrentRun {
             start_ns,
             switch_in,
             begin,
@@ -501,7 +501,7 @@ impl Scheduler {
             return true;
         }
         let after = self.contradictions.partition_point(|at| *at <= from);
-        let found = self.contradictions.get(after);
-        found.is_some_and(|at| *at <= run.start_ns)
+        let contradiction = self.contradictions.get(after);
+        contradiction.is_some_and(|at| *at <= run.start_ns)
     }
 }

@@ -184,7 +184,6 @@ macro_rules! table {
         }
 
         impl $name {
-            /// Name of the table.
             pub(crate) const NAME: &'static str = $table;
 
             /// Returns the declaration of the table.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::column::{Known, Place};
+use crate::column::{KnownValue, Place};
 use crate::in_memory::Tables;
 use crate::recording::GiveRows;
 use crate::register::{EventTable, ReaderSet};
@@ -137,7 +137,7 @@ macro_rules! declare {
 for_each_table!(declare);
 
 /// Returns the CPU of a row. If the CPU is unknown, returns `u16::MAX`.
-fn cpu_of(cpus: &impl Known<u16>, row: usize) -> u16 {
+fn cpu_of(cpus: &impl KnownValue<u16>, row: usize) -> u16 {
     cpus.known(row).unwrap_or(u16::MAX)
 }
 

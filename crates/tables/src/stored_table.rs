@@ -7,21 +7,21 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use store::{Corrupt, RowGroup, TableFile, TableFileHandle};
 
-use crate::trace_store::Shared;
+use crate::trace_store::StoreState;
 use crate::{StoreError, Table};
 
 /// A table in a file. The table consists of row groups. One row group, or some of its columns, is read at a
 /// time. The rows are sorted: the sort value of a row is not less than the sort values in earlier row groups.
 #[derive(Clone, Debug)]
 pub struct StoredTable {
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     table: Table,
     file: Arc<TableFileHandle>,
 }
 
 impl StoredTable {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<StoreState>,
         table: Table,
         file: Arc<TableFileHandle>,
     ) -> StoredTable {

@@ -162,7 +162,7 @@ impl FromStr for Table {
     type Err = UnknownTable;
 
     fn from_str(name: &str) -> Result<Table, UnknownTable> {
-        let found = Table::ALL.iter().find(|table| table.name() == name);
-        found.copied().ok_or_else(|| UnknownTable(name.to_owned()))
+        let table = Table::ALL.iter().find(|table| table.name() == name);
+        table.copied().ok_or_else(|| UnknownTable(name.to_owned()))
     }
 }

@@ -30,14 +30,14 @@ pub enum Cache {
 /// Therefore the tables of a trace are also found after the trace was moved to another folder. Tables that another
 /// version of the code made are not used.
 #[derive(Debug)]
-pub struct Store(Arc<Shared>);
+pub struct Store(Arc<StoreState>);
 
 const STAYS_OPEN: &str = "a table that was made stays open";
 
 type OpenTables = BTreeMap<Table, Arc<TableFileHandle>>;
 
 /// State that a store shares with its tables.
-pub(crate) struct Shared {
+pub(crate) struct StoreState {
     recording: Box<dyn Recording>,
     /// Text that identifies the code that makes tables.
     code: &'static str,
@@ -73,7 +73,7 @@ impl Store {
         code: &'static str,
         cache: Cache,
     ) -> Store {
-        Store(Arc::new(Shared {
+        Store(Arc::new(StoreState {
             recording,
             code,
             inputs,
@@ -171,7 +171,7 @@ impl Store {
     }
 }
 
-impl Shared {
+impl StoreState {
     /// Returns a text that identifies the code that makes tables, and the names of the files. Some tables contain these
     /// names. The tables depend only on this text and on the content of the files.
     fn code(&self) -> String {
@@ -198,8 +198,8 @@ impl Shared {
         let dir = guard.dir(options)?;
         let mut missing: Vec<Table> = Vec::new();
         // Each pass over a recording of Linux finds its damage, and commands warn of it.
-        let found = Some(Table::Damages).filter(|_| self.recording.info().is_linux());
-        for table in wanted.iter().copied().chain(found) {
+        let damages = Some(Table::Damages).filter(|_| self.recording.info().is_linux());
+        for table in wanted.iter().copied().chain(damages) {
             if self.is_open(table) || missing.contains(&table) {
                 continue;
             }
@@ -372,7 +372,7 @@ impl Shared {
 struct TableDirGuard<'s> {
     /// Lock of the directory. It is `Some` until the guard is dropped.
     dir: Option<MutexGuard<'s, Option<TableDir>>>,
-    shared: &'s Shared,
+    shared: &'s StoreState,
 }
 
 impl TableDirGuard<'_> {
@@ -407,7 +407,7 @@ impl Drop for TableDirGuard<'_> {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for StoreState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("inputs", &self.inputs)

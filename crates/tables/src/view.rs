@@ -13,11 +13,11 @@ use crate::column::Primitive;
 #[derive(Clone, Copy, Debug)]
 pub struct NullableView<'a, T> {
     values: &'a [T],
-    known: Known<'a>,
+    known: Validity<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Known<'a> {
+enum Validity<'a> {
     All,
     None,
     Some(&'a NullBuffer),
@@ -29,13 +29,13 @@ impl<'a, T: Primitive> NullableView<'a, T> {
         let Some(array) = array else {
             return Some(NullableView {
                 values: &[],
-                known: Known::None,
+                known: Validity::None,
             });
         };
         let array = array.as_primitive_opt::<T::Arrow>()?;
         Some(NullableView {
             values: array.values(),
-            known: array.nulls().map_or(Known::All, Known::Some),
+            known: array.nulls().map_or(Validity::All, Validity::Some),
         })
     }
 
@@ -46,9 +46,9 @@ impl<'a, T: Primitive> NullableView<'a, T> {
     #[inline]
     pub fn get(&self, row: usize) -> Option<T> {
         match self.known {
-            Known::All => Some(self.values[row]),
-            Known::None => None,
-            Known::Some(nulls) => nulls.is_valid(row).then(|| self.values[row]),
+            Validity::All => Some(self.values[row]),
+            Validity::None => None,
+            Validity::Some(nulls) => nulls.is_valid(row).then(|| self.values[row]),
         }
     }
 }

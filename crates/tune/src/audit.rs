@@ -8,9 +8,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::catalogue::{Catalogue, Confidence, Datum, DefaultRule, Setting, Type, Verdict};
-use crate::found::{Place, PlacedValue};
 use crate::inputs::Input;
 use crate::machine::Machine;
+use crate::placed_value::{Place, PlacedValue};
 use crate::same::have_same_effect;
 use crate::state::{History, States};
 
@@ -174,13 +174,13 @@ pub fn machine(inputs: &[Input], given: &Machine) -> Machine {
 /// Returns `None` for all other values.
 fn judge(place: &Place, history: &History<'_>, machine: &Machine) -> Option<Finding> {
     let catalogue = Catalogue::get();
-    let found = || history.last.into_found(place);
+    let value = || history.last.into_found(place);
     let before = || {
         let before = history.before.iter();
         before.map(|said| said.into_found(place)).collect()
     };
     if let Some(setting) = catalogue.at(place) {
-        return Some(judge_setting(setting, found(), before(), machine));
+        return Some(judge_setting(setting, value(), before(), machine));
     }
     history.last.value?;
     let (setting, remark) = misspelt::find(catalogue, place)?;
@@ -191,7 +191,7 @@ fn judge(place: &Place, history: &History<'_>, machine: &Machine) -> Option<Find
         differs: None,
         remarks: vec![remark],
         confidence: setting.confidence(machine),
-        found: found(),
+        found: value(),
         before: before(),
     })
 }

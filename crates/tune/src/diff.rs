@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use crate::audit;
 use crate::catalogue::{Catalogue, Datum, Setting};
-use crate::found::Place;
 use crate::inputs::Input;
 use crate::machine::Machine;
+use crate::placed_value::Place;
 use crate::same::have_same_effect;
 use crate::state::{State, States};
 

@@ -10,10 +10,10 @@ use registry::{Entry, Key, Value};
 
 use crate::audit;
 use crate::catalogue::{Catalogue, Datum, PlacePattern, Setting, Type};
-use crate::found::{Place, PlacedValue};
 use crate::inputs::Input;
 use crate::inputs::reg::{self, ControlCharacter};
 use crate::machine::Machine;
+use crate::placed_value::{Place, PlacedValue};
 use crate::state::{State, States};
 
 pub use agreement::agreement;
@@ -199,8 +199,8 @@ fn change(
 ) -> Result<Change, PlanError> {
     let setting = setting(&request.name)?;
     let place = place(setting, request, states)?;
-    let found = match states.state(&place) {
-        State::Set(found) => Some(found),
+    let current = match states.state(&place) {
+        State::Set(current) => Some(current),
         State::Absent => None,
         State::Unknown => {
             let pattern = setting
@@ -213,7 +213,7 @@ fn change(
             });
         }
     };
-    let from = found.as_ref().and_then(|found| found.value.clone());
+    let from = current.as_ref().and_then(|current| current.value.clone());
     if !command::is_undoable(setting, &place, from.as_ref()) {
         return Err(PlanError::NotUndoable {
             place: place.to_string(),
@@ -257,7 +257,7 @@ fn change(
         setting,
         place,
         from,
-        found,
+        found: current,
         to,
         lowers,
     })
@@ -292,7 +292,7 @@ fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Pl
     let first = writable().next().ok_or_else(|| PlanError::NotWritable {
         name: request.name.clone(),
     })?;
-    let found: Vec<(Option<String>, &Place)> = writable()
+    let places: Vec<(Option<String>, &Place)> = writable()
         .flat_map(|pattern| {
             let places = states.places();
             let own: Vec<&Place> = places.filter(|place| pattern.matches(place)).collect();
@@ -302,7 +302,7 @@ fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Pl
                 .collect::<Vec<_>>()
         })
         .collect();
-    let mut parts: Vec<String> = found.iter().filter_map(|(part, _)| part.clone()).collect();
+    let mut parts: Vec<String> = places.iter().filter_map(|(part, _)| part.clone()).collect();
     parts.extend(parts_in_keys(first, states));
     parts.sort();
     parts.dedup();
@@ -320,8 +320,8 @@ fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Pl
         }
     };
     let Some(wanted) = &request.part else {
-        let whole = found.iter().find(|(part, _)| part.is_none());
-        return match (whole, found.as_slice(), filled(first, None)) {
+        let whole = places.iter().find(|(part, _)| part.is_none());
+        return match (whole, places.as_slice(), filled(first, None)) {
             (Some((_, place)), ..) => Ok((*place).clone()),
             (None, [(_, place)], _) if parts.len() == 1 => Ok((*place).clone()),
             (None, [], Some(place)) => Ok(in_known_entry(place, states)),
@@ -329,7 +329,7 @@ fn place(setting: &Setting, request: &Request, states: &States<'_>) -> Result<Pl
         };
     };
     let is_wanted = |part: &String| part.eq_ignore_ascii_case(wanted);
-    if let Some((_, place)) = found
+    if let Some((_, place)) = places
         .iter()
         .find(|(part, _)| part.as_ref().is_some_and(is_wanted))
     {

@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use registry::{Key, Value};
 
-use crate::found::{Origin, Place, PlacedValue};
 use crate::inputs::{Format, Input};
+use crate::placed_value::{Origin, Place, PlacedValue};
 
 /// State of a place according to the inputs: set, absent or unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use registry::Key;
 use tune::catalogue::{Catalogue, PlacePattern, Type};
-use tune::found::Place;
+use tune::placed_value::Place;
 
 #[test]
 fn ids_are_unique_and_every_setting_has_sources() {

@@ -47,8 +47,8 @@ mod tests {
     #[test]
     fn contains_added_ids_and_the_unknown_only_if_added() {
         let set = IdSet::new(130).with([0, 63, 64, 129]);
-        let held: Vec<u32> = (0..200).filter(|id| set.contains(*id)).collect();
-        assert_eq!(held, [0, 63, 64, 129]);
+        let ids: Vec<u32> = (0..200).filter(|id| set.contains(*id)).collect();
+        assert_eq!(ids, [0, 63, 64, 129]);
         assert!(!set.contains(NULL_ID));
         let set = set.with([NULL_ID]);
         assert!(set.contains(NULL_ID) && set.contains(130) && !set.contains(128));

@@ -96,11 +96,11 @@ impl Pivot {
         let bound = spec.bounds[spec.path.len()];
         let groups = bound as usize + 1;
         TooLarge::check(groups, spec.measures.max(1))?;
-        let kept = if spec.percentiles { spec.measures } else { 0 };
+        let measures = if spec.percentiles { spec.measures } else { 0 };
         Ok(Pivot {
             uncounted: vec![0; groups],
             summaries: vec![vec![Summary::EMPTY; groups]; spec.measures],
-            percentiles: vec![vec![Percentiles::default(); groups]; kept],
+            percentiles: vec![vec![Percentiles::default(); groups]; measures],
             bound,
             spec,
         })
@@ -215,19 +215,20 @@ impl Group {
     /// A sum or maximum of 0 is also unknown if the measure is unknown in most rows: the 0 would hide them.
     pub fn aggregate(&self, aggregate: Aggregate) -> Option<Number> {
         let integer = |count: u64| Number::Integer(i64::try_from(count).unwrap_or(i64::MAX));
-        let of = |measure: usize| self.measures.get(measure);
-        let is_shown = |of: &Summary, value: i64| value != 0 || of.count() * 2 >= self.rows;
-        let shown = |of: &Summary, value: Option<i64>| {
-            let value = value.filter(|value| is_shown(of, *value));
+        let summary = |measure: usize| self.measures.get(measure);
+        let is_shown =
+            |summary: &Summary, value: i64| value != 0 || summary.count() * 2 >= self.rows;
+        let shown = |summary: &Summary, value: Option<i64>| {
+            let value = value.filter(|value| is_shown(summary, *value));
             value.map(Number::Integer)
         };
         match aggregate {
             Aggregate::Rows => Some(integer(self.rows)),
-            Aggregate::Count(measure) => Some(integer(of(measure)?.count())),
-            Aggregate::Sum(measure) => shown(of(measure)?, of(measure)?.sum()),
-            Aggregate::Mean(measure) => of(measure)?.mean().map(Number::Real),
-            Aggregate::Min(measure) => of(measure)?.min().map(Number::Integer),
-            Aggregate::Max(measure) => shown(of(measure)?, of(measure)?.max()),
+            Aggregate::Count(measure) => Some(integer(summary(measure)?.count())),
+            Aggregate::Sum(measure) => shown(summary(measure)?, summary(measure)?.sum()),
+            Aggregate::Mean(measure) => summary(measure)?.mean().map(Number::Real),
+            Aggregate::Min(measure) => summary(measure)?.min().map(Number::Integer),
+            Aggregate::Max(measure) => shown(summary(measure)?, summary(measure)?.max()),
             Aggregate::Percentile(measure, share) => {
                 let percentiles = self.percentiles.get(measure)?;
                 percentiles.at(share).map(Number::Integer)

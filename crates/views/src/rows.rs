@@ -74,10 +74,10 @@ impl<'a> Rows<'a> {
             if *word == 0 {
                 continue;
             }
-            let kept = (first..end.min(first + 64))
+            let mask = (first..end.min(first + 64))
                 .enumerate()
-                .fold(0, |kept, (bit, row)| kept | u64::from(test(row)) << bit);
-            *word &= kept;
+                .fold(0, |mask, (bit, row)| mask | u64::from(test(row)) << bit);
+            *word &= mask;
         }
         self
     }
@@ -160,14 +160,14 @@ mod tests {
     use testdata::Rng;
 
     fn taken(rows: &Rows<'_>) -> Vec<usize> {
-        let mut taken = Vec::new();
+        let mut runs = Vec::new();
         rows.each_run(|run| {
             assert!(!run.is_empty() && run.len() <= BLOCK);
-            taken.extend(run);
+            runs.extend(run);
         })
         .expect("not cancelled");
-        assert_eq!(taken.len(), rows.count());
-        taken
+        assert_eq!(runs.len(), rows.count());
+        runs
     }
 
     #[test]
@@ -179,13 +179,13 @@ mod tests {
             let range = start..start + rng.below(len - start + 1);
             // The share of kept rows varies from nearly all to nearly zero, so that both long and
             // short runs occur.
-            let kept = rng.below(65);
+            let count = rng.below(65);
             let ids: Vec<u32> = (0..len).map(|_| rng.below(64) as u32).collect();
-            let set = IdSet::new(64).with(0..kept as u32);
+            let set = IdSet::new(64).with(0..count as u32);
             let odd = rng.below(2) == 1;
             let expected: Vec<usize> = range
                 .clone()
-                .filter(|row| (ids[*row] as usize) < kept && !(odd && row % 5 == 0))
+                .filter(|row| (ids[*row] as usize) < count && !(odd && row % 5 == 0))
                 .collect();
             let mut rows = Rows::from_range(range).keep(&ids, &set);
             if odd {

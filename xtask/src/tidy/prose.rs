@@ -92,11 +92,11 @@ fn faults(file: &File) -> Vec<String> {
     if !is_checked || EXEMPT.iter().any(|part| file.path.contains(part)) {
         return Vec::new();
     }
-    let mut found = first_words(&file.text);
-    found.extend(clauses(&file.text, file.extension() == Some("md")));
-    found.extend(phrases(&file.text));
-    found.sort();
-    found
+    let mut faults = first_words(&file.text);
+    faults.extend(clauses(&file.text, file.extension() == Some("md")));
+    faults.extend(phrases(&file.text));
+    faults.sort();
+    faults
         .iter()
         .map(|(line, fault)| file.fault(*line, fault))
         .collect()
@@ -104,7 +104,7 @@ fn faults(file: &File) -> Vec<String> {
 
 /// Finds doc comments that begin with one of [`FIRST_WORDS`].
 fn first_words(text: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     let mut above = "";
     for (number, line) in text.lines().enumerate() {
         let line = line.trim_start();
@@ -121,7 +121,7 @@ fn first_words(text: &str) -> Vec<(usize, String)> {
             });
             if let Some(word) = word {
                 let advice = "begin with a noun or a verb such as \"Returns\"";
-                found.push((
+                faults.push((
                     number,
                     format!("doc comment begins with {word:?}: {advice}"),
                 ));
@@ -129,13 +129,13 @@ fn first_words(text: &str) -> Vec<(usize, String)> {
         }
         above = if marker == "/**" { "" } else { marker };
     }
-    found
+    faults
 }
 
 /// Finds sentences of comments or of a document that begin with one of [`QUESTION_WORDS`] and end with a full
 /// stop.
 fn clauses(text: &str, is_document: bool) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     let mut block = String::new();
     let mut starts = Vec::new();
     let mut is_code = false;
@@ -158,17 +158,17 @@ fn clauses(text: &str, is_document: bool) -> Vec<(usize, String)> {
             let line = starts.partition_point(|(start, _)| *start <= at) - 1;
             let word = block[at..].split(' ').next().unwrap_or_default();
             let fault = format!("sentence begins with {word:?} and is no question: name the thing");
-            found.push((starts[line].1, fault));
+            faults.push((starts[line].1, fault));
         }
         block.clear();
         starts.clear();
     }
-    found
+    faults
 }
 
 /// Returns the offsets of sentences that begin with one of [`QUESTION_WORDS`] and end with a full stop.
 fn sentences_without_question(block: &str) -> Vec<usize> {
-    let mut found = Vec::new();
+    let mut places = Vec::new();
     let mut at = 0;
     while let Some(rest) = block.get(at..).filter(|rest| !rest.is_empty()) {
         let ends = [". ", "? ", "! "].iter().filter_map(|end| rest.find(end));
@@ -178,11 +178,11 @@ fn sentences_without_question(block: &str) -> Vec<usize> {
             after.is_some_and(|after| !after.starts_with(is_word))
         };
         if QUESTION_WORDS.iter().any(|word| begins(&word)) && rest[length..].starts_with('.') {
-            found.push(at);
+            places.push(at);
         }
         at += (length + 2).min(rest.len());
     }
-    found
+    places
 }
 
 /// Finds uses of one of [`PHRASES`], also if a phrase continues on the next line.
@@ -194,18 +194,18 @@ fn phrases(text: &str) -> Vec<(usize, String)> {
         flat.push_str(&without_marker(line).to_ascii_lowercase());
         flat.push(' ');
     }
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     for (phrase, instead) in PHRASES {
         for (at, _) in flat.match_indices(phrase) {
             let before = flat[..at].ends_with(is_word);
             let after = flat[at + phrase.len()..].starts_with(is_word);
             if !before && !after {
                 let line = starts.partition_point(|start| *start <= at) - 1;
-                found.push((line, format!("{phrase:?}: write {instead:?}")));
+                faults.push((line, format!("{phrase:?}: write {instead:?}")));
             }
         }
     }
-    found
+    faults
 }
 
 /// Returns the words of a line, without the characters that begin a comment or continue a string.

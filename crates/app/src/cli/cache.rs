@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let mut out = output::for_people();
-    let of = output::counted(usage.traces as u64, "trace", "traces");
+    let traces = output::counted(usage.traces as u64, "trace", "traces");
     output::first_heading(&mut out, &cache.path().to_string_lossy())?;
     if let Some(removed) = removed_bytes {
         output::paragraph(&mut out, &format!("removed {}", output::size(removed)))?;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     output::paragraph(
         &mut out,
         &format!(
-            "tables of {of}: {} (limit {})",
+            "tables of {traces}: {} (limit {})",
             output::size(usage.bytes),
             output::size(cache.limit_bytes())
         ),

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use explain::{Scope, Severity};
 use explore::Explorer;
-use report::Explained;
+use report::ExplainedTrace;
 use serde::Serialize;
 use session::NewFile;
 
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     let tables = args.trace.open_any()?;
     tables.make(&report::tables())?;
     let symbols = args.symbols.options();
-    let (explained, symbols) = Explained::read(&tables, Scope::default(), &symbols)?;
+    let (explained, symbols) = ExplainedTrace::read(&tables, Scope::default(), &symbols)?;
     super::warn_of_missing_symbols(&symbols.missing());
     let explorer = Explorer::new(Arc::clone(tables.store()), None, Explorer::MEMORY_BYTES);
     let title = args.title.as_deref();

@@ -80,11 +80,11 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         )));
     }
     let view = args.view.as_deref().map(saved_view).transpose()?;
-    let given: Vec<&Path> = (args.traces.iter().chain(&args.against))
+    let paths: Vec<&Path> = (args.traces.iter().chain(&args.against))
         .map(PathBuf::as_path)
         .collect();
-    let simulated = Simulated::make(&given)?;
-    let files: Vec<PathBuf> = given.iter().map(|trace| simulated.file(trace)).collect();
+    let simulated = SimulatedTraces::make(&paths)?;
+    let files: Vec<PathBuf> = paths.iter().map(|trace| simulated.file(trace)).collect();
     let groups: Vec<&[PathBuf]> = if args.merge {
         vec![&files]
     } else {
@@ -143,17 +143,17 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
 
 /// Traces that were simulated from scenarios in the arguments. The traces are deleted when this value is dropped.
 #[derive(Default)]
-struct Simulated {
+struct SimulatedTraces {
     folder: Option<ScratchFolder>,
     /// Trace file and symbol store of each scenario, by the scenario name in the arguments.
     traces: HashMap<PathBuf, (PathBuf, PathBuf)>,
 }
 
-impl Simulated {
+impl SimulatedTraces {
     /// Simulates each scenario in the arguments. An argument is a file, not a scenario, if a file of this
     /// name exists.
-    fn make(traces: &[&Path]) -> Result<Simulated, Failure> {
-        let mut simulated = Simulated::default();
+    fn make(traces: &[&Path]) -> Result<SimulatedTraces, Failure> {
+        let mut simulated = SimulatedTraces::default();
         for given in traces.iter().copied() {
             let is_scenario = |name: &&str| simulate::is_shipped(name) && !given.exists();
             let Some(name) = given.to_str().filter(is_scenario) else {
@@ -181,21 +181,21 @@ impl Simulated {
             };
             let folder = folder.path().join(name);
             std::fs::create_dir_all(&folder).map_err(|error| Failure::writing(&folder, &error))?;
-            let made = simulate::into_folder(name, &folder)?;
-            simulated.traces.insert(given.to_owned(), made);
+            let files = simulate::into_folder(name, &folder)?;
+            simulated.traces.insert(given.to_owned(), files);
         }
         Ok(simulated)
     }
 
     /// Returns the file for a trace argument: the simulated trace of a scenario, or else the path itself.
     fn file(&self, given: &Path) -> PathBuf {
-        let made = self.traces.get(given);
-        made.map_or_else(|| given.to_owned(), |(trace, _)| trace.clone())
+        let files = self.traces.get(given);
+        files.map_or_else(|| given.to_owned(), |(trace, _)| trace.clone())
     }
 
     fn symbol_store(&self, file: &Path) -> Option<&Path> {
-        let mut made = self.traces.values();
-        let (_, symbols) = made.find(|(trace, _)| trace == file)?;
+        let mut traces = self.traces.values();
+        let (_, symbols) = traces.find(|(trace, _)| trace == file)?;
         Some(symbols)
     }
 

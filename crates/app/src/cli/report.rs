@@ -19,39 +19,39 @@ pub(super) enum Report {
         laglab dpcisr trace.etl\n  \
         laglab dpcisr trace.etl --dpc --histogram --format csv\n  \
         laglab dpcisr trace.etl --interval 100 --from 1.5 --to 2 --cpu 3")]
-    Dpcisr(Box<Reported<args::DpcIsr>>),
+    Dpcisr(Box<ReportCommand<args::DpcIsr>>),
     /// Context switches: which thread ran on which CPU, when, and how long it waited before
     #[command(after_help = "Examples:\n  \
         laglab cswitch trace.etl --process notepad\n  \
         laglab cswitch trace.etl --by process\n  \
         laglab cswitch trace.etl --json | jq 'select(.ready_ns > 100000000)'")]
-    Cswitch(Box<Reported<args::CSwitch>>),
+    Cswitch(Box<ReportCommand<args::CSwitch>>),
     /// Wakes of threads: the waking thread and the reason of the wait
-    Readythread(Box<Reported<args::ReadyThread>>),
+    Readythread(Box<ReportCommand<args::ReadyThread>>),
     /// CPU and disk use by process
-    Cpudisk(Box<Reported<args::CpuDisk>>),
+    Cpudisk(Box<ReportCommand<args::CpuDisk>>),
     /// Samples of the profile timer by process and module
-    Profile(Box<Reported<args::Profile>>),
+    Profile(Box<ReportCommand<args::Profile>>),
     /// Modules or functions on the stacks of events, with callers and callees
     #[command(after_help = "Examples:\n  \
         laglab stack trace.etl --process notepad\n  \
         laglab stack trace.etl --butterfly 5 --event cswitch")]
-    Stack(Box<Reported<args::Stack>>),
+    Stack(Box<ReportCommand<args::Stack>>),
     /// Disk requests: sums by process or file, or each request
-    Diskio(Box<Reported<args::DiskIo>>),
+    Diskio(Box<ReportCommand<args::DiskIo>>),
     /// Hard page faults: sums by process, or each fault
-    Hardfault(Box<Reported<args::HardFault>>),
+    Hardfault(Box<ReportCommand<args::HardFault>>),
     /// Processes that had the focus, with start and end
-    Focuschange(Box<Reported<args::FocusChange>>),
+    Focuschange(Box<ReportCommand<args::FocusChange>>),
     /// Marks that programs and users wrote into the trace
-    Marks(Box<Reported<args::Marks>>),
+    Marks(Box<ReportCommand<args::Marks>>),
     /// Processes with lifetimes and parents
-    Process(Box<Reported<args::Process>>),
+    Process(Box<ReportCommand<args::Process>>),
 }
 
 /// Arguments of a report's command: options of this report and options of all reports.
 #[derive(clap::Args)]
-pub(super) struct Reported<R: ReportArgs> {
+pub(super) struct ReportCommand<R: ReportArgs> {
     #[command(flatten)]
     trace: TabledTrace,
     #[command(flatten)]
@@ -81,7 +81,7 @@ impl Report {
     }
 }
 
-impl<R: ReportArgs> Reported<R> {
+impl<R: ReportArgs> ReportCommand<R> {
     fn run(&self, json: bool) -> Result<(), Failure> {
         let report = self.report.report();
         let tables = self.trace.open_any()?;

@@ -154,16 +154,16 @@ pub(super) fn time_range(
     let end = info.end_ns.saturating_add(1);
     let [from, to] = range.map(|moment| since_start(option, moment, info));
     let (from, to) = (from?, to?);
-    let asked = from.unwrap_or(0)..to.unwrap_or(end.max(from.unwrap_or(0).saturating_add(1)));
-    if asked.is_empty() {
+    let range = from.unwrap_or(0)..to.unwrap_or(end.max(from.unwrap_or(0).saturating_add(1)));
+    if range.is_empty() {
         return Err(Failure::Input(format!(
             "{option}: the start ({}) is not before the end ({}); give the earlier time first",
-            duration(asked.start),
-            duration(asked.end)
+            duration(range.start),
+            duration(range.end)
         )));
     }
-    check_time(option, &asked, info)?;
-    Ok(asked.start.max(0)..asked.end.min(end))
+    check_time(option, &range, info)?;
+    Ok(range.start.max(0)..range.end.min(end))
 }
 
 /// Returns an error if the trace contains no thread with this id. `option` is the option with the id.

@@ -234,12 +234,12 @@ fn read_text(path: &Path) -> io::Result<String> {
 
 /// Returns the values from the arguments. They replace values of the scenario.
 fn settings(args: &Args) -> Result<Vec<Override>, Failure> {
-    let of = |path: &str, value: &Option<String>| {
+    let line = |path: &str, value: &Option<String>| {
         value.as_ref().map(|value| format!("{path} = {value:?}"))
     };
     let mut all: Vec<String> = args.set.clone();
-    all.extend(of("machine.windows", &args.windows));
-    all.extend(of("duration", &args.duration));
+    all.extend(line("machine.windows", &args.windows));
+    all.extend(line("duration", &args.duration));
     all.extend(args.events.map(|events| format!("events = {events}")));
     if let Some(profile) = &args.profile {
         all.extend(sim::recording_settings(&profiled(profile)?));
@@ -389,7 +389,7 @@ fn say(report: &Report<'_>) -> io::Result<()> {
 
 /// Entry in the JSON output of --list. Programs rely on its fields.
 #[derive(Serialize)]
-struct Listed {
+struct ScenarioEntry {
     name: &'static str,
     title: String,
     about: String,
@@ -399,7 +399,7 @@ fn list(json: bool) -> Result<(), Failure> {
     let mut all = Vec::new();
     for name in shipped::names() {
         let scenario = read(name, &text(name)?, &[])?;
-        all.push(Listed {
+        all.push(ScenarioEntry {
             name,
             title: scenario.title().to_owned(),
             about: scenario.about().trim().to_owned(),
@@ -410,7 +410,7 @@ fn list(json: bool) -> Result<(), Failure> {
     }
     let mut out = output::for_people();
     let mut columns = Columns::new(&[Side::Left, Side::Left]);
-    for Listed { name, title, .. } in &all {
+    for ScenarioEntry { name, title, .. } in &all {
         columns.row([(*name).to_owned(), title.clone()]);
     }
     columns.write(&mut out)?;

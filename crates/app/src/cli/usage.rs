@@ -38,14 +38,14 @@ pub(super) fn text(error: &Error, program: &Command) -> String {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let asked = context(ContextKind::InvalidSubcommand);
-    if let Some(name) = asked.filter(|name| OPTIONAL.contains(&(name, false))) {
+    let name = context(ContextKind::InvalidSubcommand);
+    if let Some(name) = name.filter(|name| OPTIONAL.contains(&(name, false))) {
         return format!(
             "this build has no `{name}`: it was built without this command; build laglab with all commands \
              (cargo install --path crates/app)"
         );
     }
-    if let Some((word, advice)) = asked.and_then(|word| Some((word, advice(word, program)?))) {
+    if let Some((word, advice)) = name.and_then(|word| Some((word, advice(word, program)?))) {
         return format!("there is no command `{word}`: {advice}");
     }
     let cause = error.source().and_then(|it| it.downcast_ref());

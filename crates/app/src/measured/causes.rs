@@ -234,9 +234,9 @@ impl ExplainedSample {
 }
 
 /// Describes the time that the thread was ready without a CPU, and the process that held the CPU.
-fn ready(of: &Lateness) -> String {
-    let mut text = format!("{} waiting for ", duration(of.ready_ns));
-    match &of.wait {
+fn ready(lateness: &Lateness) -> String {
+    let mut text = format!("{} waiting for ", duration(lateness.ready_ns));
+    match &lateness.wait {
         None => text += "a CPU",
         Some(wait) => {
             text += &format!("CPU {}", wait.cpu);
@@ -267,9 +267,9 @@ impl Causes {
     /// sample ended too late. So all samples of a chain have the cause of its first sample. If the previous sample is
     /// not in `samples`, the cause stays "began late".
     fn inherit(samples: &mut [ExplainedSample]) {
-        let place = |of: &ExplainedSample| {
-            let series = (of.method.clone(), of.setting.clone(), of.run);
-            (series, of.sequence)
+        let place = |sample: &ExplainedSample| {
+            let series = (sample.method.clone(), sample.setting.clone(), sample.run);
+            (series, sample.sequence)
         };
         samples.sort_by_cached_key(place);
         for at in 1..samples.len() {
@@ -291,7 +291,8 @@ impl Causes {
     fn sum_up(samples: &[ExplainedSample]) -> Vec<Cause> {
         let mut causes: Vec<Cause> = Vec::new();
         for sample in samples {
-            let is_it = |of: &&mut Cause| of.cause == sample.cause && of.process == sample.process;
+            let is_it =
+                |cause: &&mut Cause| cause.cause == sample.cause && cause.process == sample.process;
             let cause = match causes.iter_mut().find(is_it) {
                 Some(cause) => cause,
                 None => {
@@ -389,7 +390,9 @@ impl Causes {
             ));
         }
         let first = self.samples.first();
-        if let Some((first, recording)) = first.and_then(|of| Some((of, of.recording.as_ref()?))) {
+        if let Some((first, recording)) =
+            first.and_then(|sample| Some((sample, sample.recording.as_ref()?)))
+        {
             let [from, to] = first.during_ns.map(|ns| format!("{}", ns as f64 / 1e9));
             let thread = first.parts.as_ref();
             let thread = thread.map(|parts| format!(" --thread {}", parts.thread_id));
@@ -499,13 +502,13 @@ mod tests {
 
     #[test]
     fn a_sample_is_described_by_its_parts() {
-        let of = sample(20_880_000, 0, Some(parts()));
+        let late = sample(20_880_000, 0, Some(parts()));
         assert_eq!(
-            of.in_words(Wakes::Timer),
+            late.in_words(Wakes::Timer),
             "Sample 5,123 of run 2 (nanosleep) was 20.9 ms late: 60.0 µs until the timer woke it, 20.8 ms waiting \
              for CPU 1, held by kworker/1:1 (57) (higher priority), 4.0 µs running."
         );
-        assert_eq!(of.process.as_deref(), Some("kworker/1:1"));
+        assert_eq!(late.process.as_deref(), Some("kworker/1:1"));
     }
 
     #[test]
@@ -550,11 +553,14 @@ mod tests {
             at(9, 0, None),
         ];
         Causes::inherit(&mut samples);
-        let found: Vec<(u64, Option<&str>)> = (samples.iter())
-            .map(|of| (of.sequence, of.process.as_deref()))
+        let causes: Vec<(u64, Option<&str>)> = (samples.iter())
+            .map(|sample| (sample.sequence, sample.process.as_deref()))
             .collect();
         let hog = Some("kworker/1:1");
-        assert_eq!(found, [(6, hog), (7, hog), (8, hog), (9, None), (20, None)]);
+        assert_eq!(
+            causes,
+            [(6, hog), (7, hog), (8, hog), (9, None), (20, None)]
+        );
         assert!(samples[1].cause.starts_with("waited for a CPU"));
         assert!(samples[4].cause.starts_with("began late"));
     }

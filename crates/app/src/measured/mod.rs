@@ -79,12 +79,12 @@ struct Outcome<'m> {
     /// Comparison with a reference: the same method under the first setting. If there is only one setting,
     /// the reference is the first method that has the same phase, request, size and pace. `None` if this
     /// outcome is the reference.
-    compared: Option<Compared<'m>>,
+    compared: Option<MedianComparison<'m>>,
 }
 
 /// Comparison of the medians of one method's runs with the medians of its reference.
 #[derive(Serialize)]
-struct Compared<'m> {
+struct MedianComparison<'m> {
     with: Reference<'m>,
     #[serde(flatten)]
     comparison: Option<Comparison>,
@@ -178,15 +178,15 @@ fn outcome<'m>(group: &Group<'m>, all: &[Group<'m>], goal: Option<Goal>) -> Outc
         pacing: group.lateness(),
         compared: group
             .reference(all)
-            .map(|reference| Compared::new(group, reference, goal)),
+            .map(|reference| MedianComparison::new(group, reference, goal)),
     }
 }
 
-impl<'m> Compared<'m> {
-    fn new(group: &Group<'m>, reference: &Group<'m>, goal: Option<Goal>) -> Compared<'m> {
+impl<'m> MedianComparison<'m> {
+    fn new(group: &Group<'m>, reference: &Group<'m>, goal: Option<Goal>) -> MedianComparison<'m> {
         let comparison = group.compared_to(reference, goal);
         let margin = Goal::margin(goal);
-        Compared {
+        MedianComparison {
             with: Reference {
                 method: &reference.first.method,
                 setting: &reference.first.setting,
@@ -249,8 +249,8 @@ fn maps(
 ) -> (HeatAxes, Vec<HeatMap>) {
     // For files, only maps of single reads are drawn, because the other phases have one sample per run.
     let is_drawn = |group: &&Group<'_>| {
-        let of = group.first;
-        of.probe != Probe::Files || of.phase.as_deref() == Some(FilesPhase::EachRead.name())
+        let result = group.first;
+        result.probe != Probe::Files || result.phase.as_deref() == Some(FilesPhase::EachRead.name())
     };
     let groups: Vec<Group<'_>> = groups.iter().filter(is_drawn).cloned().collect();
     let axes = HeatAxes::around(&groups, scale, columns, rows);
@@ -258,11 +258,11 @@ fn maps(
         .iter()
         .any(|group| group.first.setting != groups[0].first.setting);
     let title = |group: &Group<'_>| {
-        let of = group.first;
-        let phase = of.phase.as_ref().map(|phase| format!(" {phase}"));
-        let mut title = format!("{}{}", of.method, phase.unwrap_or_default());
+        let result = group.first;
+        let phase = result.phase.as_ref().map(|phase| format!(" {phase}"));
+        let mut title = format!("{}{}", result.method, phase.unwrap_or_default());
         if has_several {
-            title = format!("{title}: {}", of.setting);
+            title = format!("{title}: {}", result.setting);
         }
         title
     };

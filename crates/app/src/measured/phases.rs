@@ -32,12 +32,15 @@ const COLUMNS: [(&str, Side); 12] = [
 
 /// Returns one table for each setting.
 pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
-    let mut settings: Vec<&str> = report.results.iter().map(|of| of.setting).collect();
+    let mut settings: Vec<&str> = report.results.iter().map(|result| result.setting).collect();
     settings.dedup();
     let table = |setting| {
-        let of_setting = report.results.iter().filter(|of| of.setting == setting);
+        let of_setting = report
+            .results
+            .iter()
+            .filter(|result| result.setting == setting);
         let results: Vec<&Outcome<'_>> = of_setting.collect();
-        let rounds = results.iter().map(|of| of.runs).max().unwrap_or(0);
+        let rounds = results.iter().map(|result| result.runs).max().unwrap_or(0);
         Table {
             title: Some(format!(
                 "{setting}, {}",
@@ -51,20 +54,20 @@ pub(super) fn tables(report: &Report<'_>) -> Vec<Table> {
 }
 
 fn rows(results: &[&Outcome<'_>], ticks_per_second: Option<u64>) -> Vec<Vec<String>> {
-    let is_total = |of: &&&Outcome<'_>| of.phase == Some(FilesPhase::Total.name());
+    let is_total = |result: &&&Outcome<'_>| result.phase == Some(FilesPhase::Total.name());
     let row = |total: &&Outcome<'_>| {
-        let of = |phase: FilesPhase| {
+        let result = |phase: FilesPhase| {
             results
                 .iter()
-                .find(|of| of.method == total.method && of.phase == Some(phase.name()))
+                .find(|result| result.method == total.method && result.phase == Some(phase.name()))
         };
         let known = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), duration);
-        let median = |phase| known(of(phase).and_then(|of| of.latency.p50_ns));
+        let median = |phase| known(result(phase).and_then(|result| result.latency.p50_ns));
         let compared = |phase| {
-            let compared = of(phase).and_then(|of| of.compared.as_ref());
+            let compared = result(phase).and_then(|result| result.compared.as_ref());
             compared.map_or_else(String::new, |compared| compared.words())
         };
-        let each = of(FilesPhase::EachRead).map(|of| &of.latency);
+        let each = result(FilesPhase::EachRead).map(|result| &result.latency);
         let ticks = total.latency.p50_ns.zip(ticks_per_second);
         let [read, total_compared] = COMPARED.map(compared);
         vec![

@@ -54,13 +54,13 @@ fn start_delays(report: &Report<'_>) -> Option<Table> {
     let late = report
         .results
         .iter()
-        .filter(|of| begins_late(report.probe, of));
+        .filter(|result| begins_late(report.probe, result));
     let rows: Vec<Vec<String>> = late
-        .map(|of| {
-            let delay = &of.start_delay;
+        .map(|result| {
+            let delay = &result.start_delay;
             vec![
-                method(of),
-                of.setting.to_owned(),
+                method(result),
+                result.setting.to_owned(),
                 known(delay.p50_ns),
                 bounded(delay.p99_ns, delay.p99_bounds_ns),
                 known(delay.max_ns),
@@ -84,17 +84,17 @@ fn start_delays(report: &Report<'_>) -> Option<Table> {
 /// Returns true if packets were sent so late that the latency alone is misleading. This is the case if a
 /// packet was sent at least one interval late, or if the p99 of the start delays is at least a tenth of the
 /// median latency. Below 368 samples, the maximum is used instead of the p99.
-pub(super) fn begins_late(probe: &str, of: &Outcome<'_>) -> bool {
-    let delay = of.start_delay.p99_ns.or(of.start_delay.max_ns);
-    let is_long = delay.zip(of.latency.p50_ns);
+pub(super) fn begins_late(probe: &str, result: &Outcome<'_>) -> bool {
+    let delay = result.start_delay.p99_ns.or(result.start_delay.max_ns);
+    let is_long = delay.zip(result.latency.p50_ns);
     probe == Probe::Net.name()
-        && (of.pacing.missed > 0 || is_long.is_some_and(|(delay, median)| delay >= median / 10))
+        && (result.pacing.missed > 0 || is_long.is_some_and(|(delay, median)| delay >= median / 10))
 }
 
 fn columns(report: &Report<'_>) -> Vec<(&'static str, Side)> {
-    let has_settings = |of: &Outcome<'_>| {
-        let compared = of.compared.as_ref();
-        compared.is_some_and(|compared| compared.with.setting != of.setting)
+    let has_settings = |result: &Outcome<'_>| {
+        let compared = result.compared.as_ref();
+        compared.is_some_and(|compared| compared.with.setting != result.setting)
     };
     let compared = if report.results.iter().any(has_settings) {
         "median vs first setting"

@@ -1,7 +1,7 @@
 //! Standard output: headings, paragraphs, aligned columns, JSON.
 
 mod format;
-mod wrapped;
+mod wrap;
 
 use std::io::{self, BufWriter, Write};
 
@@ -11,7 +11,7 @@ use wording::JsonText;
 pub(crate) use wording::{
     Columns, Printable, Quoted, Side, counted, duration, grouped, moment, size,
 };
-pub(crate) use wrapped::width;
+pub(crate) use wrap::width;
 
 use anstyle::Style;
 
@@ -91,7 +91,7 @@ pub(crate) fn verbatim(out: &mut dyn Write, text: &str) -> io::Result<()> {
 /// Writes a styled text, wrapped to the width of the terminal.
 fn styled(out: &mut dyn Write, style: Style, text: &str) -> io::Result<()> {
     let text = Printable(text).to_string();
-    for line in wrapped::lines(&text, wrapped::width().map(|width| width.saturating_sub(2))) {
+    for line in wrap::lines(&text, wrap::width().map(|width| width.saturating_sub(2))) {
         writeln!(out, "  {style}{line}{style:#}")?;
     }
     Ok(())
@@ -119,7 +119,7 @@ pub(crate) fn line(out: &mut dyn Write, look: Look, text: &str) -> io::Result<()
 
 /// Wraps a text at spaces to lines of at most `width` columns.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    wrapped::indented(&Printable(text).to_string(), width, 0)
+    wrap::indented(&Printable(text).to_string(), width, 0)
 }
 /// Prints a warning, an error or a message on stderr.
 pub(crate) fn say(what: &str) {

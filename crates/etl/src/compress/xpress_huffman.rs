@@ -161,7 +161,7 @@ impl<'a> Bits<'a> {
     /// Consumes the next `count` bits, at most 15.
     #[inline]
     fn take(&mut self, count: u32) -> Result<u32, DecompressFault> {
-        let taken = self.peek(count);
+        let bits = self.peek(count);
         self.next <<= count;
         self.beyond -= count as i32;
         if self.beyond + 16 < self.made_up {
@@ -171,7 +171,7 @@ impl<'a> Bits<'a> {
             self.next |= u32::from(self.word()) << -self.beyond;
             self.beyond += 16;
         }
-        Ok(taken)
+        Ok(bits)
     }
 
     /// Reads the continuation of a long length. In the symbol, all four bits of a long length are set. The bytes

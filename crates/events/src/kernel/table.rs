@@ -154,8 +154,9 @@ impl Class {
 
     /// Returns all known layouts, with their opcodes and versions.
     pub fn layouts(&'static self) -> impl Iterator<Item = (u8, u8, &'static Arc<Schema>)> {
-        self.opcodes.iter().flat_map(|(opcode, of)| {
-            of.layouts
+        self.opcodes.iter().flat_map(|(opcode, entry)| {
+            entry
+                .layouts
                 .iter()
                 .map(|(version, layout)| (*opcode, *version, layout.schema()))
         })

@@ -81,8 +81,9 @@ pub fn decode_payload<'a>(
                 written,
             } => {
                 let position = message.arguments.iter().position(|a| a.index == *index);
-                let found = position.and_then(|i| Some((&message.arguments[i], arguments.get(i)?)));
-                match found {
+                let argument =
+                    position.and_then(|i| Some((&message.arguments[i], arguments.get(i)?)));
+                match argument {
                     None => text.push_str(written),
                     Some((argument, (_, Value::Null))) => {
                         let first = arguments.iter().position(|(_, v)| *v == Value::Null);

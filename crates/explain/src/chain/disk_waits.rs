@@ -27,7 +27,6 @@ pub(crate) struct DiskWaits {
     pub(crate) lacks_requests: bool,
 }
 
-/// Request to a disk.
 #[derive(Clone, Debug)]
 struct Request {
     range: Range<i64>,

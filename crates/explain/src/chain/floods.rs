@@ -24,15 +24,15 @@ pub(crate) struct Flood {
 /// in scope is examined.
 pub(crate) fn floods(case: &Case<'_>) -> Vec<Flood> {
     let locked = &case.survey.interrupts.locked;
-    let asked = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
-    let asked_ns = asked.end.saturating_sub(asked.start);
+    let range = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
+    let asked_ns = range.end.saturating_sub(range.start);
     let whole = union(locked.iter().map(|locked| locked.during.clone()).collect());
     let floods = whole.into_iter().filter_map(|flood| {
-        let within = overlap(&flood, &asked)?;
+        let within = overlap(&flood, &range)?;
         let within_ns = within.end.saturating_sub(within.start);
         let (during, locked_ns) = match within_ns {
             _ if asked_ns < 1_000_000_000 => (flood.clone(), flood.end - flood.start),
-            _ if is_share(within_ns, asked_ns, LOCKED_PERCENT) => (asked.clone(), within_ns),
+            _ if is_share(within_ns, asked_ns, LOCKED_PERCENT) => (range.clone(), within_ns),
             _ => (within, within_ns),
         };
         let of_it = locked

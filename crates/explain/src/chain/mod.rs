@@ -6,15 +6,15 @@ pub(crate) mod disk_waits;
 pub(crate) mod floods;
 pub(crate) mod freezes;
 pub(crate) mod futexes;
-pub(crate) mod held;
+pub(crate) mod holder_times;
 pub(crate) mod holders;
 pub(crate) mod interruptions;
-pub(crate) mod noticed;
 pub(crate) mod parts;
 pub(crate) mod path;
 pub(crate) mod smb_cost;
-pub(crate) mod starved;
+pub(crate) mod starved_threads;
 pub(crate) mod traffic;
+pub(crate) mod user_attention;
 pub(crate) mod waiter;
 pub(crate) mod wakers;
 

@@ -307,10 +307,10 @@ impl<'c> Runs<'c> {
         for chunk in (0..chunks).rev() {
             let batch = self.chunk(chunk)?;
             let view = CpuRunsView::new(batch)?;
-            let asked = (0..view.len())
+            let rows = (0..view.len())
                 .filter(|row| view.start_ns[*row] <= at && view.thread_id[*row] != 0)
                 .filter(|row| is_asked(view.process_row.get(*row)));
-            if let Some(row) = asked.max_by_key(|row| view.start_ns[*row]) {
+            if let Some(row) = rows.max_by_key(|row| view.start_ns[*row]) {
                 return Ok(Some(Thread {
                     id: view.thread_id[row],
                     row: view.thread_row.get(row),

@@ -8,7 +8,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{SamplesView, StoreError, Table};
 
 use super::floods::Flood;
-use super::traffic::{BITS_PER_SECOND, Moved, Traffic};
+use super::traffic::{BITS_PER_SECOND, Traffic, TrafficSum};
 use crate::ranges::overlap;
 use crate::thresholds::{SMB_COST_NS, SMB_DPC_PERCENT, is_share};
 use crate::{Case, Evidence, Unit};
@@ -34,7 +34,7 @@ pub(crate) const SMB: [&str; 7] = [
 /// [`SmbSecurity`] reports a problem.
 pub(crate) fn floods_cpus(case: &Case<'_>, flood: &Flood) -> Result<bool, StoreError> {
     let traffic = Traffic::read(case)?;
-    let copied = traffic.as_ref().and_then(Copied::from_traffic);
+    let copied = traffic.as_ref().and_then(SmbTraffic::from_traffic);
     Ok(match copied.filter(|copied| copied.meets(flood)) {
         Some(copied) => {
             let cost = Cost::read(case, &copied.during)?;
@@ -45,15 +45,15 @@ pub(crate) fn floods_cpus(case: &Case<'_>, flood: &Flood) -> Result<bool, StoreE
 }
 
 /// Data that all SMB conversations moved.
-pub(crate) struct Copied {
+pub(crate) struct SmbTraffic {
     /// Selection of the rows of `network` with the data of all conversations, not only SMB.
     pub(crate) rows: Selection,
     pub(crate) during: Range<i64>,
-    pub(crate) moved: Moved,
+    pub(crate) moved: TrafficSum,
 }
 
-impl Copied {
-    pub(crate) fn from_traffic(traffic: &Traffic) -> Option<Copied> {
+impl SmbTraffic {
+    pub(crate) fn from_traffic(traffic: &Traffic) -> Option<SmbTraffic> {
         let is_smb = |local: u16, remote: u16| local == PORT || remote == PORT;
         let mut flows = traffic.flows.iter().filter_map(|(flow, moved)| {
             let is_smb = flow.transport == "tcp" && is_smb(flow.local_port, flow.remote_port);
@@ -61,7 +61,7 @@ impl Copied {
         });
         let mut moved = *flows.next()?;
         flows.for_each(|other| moved.add(other));
-        let copied = Copied {
+        let copied = SmbTraffic {
             rows: traffic.rows(),
             during: moved.first_ns..moved.last_ns,
             moved,
@@ -130,7 +130,7 @@ pub(crate) struct Cost {
 impl Cost {
     /// Returns true if SMB probably called the modules that sign and encrypt. With stacks, the samples
     /// already show the caller. Without stacks, the CPU time must be plausible for the amount of moved data.
-    pub(crate) fn is_plausible(&self, moved: &Moved) -> bool {
+    pub(crate) fn is_plausible(&self, moved: &TrafficSum) -> bool {
         let mebibytes = i64::try_from(moved.bytes() >> 20)
             .unwrap_or(i64::MAX)
             .max(1);

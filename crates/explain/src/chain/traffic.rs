@@ -22,7 +22,7 @@ pub(crate) struct Flow {
 
 /// Amount of data that a conversation moved, and the time of its first and last event.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moved {
+pub(crate) struct TrafficSum {
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) events: i64,
@@ -34,7 +34,7 @@ pub(crate) struct Moved {
 pub(crate) struct Traffic {
     /// Source of the events: `kernel` or `provider`.
     pub(crate) source: &'static str,
-    pub(crate) flows: FxHashMap<Flow, Moved>,
+    pub(crate) flows: FxHashMap<Flow, TrafficSum>,
     pub(crate) addresses: Vec<String>,
     /// Time range of the data; `None` for the whole trace.
     pub(crate) during: Option<Range<i64>>,
@@ -81,7 +81,7 @@ impl Traffic {
             "remote_port",
         ];
         let table = case.table(Table::Network)?;
-        let mut by_source: [FxHashMap<Flow, Moved>; 2] = Default::default();
+        let mut by_source: [FxHashMap<Flow, TrafficSum>; 2] = Default::default();
         let mut known: FxHashMap<String, u32> = FxHashMap::default();
         for batch in case.batches(&table, range.clone(), &columns) {
             let batch = batch?;
@@ -114,10 +114,10 @@ impl Traffic {
                 let is_kernel = view.source.get(row) == Some("kernel");
                 let moved = by_source[usize::from(!is_kernel)]
                     .entry(flow)
-                    .or_insert(Moved {
+                    .or_insert(TrafficSum {
                         first_ns: time_ns,
                         last_ns: time_ns,
-                        ..Moved::default()
+                        ..TrafficSum::default()
                     });
                 let bytes = u64::from(view.size_bytes[row]);
                 if is_sent {
@@ -161,13 +161,13 @@ pub(crate) const BITS_PER_SECOND: &str = "CASE WHEN max(time_ns) - min(time_ns) 
 /// meaningful rate.
 pub(crate) const SHORTEST_RATE_NS: i64 = 1_000_000;
 
-impl Moved {
+impl TrafficSum {
     pub(crate) fn bytes(&self) -> u64 {
         self.sent_bytes + self.received_bytes
     }
 
     /// Adds the data of another conversation.
-    pub(crate) fn add(&mut self, other: &Moved) {
+    pub(crate) fn add(&mut self, other: &TrafficSum) {
         self.sent_bytes += other.sent_bytes;
         self.received_bytes += other.received_bytes;
         self.events += other.events;

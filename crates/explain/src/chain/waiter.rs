@@ -161,7 +161,7 @@ impl Waiter {
     /// Sets the priorities during the wait and the CPUs that the thread may use.
     fn complete(
         &mut self,
-        of_thread: &OfThread,
+        of_thread: &ThreadChanges,
         known: ThreadFacts,
         cpus: &Numbers,
         clocks_apart_ns: i64,
@@ -241,7 +241,7 @@ pub(crate) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
 /// Changes of a thread's priority (time, old value, new value) and of its affinity (time, mask), in order of
 /// time.
 #[derive(Clone, Default)]
-struct OfThread {
+struct ThreadChanges {
     priorities: Vec<(i64, i8, i8)>,
     affinities: Vec<(i64, u64)>,
 }
@@ -252,7 +252,7 @@ const STARVED: i8 = 15;
 
 /// Changes of priorities and affinities, by row of the table `threads`.
 struct Changes {
-    threads: FxHashMap<u32, OfThread>,
+    threads: FxHashMap<u32, ThreadChanges>,
     /// True if the trace records changes of priorities.
     are_recorded: bool,
 }
@@ -261,7 +261,7 @@ impl Changes {
     fn read(case: &Case<'_>, waiters: &[Waiter]) -> Result<Changes, StoreError> {
         let rows = waiters.iter().filter_map(|waiter| waiter.thread_row);
         let mut changes = Changes {
-            threads: rows.map(|row| (row, OfThread::default())).collect(),
+            threads: rows.map(|row| (row, ThreadChanges::default())).collect(),
             are_recorded: false,
         };
         let table = case.table(Table::Priorities)?;

@@ -123,9 +123,9 @@ impl Wakers {
             return (None, 0);
         };
         let before = traffic.sent.partition_point(|at| *at < range.end);
-        let asked = before.checked_sub(1).map(|place| traffic.sent[place]);
+        let last_sent = before.checked_sub(1).map(|place| traffic.sent[place]);
         let resent = traffic.resent.iter().filter(|at| range.contains(at));
-        (asked, resent.count())
+        (last_sent, resent.count())
     }
 
     /// Finds the drivers whose DPCs ran when the threads were woken. A DPC is logged at its end.

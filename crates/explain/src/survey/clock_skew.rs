@@ -242,11 +242,11 @@ mod tests {
     fn clocks_ahead_and_behind_are_reported_at_any_distance() {
         for off in [MS / 2, 2 * MS, 10 * MS, 100 * MS, 300 * MS, S] {
             for (cpus, cpu) in [(4, 0), (8, 6), (32, 20)] {
-                let one = |of: u16| i64::from(of == cpu);
+                let one = |number: u16| i64::from(number == cpu);
                 let by_ns = off - AFTER_NS;
-                let ahead = machine(cpus, |of, _| off * one(of));
+                let ahead = machine(cpus, |number, _| off * one(number));
                 assert_eq!(found(&ahead), [(cpu, true, by_ns)]);
-                let behind = machine(cpus, |of, _| -off * one(of));
+                let behind = machine(cpus, |number, _| -off * one(number));
                 assert_eq!(found(&behind), [(cpu, false, by_ns)]);
             }
         }
@@ -343,8 +343,8 @@ mod tests {
             (5, 6..) => -MS,
             _ => 0,
         };
-        let told = [(2, true, 30 * MS - AFTER_NS), (5, false, MS - AFTER_NS)];
-        assert_eq!(found(&machine(8, jumps)), told);
+        let expected = [(2, true, 30 * MS - AFTER_NS), (5, false, MS - AFTER_NS)];
+        assert_eq!(found(&machine(8, jumps)), expected);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct InterruptUse {
     pub routines: Vec<RoutineUse>,
     /// Time ranges in which a CPU was locked: for a second or longer, the CPU ran almost only DPCs and
     /// service routines.
-    pub locked: Vec<Locked>,
+    pub locked: Vec<LockedRange>,
     /// Time ranges in which a CPU was probably locked, by samples. Empty if DPCs are recorded.
     pub sampled: Vec<SampledLock>,
 }
@@ -66,7 +66,7 @@ pub struct RoutineUse {
 
 /// Time range during which a CPU ran almost only DPCs and service routines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Locked {
+pub struct LockedRange {
     /// Number of the CPU.
     pub cpu: u16,
     /// Time range, with a precision of a tenth of a second.
@@ -213,24 +213,24 @@ impl InterruptUse {
                 }
             }
         }
-        let mut locked: Vec<Locked> = (0..)
+        let mut locked: Vec<LockedRange> = (0..)
             .zip(cpus)
             .flat_map(|(cpu, tenths)| {
                 let stretches = tenths.locked().into_iter();
-                stretches.map(move |during| Locked { cpu, during })
+                stretches.map(move |during| LockedRange { cpu, during })
             })
             .collect();
         locked.sort_by_key(|locked| (locked.during.start, locked.cpu));
         let routines = routines.finish();
-        let mut found = InterruptUse {
+        let mut result = InterruptUse {
             routines,
             locked,
             sampled: Vec::new(),
         };
-        if !found.has("DPCs") {
-            found.sampled = sampled_locks(reader)?;
+        if !result.has("DPCs") {
+            result.sampled = sampled_locks(reader)?;
         }
-        Ok(found)
+        Ok(result)
     }
 
     /// Returns true if the trace records routines of this kind, a name from [`kind_name`].
@@ -335,7 +335,7 @@ impl Tenths {
     fn locked(self) -> Vec<Range<i64>> {
         let used = self.used;
         let (mut first, mut sum) = (0, 0_i64);
-        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut places: Vec<Range<usize>> = Vec::new();
         for (place, (tenth, ns)) in used.iter().enumerate() {
             sum = sum.saturating_add(*ns);
             while used[first].0 <= tenth.saturating_sub(10) && first < place {
@@ -345,14 +345,14 @@ impl Tenths {
             if sum < LOCKED_NS {
                 continue;
             }
-            match found.last_mut() {
+            match places.last_mut() {
                 Some(last) if first < last.end => last.end = place + 1,
-                _ => found.push(first..place + 1),
+                _ => places.push(first..place + 1),
             }
         }
         let is_full = |place: &usize| used[*place].1 >= TENTH_NS / 2;
         let mut stretches: Vec<Range<i64>> = self.long;
-        for mut places in found {
+        for mut places in places {
             let (Some(from), Some(to)) = (places.clone().find(is_full), places.rfind(is_full))
             else {
                 continue;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use tables::CpuRunsView;
 
-use super::wanted::Wanted;
+use super::wait_filter::WaitFilter;
 
 /// Maximum number of waits that are kept.
 const KEPT: usize = 64;
@@ -126,7 +126,7 @@ impl Wait {
 pub(super) struct LongestWaits(BinaryHeap<Reverse<Wait>>);
 
 impl LongestWaits {
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, wanted: &Wanted<'_>) {
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, wanted: &WaitFilter<'_>) {
         for row in 0..runs.len() {
             let Some(ready_ns) = runs.ready_ns.get(row).filter(|ns| *ns > 0) else {
                 continue;

@@ -5,8 +5,8 @@ mod clock_skew;
 mod complete;
 mod damage;
 mod doubtful;
+mod interrupt_reader;
 mod interrupt_use;
-mod interrupted;
 mod load;
 mod longest_waits;
 mod noticed_waits;
@@ -15,8 +15,8 @@ mod responses;
 mod spread;
 mod thread_waits;
 mod use_of_cpus;
+mod wait_filter;
 mod wakes;
-mod wanted;
 
 use std::ops::Range;
 
@@ -29,13 +29,13 @@ pub(crate) use complete::cpu_names;
 pub use damage::Damage;
 pub(crate) use damage::Effect;
 pub use doubtful::Doubtful;
+pub use interrupt_reader::{InterruptReader, own_runs};
+pub(crate) use interrupt_reader::{query as interrupted_runs, selection as selected_runs, totals};
 pub(crate) use interrupt_use::{
     COLUMNS as INTERRUPT_COLUMNS, Routines, blocking_kinds, blocks_thread, is_inside_routine,
     kind_name,
 };
-pub use interrupt_use::{InterruptUse, Locked, RoutineUse, SampledLock, limit_ns};
-pub use interrupted::{Interrupted, own_runs};
-pub(crate) use interrupted::{query as interrupted_runs, selection as selected_runs, totals};
+pub use interrupt_use::{InterruptUse, LockedRange, RoutineUse, SampledLock, limit_ns};
 pub use load::Load;
 use longest_waits::LongestWaits;
 pub use longest_waits::Wait;
@@ -49,7 +49,7 @@ pub(crate) use thread_waits::RATE_CONTROL;
 pub use thread_waits::{LostSecond, ThreadWaits};
 use use_of_cpus::UseOfCpus;
 pub use use_of_cpus::{CpuUse, ProcessUse};
-pub(crate) use wanted::Wanted;
+pub(crate) use wait_filter::WaitFilter;
 
 /// Sums over the runs of all threads.
 #[derive(Clone, Debug, Default)]
@@ -199,13 +199,13 @@ impl Survey {
         let mut load = Load::new(ends.map_or(0..0, |(first, last)| first.first.min(0)..last.last));
         let mut uses = UseOfCpus::new(reader.names.process_rows());
         let mut ranks = Ranks::default();
-        let wanted = Wanted::new(&reader.names, scope, complete, damage);
+        let wanted = WaitFilter::new(&reader.names, scope, complete, damage);
         let (mut longest, mut noticed) =
             (LongestWaits::default(), noticed_waits::ByProcess::default());
-        let mut threads = thread_waits::ByThread::new(reader, scope);
+        let mut threads = thread_waits::WaitsByThread::new(reader, scope);
         let (mut first, mut last) = (i64::MAX, i64::MIN);
         let mut is_doubtful = Vec::new();
-        let mut interrupted = Interrupted::new(reader, i64::MIN..i64::MAX)?;
+        let mut interrupted = InterruptReader::new(reader, i64::MIN..i64::MAX)?;
         let mut inside_ns = Vec::new();
         for batch in reader.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
             let batch = batch?;
@@ -272,7 +272,10 @@ impl Survey {
 
     /// Returns a reason for the answer “not recorded” if the processes of most threads are unknown.
     pub(crate) fn lacks_processes(&self) -> Option<&'static str> {
-        let known = self.threads.iter().filter(|of| of.process_row.is_some());
+        let known = self
+            .threads
+            .iter()
+            .filter(|thread| thread.process_row.is_some());
         let lacks = known.count() * 2 < self.threads.len();
         lacks.then_some("the trace does not record the processes of its threads")
     }

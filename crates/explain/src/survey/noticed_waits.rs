@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use tables::CpuRunsView;
 
 use super::longest_waits::Wait;
-use super::wanted::Wanted;
+use super::wait_filter::WaitFilter;
 use crate::ranges::insert;
 use crate::thresholds::NOTICED_NS;
 
@@ -54,7 +54,7 @@ struct ProcessWaits {
 pub(super) struct ByProcess(FxHashMap<(Option<u32>, Option<u32>), ProcessWaits>);
 
 impl ByProcess {
-    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, wanted: &Wanted<'_>) {
+    pub(super) fn add(&mut self, runs: &CpuRunsView<'_>, wanted: &WaitFilter<'_>) {
         for row in 0..runs.len() {
             let Some(ready_ns) = runs.ready_ns.get(row).filter(|ns| *ns >= NOTICED_NS) else {
                 continue;
@@ -64,8 +64,8 @@ impl ByProcess {
             }
             let wait = Wait::read(runs, row, ready_ns);
             let id_if_alone = wait.process_id.filter(|_| wait.process_row.is_none());
-            let kept = self.0.entry((wait.process_row, id_if_alone)).or_default();
-            let noticed = &mut kept.noticed;
+            let entry = self.0.entry((wait.process_row, id_if_alone)).or_default();
+            let noticed = &mut entry.noticed;
             noticed.process_row = wait.process_row;
             noticed.process_id = wait.process_id;
             if !wait.ran_unseen {
@@ -73,9 +73,9 @@ impl ByProcess {
                 noticed.longest_ns = noticed.longest_ns.max(ready_ns);
                 insert(&mut noticed.ranges, wait.range());
             }
-            kept.longest.push(Reverse(wait));
-            if kept.longest.len() > KEPT {
-                kept.longest.pop();
+            entry.longest.push(Reverse(wait));
+            if entry.longest.len() > KEPT {
+                entry.longest.pop();
             }
         }
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{CpuRunsView, StoreError, Table};
 
-use super::{COLUMNS, Interrupted, ThreadWaits};
+use super::{COLUMNS, InterruptReader, ThreadWaits};
 use crate::Case;
 use crate::thread_state::{TERMINATED, WAITING};
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
@@ -60,9 +60,9 @@ pub(crate) fn without_sent(
 ) -> Result<FxHashMap<Key, Vec<Response>>, StoreError> {
     let mut all: FxHashMap<Key, Responses> = threads
         .iter()
-        .map(|of| ((of.thread_id, of.thread_row), Responses::default()))
+        .map(|thread| ((thread.thread_id, thread.thread_row), Responses::default()))
         .collect();
-    let mut interrupted = Interrupted::new(case, i64::MIN..i64::MAX)?;
+    let mut interrupted = InterruptReader::new(case, i64::MIN..i64::MAX)?;
     let runs = case.table(Table::CpuRuns)?;
     for batch in case.batches(&runs, i64::MIN..i64::MAX, &COLUMNS) {
         let batch = batch?;

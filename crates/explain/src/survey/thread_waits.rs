@@ -186,7 +186,7 @@ impl ThreadState {
 }
 
 /// Waits by id and row of the thread.
-pub(super) struct ByThread {
+pub(super) struct WaitsByThread {
     threads: FxHashMap<(u32, Option<u32>), ThreadState>,
     real_time_priority: i8,
     shortest_ns: i64,
@@ -196,9 +196,9 @@ pub(super) struct ByThread {
     begin_ns: Option<i64>,
 }
 
-impl ByThread {
-    pub(super) fn new(reader: &Reader<'_>, scope: &Scope) -> ByThread {
-        ByThread {
+impl WaitsByThread {
+    pub(super) fn new(reader: &Reader<'_>, scope: &Scope) -> WaitsByThread {
+        WaitsByThread {
             real_time_priority: reader.real_time_priority(),
             threads: FxHashMap::default(),
             shortest_ns: if scope.has_all_threads() {
@@ -229,7 +229,7 @@ impl ByThread {
         let since_begin_ns = start.saturating_sub(self.begin_ns.unwrap_or(start));
         let is_late = since_begin_ns >= NOTICED_NS && runs.previous_out_ns.get(row).is_none();
         let ticks = runs.wait_ticks.get(row).filter(|_| is_late);
-        let kept = self.threads.entry(key).or_insert_with(|| ThreadState {
+        let state = self.threads.entry(key).or_insert_with(|| ThreadState {
             waits: ThreadWaits {
                 thread_id: key.0,
                 thread_row: key.1,
@@ -256,56 +256,58 @@ impl ByThread {
             responses: Responses::default(),
             now: LostSecond::default(),
         });
-        kept.responses.add(runs, row, is_doubtful, inside_ns, false);
-        kept.waits.process_id = runs.process_id.get(row);
-        kept.waits.process_row = runs.process_row.get(row);
+        state
+            .responses
+            .add(runs, row, is_doubtful, inside_ns, false);
+        state.waits.process_id = runs.process_id.get(row);
+        state.waits.process_row = runs.process_row.get(row);
         let waits_out = runs.state_out.get(row) == Some(WAITING);
         let reason_out = runs.wait_reason_out.get(row).filter(|_| waits_out);
-        kept.waits.blocked_since = reason_out.map(|reason| (end, reason, runs.cpu[row]));
+        state.waits.blocked_since = reason_out.map(|reason| (end, reason, runs.cpu[row]));
         let ready_ns = runs.ready_ns.get(row).unwrap_or(0);
         let ran_unseen = runs.ran_unseen.get(row).unwrap_or(false);
         let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns > 0);
         if let Some((waits_ns, reason)) = waits_ns.zip(runs.previous_wait_reason.get(row)) {
-            if let Some(count) = kept.waits.counts.get_mut(usize::from(reason)) {
+            if let Some(count) = state.waits.counts.get_mut(usize::from(reason)) {
                 *count = count.saturating_add(1);
             }
             if reason == MESSAGES {
-                kept.add_message(runs, row, waits_ns);
+                state.add_message(runs, row, waits_ns);
             }
             if reason == RATE_CONTROL {
-                kept.waits.rate_controlled.0 += 1;
-                kept.waits.rate_controlled.1 += waits_ns;
+                state.waits.rate_controlled.0 += 1;
+                state.waits.rate_controlled.1 += waits_ns;
             }
             let since = start.saturating_sub(ready_ns).saturating_sub(waits_ns);
             let is_then = (self.during.as_ref())
                 .is_none_or(|during| since < during.end && during.start < start);
             if waits_ns >= self.shortest_ns && is_then && !ran_unseen {
                 let wait = Wait::read(runs, row, ready_ns);
-                kept.blocks.push(Reverse((waits_ns, wait)));
-                if kept.blocks.len() > BLOCKS {
-                    kept.blocks.pop();
+                state.blocks.push(Reverse((waits_ns, wait)));
+                if state.blocks.len() > BLOCKS {
+                    state.blocks.pop();
                 }
             }
         }
         if (1..NOTICED_NS).contains(&ready_ns) && !ran_unseen {
-            kept.lose(start.saturating_sub(ready_ns)..start, ready_ns, false);
-            let shortest = kept.short.peek().map_or(0, |wait| wait.0.ready_ns);
-            if ready_ns >= SHORTEST_NS && (kept.short.len() < SHORT || ready_ns > shortest) {
-                kept.short.push(Reverse(Wait::read(runs, row, ready_ns)));
-                if kept.short.len() > SHORT {
-                    kept.short.pop();
+            state.lose(start.saturating_sub(ready_ns)..start, ready_ns, false);
+            let shortest = state.short.peek().map_or(0, |wait| wait.0.ready_ns);
+            if ready_ns >= SHORTEST_NS && (state.short.len() < SHORT || ready_ns > shortest) {
+                state.short.push(Reverse(Wait::read(runs, row, ready_ns)));
+                if state.short.len() > SHORT {
+                    state.short.pop();
                 }
             }
         }
         if inside_ns > 0 {
-            kept.lose(start..end, inside_ns, true);
+            state.lose(start..end, inside_ns, true);
         }
         let is_real_time = runs.priority.get(row) >= Some(self.real_time_priority);
         if let Some(readied_ns) = runs.readied_ns.get(row).filter(|_| is_real_time)
             && self.wakes < WAKES
         {
             self.wakes += 1;
-            kept.waits.wakes.push((readied_ns, ready_ns));
+            state.waits.wakes.push((readied_ns, ready_ns));
         }
     }
 

@@ -20,7 +20,6 @@ pub(super) struct Moment {
 /// Times when a thread was readied, and when it ran after a wait.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
-    /// Id of the thread.
     pub(super) thread_id: u32,
     /// Times when the thread was readied, by the clock of the readying CPU.
     pub(super) readied: Vec<Moment>,
@@ -37,7 +36,7 @@ const KEPT: usize = 1 << 18;
 /// If there are too many moments, the threads that wake most often are dropped. In the result, the threads that wake
 /// rarely come first, because their runs are the easiest to assign to events.
 pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes>, StoreError> {
-    let mut kept = LimitedWakes::new(KEPT);
+    let mut wakes = LimitedWakes::new(KEPT);
     let readied = reader.table(Table::ReadyThreads)?;
     for batch in reader.batches(
         &readied,
@@ -49,7 +48,7 @@ pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes
         for row in 0..view.len() {
             let (ns, cpu) = (view.time_ns[row], view.cpu[row]);
             if let Some(wakes) =
-                (kept.thread(view.thread_id[row])).filter(|_| complete.holds(ns, ns))
+                (wakes.thread(view.thread_id[row])).filter(|_| complete.holds(ns, ns))
             {
                 wakes.readied.push(Moment { ns, cpu });
             }
@@ -71,13 +70,13 @@ pub(super) fn read(reader: &Reader<'_>, complete: &Complete) -> Result<Vec<Wakes
             {
                 continue;
             }
-            if let Some(wakes) = kept.thread(view.thread_id[row]) {
+            if let Some(wakes) = wakes.thread(view.thread_id[row]) {
                 wakes.ran.push(Moment { ns: start_ns, cpu });
                 wakes.ended.push(Moment { ns: end_ns, cpu });
             }
         }
     }
-    Ok(kept.finish())
+    Ok(wakes.finish())
 }
 
 /// Wakes of those threads that fit in memory.
@@ -151,23 +150,23 @@ mod tests {
 
     #[test]
     fn threads_that_wake_most_often_are_left_out() {
-        let mut kept = LimitedWakes::new(100);
+        let mut wakes = LimitedWakes::new(100);
         for ns in 0..1_000 {
             for (thread_id, every) in [(8, 2), (12, 50), (16, 100)] {
                 if ns % every == 0
-                    && let Some(wakes) = kept.thread(thread_id)
+                    && let Some(wakes) = wakes.thread(thread_id)
                 {
                     wakes.readied.push(Moment { ns, cpu: 0 });
                 }
                 if ns % every == 1
-                    && let Some(wakes) = kept.thread(thread_id)
+                    && let Some(wakes) = wakes.thread(thread_id)
                 {
                     wakes.ran.push(Moment { ns, cpu: 1 });
                 }
             }
         }
-        let threads = kept.finish();
-        let kept: Vec<(u32, usize)> = threads.iter().map(|w| (w.thread_id, w.len())).collect();
-        assert_eq!(kept, [(16, 20), (12, 40)]);
+        let threads = wakes.finish();
+        let wakes: Vec<(u32, usize)> = threads.iter().map(|w| (w.thread_id, w.len())).collect();
+        assert_eq!(wakes, [(16, 20), (12, 40)]);
     }
 }

@@ -71,9 +71,9 @@ impl Theory for BusyWaiting {
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
-        let found = spins.iter().take(FINDINGS);
-        let found = found.map(|spin| found_spin(case, spin, kernel.interval_ns));
-        Ok(Outcome::For(found.collect()))
+        let findings = spins.iter().take(FINDINGS);
+        let findings = findings.map(|spin| found_spin(case, spin, kernel.interval_ns));
+        Ok(Outcome::For(findings.collect()))
     }
 }
 

@@ -200,14 +200,14 @@ struct Gap {
 
 impl Gap {
     fn read(case: &Case<'_>, damages: &DamagesView<'_>, row: usize) -> Option<Gap> {
-        let asked = case.scope.during.as_ref()?;
+        let range = case.scope.during.as_ref()?;
         let gap = Gap {
             start_ns: damages.start_ns[row],
             end_ns: damages.end_ns.get(row)?,
             cpu: damages.cpu.get(row),
             kind: damages.kind.get(row).unwrap_or_default().to_owned(),
         };
-        let is_then = gap.start_ns < asked.end && asked.start < gap.end_ns;
+        let is_then = gap.start_ns < range.end && range.start < gap.end_ns;
         (is_then && is_gap(Effect::from_kind(&gap.kind))).then_some(gap)
     }
 }

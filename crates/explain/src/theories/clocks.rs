@@ -51,7 +51,7 @@ impl Theory for Clocks {
             };
             return Ok(Outcome::Against(because.to_owned(), Vec::new()));
         }
-        let told = skews.iter().take(FINDINGS).map(|skew| {
+        let clauses = skews.iter().take(FINDINGS).map(|skew| {
             format!(
                 "CPU {}'s clock is {} by {} or more",
                 skew.cpu,
@@ -69,7 +69,7 @@ impl Theory for Clocks {
         let sentence = format!(
             "The CPUs' clocks disagree: {}{more}. Threads seem to run before they are readied. \
              Waits and durations across CPUs have the same error.",
-            listed(told)
+            listed(clauses)
         );
         let cpus = skews.iter().map(|skew| Subject::Cpu { number: skew.cpu });
         let mut finding = Finding::new(&ABOUT, Severity::Warning, sentence)

@@ -65,19 +65,22 @@ impl Theory for CpuLimit {
                 addresses of their functions were not recorded";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        let mut found: Vec<Stopped> = read(case, &periods)?;
-        found.retain(|stopped| stopped.delay_ns() >= NOTICED_NS);
-        if found.is_empty() {
+        let mut processes: Vec<ProcessStops> = read(case, &periods)?;
+        processes.retain(|stopped| stopped.delay_ns() >= NOTICED_NS);
+        if processes.is_empty() {
             let because = format!(
                 "no limit stopped the threads of a process for {} or longer in total",
                 duration(NOTICED_NS)
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        found.sort_by_key(|stopped| Reverse(stopped.delay_ns()));
-        found.truncate(FINDINGS);
+        processes.sort_by_key(|stopped| Reverse(stopped.delay_ns()));
+        processes.truncate(FINDINGS);
         Ok(Outcome::For(
-            found.iter().map(|stopped| stopped.finding(case)).collect(),
+            processes
+                .iter()
+                .map(|stopped| stopped.finding(case))
+                .collect(),
         ))
     }
 }
@@ -145,7 +148,7 @@ impl Stop {
 }
 
 /// Waits of the threads of one process that the same kind of limit probably caused.
-struct Stopped {
+struct ProcessStops {
     kind: String,
     process_row: Option<u32>,
     process_id: Option<u32>,
@@ -157,7 +160,7 @@ type ProcessKey = (Option<u32>, Option<u32>);
 
 /// Finds the waits of threads that lost their CPU while they were ready, and ran again shortly after a period of a
 /// limit ended.
-fn read(case: &Case<'_>, periods: &Periods) -> Result<Vec<Stopped>, StoreError> {
+fn read(case: &Case<'_>, periods: &Periods) -> Result<Vec<ProcessStops>, StoreError> {
     const COLUMNS: [&str; 10] = [
         "start_ns",
         "cpu",
@@ -171,13 +174,13 @@ fn read(case: &Case<'_>, periods: &Periods) -> Result<Vec<Stopped>, StoreError> 
         "ran_unseen",
     ];
     let during = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
-    let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+    let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
     let is_asked = |thread: u32, process: Option<u32>| {
         case.scope.has_all_threads()
             || case.scope.threads.contains(&thread)
-            || process.is_some_and(|row| asked.contains(&row))
+            || process.is_some_and(|row| scope_rows.contains(&row))
     };
-    let mut found: FxHashMap<(String, ProcessKey), Stopped> = FxHashMap::default();
+    let mut processes: FxHashMap<(String, ProcessKey), ProcessStops> = FxHashMap::default();
     // Time of all waits of ready threads that lost their CPU, by process.
     let mut all_ns: FxHashMap<ProcessKey, i64> = FxHashMap::default();
     let table = case.table(Table::CpuRuns)?;
@@ -207,7 +210,7 @@ fn read(case: &Case<'_>, periods: &Periods) -> Result<Vec<Stopped>, StoreError> 
                 continue;
             };
             let key = (kind.to_owned(), process);
-            let stopped = found.entry(key).or_insert_with(|| Stopped {
+            let stopped = processes.entry(key).or_insert_with(|| ProcessStops {
                 kind: kind.to_owned(),
                 process_row: process.0,
                 process_id: process.1,
@@ -225,15 +228,15 @@ fn read(case: &Case<'_>, periods: &Periods) -> Result<Vec<Stopped>, StoreError> 
     }
     // On a busy CPU, a wait can happen to end shortly after a period of another process's limit. So a limit counts
     // only if its waits are at least half of the process's waiting time.
-    let is_of_limit = |stopped: &Stopped| {
+    let is_of_limit = |stopped: &ProcessStops| {
         let all_ns = all_ns.get(&(stopped.process_row, stopped.process_id));
         let ns = stopped.stops.iter().map(Stop::ready_ns).sum();
         all_ns.is_some_and(|all_ns| is_share(ns, *all_ns, CAUSE_PERCENT))
     };
-    Ok(found.into_values().filter(is_of_limit).collect())
+    Ok(processes.into_values().filter(is_of_limit).collect())
 }
 
-impl Stopped {
+impl ProcessStops {
     /// Returns the time during which a limit stopped at least one of the threads, in nanoseconds.
     fn delay_ns(&self) -> i64 {
         let ranges = self.stops.iter().map(|stop| stop.since_ns..stop.period_ns);

@@ -65,9 +65,9 @@ impl Theory for CpuUse {
 
 /// Returns the intersection of the time range in scope with the time of the trace.
 fn asked_range(case: &Case<'_>) -> Option<Range<i64>> {
-    let asked = case.scope.during.as_ref()?;
+    let range = case.scope.during.as_ref()?;
     // A moment (a range of 1 ns) has no CPU time.
-    overlap(asked, &case.survey.span).filter(|range| range.end - range.start > 1)
+    overlap(range, &case.survey.span).filter(|range| range.end - range.start > 1)
 }
 
 /// Returns the CPU use of each process within a range, by row in `processes`. The last entry is for
@@ -246,7 +246,7 @@ fn processes_evidence(
 }
 
 #[derive(Clone, Copy, Default)]
-struct Sampled {
+struct SampleSum {
     samples: u64,
     weight_ns: Option<i64>,
 }
@@ -254,9 +254,9 @@ struct Sampled {
 /// Samples by module.
 struct Modules<'c> {
     /// Modules with their samples on busy CPUs, the module with most samples first.
-    modules: Vec<(&'c str, Sampled)>,
+    modules: Vec<(&'c str, SampleSum)>,
     /// Samples on busy CPUs outside known modules.
-    unknown: Sampled,
+    unknown: SampleSum,
     /// Number of samples on busy CPUs.
     busy: u64,
     /// Number of samples on idle CPUs.
@@ -275,7 +275,7 @@ impl<'c> Modules<'c> {
             "in_dpc",
             "in_isr",
         ];
-        let mut images: FxHashMap<Option<u32>, Sampled> = FxHashMap::default();
+        let mut images: FxHashMap<Option<u32>, SampleSum> = FxHashMap::default();
         let (mut busy, mut idle) = (0_u64, 0_u64);
         for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
             let batch = batch?;
@@ -295,8 +295,8 @@ impl<'c> Modules<'c> {
                 }
             }
         }
-        let mut modules: FxHashMap<&str, Sampled> = FxHashMap::default();
-        let mut unknown = Sampled::default();
+        let mut modules: FxHashMap<&str, SampleSum> = FxHashMap::default();
+        let mut unknown = SampleSum::default();
         for (image, sampled) in images {
             let sum = match case.module_label(image) {
                 Some(module) => modules.entry(module).or_default(),
@@ -307,7 +307,7 @@ impl<'c> Modules<'c> {
                 sum.weight_ns = Some(sum.weight_ns.unwrap_or(0).saturating_add(ns));
             }
         }
-        let mut modules: Vec<(&str, Sampled)> = modules.into_iter().collect();
+        let mut modules: Vec<(&str, SampleSum)> = modules.into_iter().collect();
         modules.sort_by_key(|(module, sampled)| (std::cmp::Reverse(sampled.samples), *module));
         Ok(Modules {
             modules,

@@ -191,7 +191,7 @@ fn with_delay(
 }
 
 /// Returns evidence with the threads that were woken during the freeze.
-fn woken_evidence(case: &Case<'_>, freeze: &Freeze, woken: &[Woken]) -> Evidence {
+fn woken_evidence(case: &Case<'_>, freeze: &Freeze, woken: &[WakeRun]) -> Evidence {
     let Range { start, end } = freeze.range;
     let reasons = suspended_reasons(case);
     let selection = Selection::new(Table::CpuRuns)
@@ -218,7 +218,7 @@ fn woken_evidence(case: &Case<'_>, freeze: &Freeze, woken: &[Woken]) -> Evidence
 }
 
 /// Run of a thread during the freeze of its process. The run ended because the thread was suspended again.
-struct Woken {
+struct WakeRun {
     thread_id: u32,
     readied_ns: Option<i64>,
     start_ns: i64,
@@ -277,7 +277,7 @@ fn running_thread(case: &Case<'_>, freeze: &Freeze) -> Result<Option<u32>, Store
     Ok(ran_on.map(|(thread, _)| thread).min())
 }
 
-fn woken_threads(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreError> {
+fn woken_threads(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<WakeRun>, StoreError> {
     const COLUMNS: [&str; 7] = [
         "readied_by_dpc",
         "start_ns",
@@ -290,7 +290,7 @@ fn woken_threads(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreEr
     let Range { start, end } = freeze.range;
     let reasons = suspended_reasons(case);
     let runs = case.table(Table::CpuRuns)?;
-    let mut found = Vec::new();
+    let mut wake_runs = Vec::new();
     for batch in case.batches(&runs, start..end.saturating_add(1), &COLUMNS) {
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
@@ -304,7 +304,7 @@ fn woken_threads(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreEr
                 && start < view.end_ns[row]
                 && view.end_ns[row] <= end
             {
-                found.push(Woken {
+                wake_runs.push(WakeRun {
                     thread_id: view.thread_id[row],
                     readied_ns: view.readied_ns.get(row),
                     start_ns: view.start_ns[row],
@@ -315,6 +315,6 @@ fn woken_threads(case: &Case<'_>, freeze: &Freeze) -> Result<Vec<Woken>, StoreEr
             }
         }
     }
-    found.sort_by_key(|woken| (woken.end_ns, woken.thread_id));
-    Ok(found)
+    wake_runs.sort_by_key(|woken| (woken.end_ns, woken.thread_id));
+    Ok(wake_runs)
 }

@@ -8,9 +8,9 @@ use selection::{Condition, Order, Selection};
 use tables::{PrioritiesView, StoreError, Table};
 
 use crate::chain::futexes::{CALL_NS, Futexes};
-use crate::chain::noticed::is_asked;
 use crate::chain::path::{Runs, Thread};
-use crate::chain::starved::Starved;
+use crate::chain::starved_threads::StarvedThreads;
+use crate::chain::user_attention::is_asked;
 use crate::thresholds::{
     CAUSE_PERCENT, DISRUPTIVE_NS, NOTICED_NS, STARVED_HOLDER_PERCENT, is_share,
 };
@@ -59,19 +59,19 @@ impl Theory for Inversion {
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let (futexes, raises) = (Futexes::read(case)?, raises(case)?);
-        let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+        let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let mut runs = Runs::new(case)?;
-        let mut found: Vec<Waited<'_>> = Vec::new();
+        let mut lock_waits: Vec<LockWaits<'_>> = Vec::new();
         for thread in &case.survey.threads {
-            if is_asked(&case.scope, &asked, thread) {
+            if is_asked(&case.scope, &scope_rows, thread) {
                 let mut waits = Vec::new();
                 for wait in thread.blocks.iter().take(EXAMINED) {
                     waits.extend(LockWait::new(case, &mut runs, &futexes, &raises, wait)?);
                 }
-                found.extend(Waited::new(case, thread, waits)?);
+                lock_waits.extend(LockWaits::new(case, thread, waits)?);
             }
         }
-        if found.is_empty() {
+        if lock_waits.is_empty() {
             let which = if futexes.is_recorded() {
                 ""
             } else {
@@ -84,10 +84,10 @@ impl Theory for Inversion {
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        found.sort_by_key(|waited| Reverse(waited.delay_ns()));
-        found.truncate(FINDINGS);
+        lock_waits.sort_by_key(|waited| Reverse(waited.delay_ns()));
+        lock_waits.truncate(FINDINGS);
         Ok(Outcome::For(
-            found.into_iter().map(|it| it.finding(case)).collect(),
+            lock_waits.into_iter().map(|it| it.finding(case)).collect(),
         ))
     }
 }
@@ -178,7 +178,8 @@ impl LockWait {
             // other thread. If the other thread was ready without a CPU for most of the wait, the lack of CPU time is
             // the cause in both cases.
             false => {
-                let starved = Starved::read(case, of_wait(wait), std::slice::from_ref(&range))?;
+                let starved =
+                    StarvedThreads::read(case, of_wait(wait), std::slice::from_ref(&range))?;
                 is_share(starved.ns, readied_ns - out_ns, CAUSE_PERCENT)
             }
         };
@@ -199,19 +200,19 @@ fn of_wait(wait: &Wait) -> Thread {
 }
 
 /// Waits of a real-time thread for locks.
-struct Waited<'c> {
+struct LockWaits<'c> {
     thread: &'c ThreadWaits,
     /// The longest wait comes first.
     waits: Vec<LockWait>,
-    starved: Starved,
+    starved: StarvedThreads,
 }
 
-impl<'c> Waited<'c> {
+impl<'c> LockWaits<'c> {
     fn new(
         case: &Case<'_>,
         thread: &'c ThreadWaits,
         waits: Vec<LockWait>,
-    ) -> Result<Option<Waited<'c>>, StoreError> {
+    ) -> Result<Option<LockWaits<'c>>, StoreError> {
         if waits.is_empty() {
             return Ok(None);
         }
@@ -220,10 +221,10 @@ impl<'c> Waited<'c> {
             row: thread.thread_row,
         };
         let ranges: Vec<Range<i64>> = waits.iter().map(|held| held.range.clone()).collect();
-        Ok(Some(Waited {
+        Ok(Some(LockWaits {
             thread,
             waits,
-            starved: Starved::read(case, of_thread, &ranges)?,
+            starved: StarvedThreads::read(case, of_thread, &ranges)?,
         }))
     }
 

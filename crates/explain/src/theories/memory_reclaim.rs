@@ -43,26 +43,29 @@ impl Theory for MemoryReclaim {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let mut found = read(case)?;
-        if found.is_empty() {
+        let mut processes = read(case)?;
+        if processes.is_empty() {
             let what =
                 "there are no reclaims: either memory was not short, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        found.sort_by_key(|of| (Reverse(of.delay_ns()), of.process));
-        if found[0].delay_ns() < NOTICED_NS {
+        processes.sort_by_key(|process| (Reverse(process.delay_ns()), process.process));
+        if processes[0].delay_ns() < NOTICED_NS {
             let because = format!(
                 "no process spent {} or longer in total on freeing memory; {} spent the most: {}",
                 duration(NOTICED_NS),
-                case.process(found[0].process.0, found[0].process.1),
-                duration(found[0].delay_ns())
+                case.process(processes[0].process.0, processes[0].process.1),
+                duration(processes[0].delay_ns())
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        found.retain(|of| of.delay_ns() >= NOTICED_NS);
-        found.truncate(FINDINGS);
+        processes.retain(|process| process.delay_ns() >= NOTICED_NS);
+        processes.truncate(FINDINGS);
         Ok(Outcome::For(
-            found.iter().map(|of| of.finding(case)).collect(),
+            processes
+                .iter()
+                .map(|process| process.finding(case))
+                .collect(),
         ))
     }
 }
@@ -85,7 +88,7 @@ struct Reclaims {
 }
 
 fn read(case: &Case<'_>) -> Result<Vec<Reclaims>, StoreError> {
-    let mut found: FxHashMap<ProcessKey, Reclaims> = FxHashMap::default();
+    let mut by_process: FxHashMap<ProcessKey, Reclaims> = FxHashMap::default();
     let table = case.table(Table::MemoryReclaims)?;
     let columns = [
         "time_ns",
@@ -101,27 +104,27 @@ fn read(case: &Case<'_>) -> Result<Vec<Reclaims>, StoreError> {
         let view = MemoryReclaimsView::new(&batch)?;
         for row in 0..view.len() {
             let process = (view.process_row.get(row), view.process_id.get(row));
-            let of = found.entry(process).or_insert_with(|| Reclaims {
+            let reclaims = by_process.entry(process).or_insert_with(|| Reclaims {
                 process,
                 ..Reclaims::default()
             });
-            of.count += 1;
-            of.pages = of.pages.saturating_add(view.pages[row]);
+            reclaims.count += 1;
+            reclaims.pages = reclaims.pages.saturating_add(view.pages[row]);
             let Some(start_ns) = view.start_ns.get(row) else {
                 continue;
             };
             let lasted_ns = view.time_ns[row].saturating_sub(start_ns);
-            of.ranges.push(start_ns..view.time_ns[row]);
-            of.total_ns = of.total_ns.saturating_add(lasted_ns);
-            of.longest_ns = of.longest_ns.max(lasted_ns);
+            reclaims.ranges.push(start_ns..view.time_ns[row]);
+            reclaims.total_ns = reclaims.total_ns.saturating_add(lasted_ns);
+            reclaims.longest_ns = reclaims.longest_ns.max(lasted_ns);
             if view.kind.get(row) == Some("cgroup") {
-                of.of_cgroups_ns = of.of_cgroups_ns.saturating_add(lasted_ns);
+                reclaims.of_cgroups_ns = reclaims.of_cgroups_ns.saturating_add(lasted_ns);
             }
-            let of_thread = of.by_thread.entry(view.thread_id[row]).or_default();
+            let of_thread = reclaims.by_thread.entry(view.thread_id[row]).or_default();
             *of_thread = of_thread.saturating_add(lasted_ns);
         }
     }
-    Ok(found.into_values().collect())
+    Ok(by_process.into_values().collect())
 }
 
 impl Reclaims {

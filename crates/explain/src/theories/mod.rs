@@ -28,7 +28,7 @@ mod timers;
 use tables::{Identities, Table};
 
 use crate::chain::cpu_wait::weigh;
-use crate::theory::{Overlap, Relation, Stopped};
+use crate::theory::{Overlap, Relation, StopTarget};
 use crate::{About, Survey, Theory};
 pub use hangs::{PathPart, PathTime, divided};
 pub use long_waits::{late, story};
@@ -77,37 +77,41 @@ pub(crate) static OVERLAPS: &[Overlap] = &[
     symptom(
         &long_waits::LongWaits,
         &cpu_limit::CpuLimit,
-        Stopped::Threads,
+        StopTarget::Threads,
     ),
-    symptom(&hangs::Hangs, &dotnet::Pauses, Stopped::Process),
-    symptom(&hangs::Hangs, &freezes::Freezes, Stopped::Process),
-    symptom(&hangs::Hangs, &lock_convoys::LockConvoys, Stopped::Threads),
-    symptom(&hangs::Hangs, &network::SmbSecurity, Stopped::Cpus),
-    symptom(&hangs::Hangs, &interrupts::LockedCpus, Stopped::Cpus),
+    symptom(&hangs::Hangs, &dotnet::Pauses, StopTarget::Process),
+    symptom(&hangs::Hangs, &freezes::Freezes, StopTarget::Process),
+    symptom(
+        &hangs::Hangs,
+        &lock_convoys::LockConvoys,
+        StopTarget::Threads,
+    ),
+    symptom(&hangs::Hangs, &network::SmbSecurity, StopTarget::Cpus),
+    symptom(&hangs::Hangs, &interrupts::LockedCpus, StopTarget::Cpus),
     symptom(
         &short_waits::ShortWaits,
         &network::SmbSecurity,
-        Stopped::Threads,
+        StopTarget::Threads,
     ),
     symptom(
         &short_waits::ShortWaits,
         &interrupts::LockedCpus,
-        Stopped::Threads,
+        StopTarget::Threads,
     ),
     symptom(
         &interrupts::LongRoutines,
         &network::SmbSecurity,
-        Stopped::Threads,
+        StopTarget::Threads,
     ),
     symptom(
         &interrupts::LongRoutines,
         &interrupts::LockedCpus,
-        Stopped::Threads,
+        StopTarget::Threads,
     ),
     symptom(
         &interrupts::LockedCpus,
         &network::SmbSecurity,
-        Stopped::Threads,
+        StopTarget::Threads,
     ),
     part(&long_waits::LongWaits, &hangs::Hangs),
     part(&disks::Disks, &hangs::Hangs),
@@ -117,7 +121,7 @@ pub(crate) static OVERLAPS: &[Overlap] = &[
 const fn symptom(
     covered: &'static dyn Theory,
     covering: &'static dyn Theory,
-    stopped: Stopped,
+    stopped: StopTarget,
 ) -> Overlap {
     Overlap {
         covered,
@@ -155,9 +159,9 @@ mod tests {
     #[test]
     fn every_theory_and_cause_has_needs_in_the_same_order() {
         let of_windows = THEORIES.iter().filter(|theory| theory.is_asked_of(false));
-        let asked: Vec<&str> = of_windows.map(|theory| theory.about().id).collect();
+        let ids: Vec<&str> = of_windows.map(|theory| theory.about().id).collect();
         let known = record::needs::THEORIES.iter().map(|needs| needs.theory);
-        assert_eq!(asked, known.collect::<Vec<_>>());
+        assert_eq!(ids, known.collect::<Vec<_>>());
         let of_linux = THEORIES.iter().filter(|theory| theory.is_asked_of(true));
         for theory in of_linux.map(|theory| theory.about().id) {
             assert!(record::linux::for_theory(theory).is_some(), "{theory}");

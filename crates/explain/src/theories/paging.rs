@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use selection::{Condition, Expression, Order, Selection};
 use tables::{HardFaultsView, StoreError, Table};
 
-use crate::chain::noticed::Noticed;
+use crate::chain::user_attention::UserAttention;
 use crate::ranges::{overlap, union};
 use crate::survey::Response;
 use crate::thresholds::{CAUSE_PERCENT, DISRUPTIVE_NS, HARD_FAULTS_NS, is_share};
@@ -126,11 +126,11 @@ impl Theory for Paging {
             return Ok(Outcome::Against(because, vec![evidence]));
         }
         let noticed = case.noticed()?;
-        let found = long.into_iter().map(|(row, faults)| {
+        let findings = long.into_iter().map(|(row, faults)| {
             let finding = finding(case, noticed, *row, faults);
             finding.with(evidence.clone())
         });
-        Ok(Outcome::For(found.collect()))
+        Ok(Outcome::For(findings.collect()))
     }
 }
 
@@ -139,7 +139,7 @@ fn read(case: &Case<'_>) -> Result<Vec<(ProcessRow, ProcessFaults)>, StoreError>
     let mut processes: FxHashMap<ProcessRow, ProcessFaults> = FxHashMap::default();
     let threads = case.survey.threads.iter();
     let windows: FxHashSet<u32> = threads
-        .filter(|thread| Noticed::has_window(thread))
+        .filter(|thread| UserAttention::has_window(thread))
         .map(|thread| thread.thread_id)
         .collect();
     let table = case.table(Table::HardFaults)?;
@@ -188,7 +188,12 @@ fn description(case: &Case<'_>, row: ProcessRow, faults: &ProcessFaults) -> Stri
 
 /// Describes the hard faults of a process. A user waited if the process had the focus while its window waited
 /// for a disruptive time.
-fn finding(case: &Case<'_>, noticed: &Noticed, row: ProcessRow, faults: &ProcessFaults) -> Finding {
+fn finding(
+    case: &Case<'_>,
+    noticed: &UserAttention,
+    row: ProcessRow,
+    faults: &ProcessFaults,
+) -> Finding {
     let waited_ns = faults.all.waited_ns.unwrap_or(0);
     let waits = union(faults.waits.clone());
     let gaps = &case.survey.suspend_gaps;

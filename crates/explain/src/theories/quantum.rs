@@ -45,7 +45,7 @@ const SHOWN: usize = 12;
 /// their meaning.
 fn stands_for(setting: Win32PrioritySeparation) -> String {
     let quantum = setting.decode(false);
-    let units = |of: quantum::Quantum| (of.foreground_units, of.background_units);
+    let units = |quantum: quantum::Quantum| (quantum.foreground_units, quantum.background_units);
     let usual = |server| units(Win32PrioritySeparation::default().decode(server));
     let value = setting.0;
     let (values, default) = match units(quantum) {
@@ -285,15 +285,15 @@ fn left_at_most(case: &Case<'_>, mhz: u32, in_focus: &str, turns: &[(Key, Turns)
     let mut evidence = turns_by(title, in_focus, &[])
         .column("units", "left at most", Unit::None, most)
         .column("turns", "turns", Unit::Count, Expression::Count);
-    let mut of: FxHashMap<_, (i64, u64)> = FxHashMap::default();
+    let mut sums: FxHashMap<_, (i64, u64)> = FxHashMap::default();
     for ((row, id, focus, units), turns) in turns {
-        let (most, count) = of.entry((*row, *id, *focus)).or_default();
+        let (most, count) = sums.entry((*row, *id, *focus)).or_default();
         *most = (*most).max(*units);
         *count += turns.count;
     }
-    let mut of: Vec<_> = of.into_iter().collect();
-    of.sort_by_key(|(key, (_, count))| (std::cmp::Reverse(*count), *key));
-    for ((row, _, has_focus), (units, count)) in of.into_iter().take(SHOWN) {
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(key, (_, count))| (std::cmp::Reverse(*count), *key));
+    for ((row, _, has_focus), (units, count)) in sums.into_iter().take(SHOWN) {
         evidence = evidence.row([
             case.process_label(row).map(Into::into),
             has_focus.map(Into::into),
@@ -343,35 +343,40 @@ fn units_left(mhz: u32) -> Expression {
 /// half of the turns have the same value, this value is the length, because Windows refills an expired
 /// quantum at once. If turns end earlier, the largest value is the length.
 fn length<'t>(turns: impl Iterator<Item = (i64, &'t Turns)>) -> Option<i64> {
-    let mut of: FxHashMap<i64, u64> = FxHashMap::default();
+    let mut counts: FxHashMap<i64, u64> = FxHashMap::default();
     for (units, turns) in turns {
-        *of.entry(units).or_default() += turns.count;
+        *counts.entry(units).or_default() += turns.count;
     }
-    let all: u64 = of.values().sum();
-    let (most, count) = of.iter().max_by_key(|(units, count)| (**count, **units))?;
+    let all: u64 = counts.values().sum();
+    let (most, count) = counts
+        .iter()
+        .max_by_key(|(units, count)| (**count, **units))?;
     if count * 2 >= all {
         Some(*most)
     } else {
-        of.keys().max().copied()
+        counts.keys().max().copied()
     }
 }
 
 /// Returns the usual length of the quantum, in units, of programs with the focus (`Some(true)`), programs without the
 /// focus (`Some(false)`) or programs whose focus is unknown (`None`).
 fn usual(turns: &[(Key, Turns)], has_focus: Option<bool>) -> Option<i64> {
-    let of = turns
+    let own_turns = turns
         .iter()
         .filter(|((_, _, focus, _), _)| *focus == has_focus);
-    length(of.map(|((.., units), turns)| (*units, turns)))
+    length(own_turns.map(|((.., units), turns)| (*units, turns)))
 }
 
 /// Returns the lengths of the quanta of all processes, each length once.
 fn lengths(turns: &[(Key, Turns)]) -> BTreeSet<i64> {
-    let mut of: FxHashMap<_, Vec<(i64, &Turns)>> = FxHashMap::default();
+    let mut turns_by_process: FxHashMap<_, Vec<(i64, &Turns)>> = FxHashMap::default();
     for ((row, id, _, units), turns) in turns {
-        of.entry((*row, *id)).or_default().push((*units, turns));
+        turns_by_process
+            .entry((*row, *id))
+            .or_default()
+            .push((*units, turns));
     }
-    let lengths = of.into_values();
+    let lengths = turns_by_process.into_values();
     lengths
         .filter_map(|turns| length(turns.into_iter()))
         .collect()
@@ -379,14 +384,15 @@ fn lengths(turns: &[(Key, Turns)]) -> BTreeSet<i64> {
 
 /// Returns true if most turns of a program ended before its quantum was used up.
 fn end_early(turns: &[(Key, Turns)]) -> bool {
-    let mut of: FxHashMap<_, (u64, u64)> = FxHashMap::default();
+    let mut counts: FxHashMap<_, (u64, u64)> = FxHashMap::default();
     for ((row, id, focus, _), turns) in turns {
-        let (all, most) = of.entry((*row, *id, *focus)).or_default();
+        let (all, most) = counts.entry((*row, *id, *focus)).or_default();
         *all += turns.count;
         *most = (*most).max(turns.count);
     }
     // A program with only a few turns does not count.
-    of.values()
+    counts
+        .values()
         .any(|(all, most)| *all >= QUANTUM_TURNS && most * 2 < *all)
 }
 

@@ -56,8 +56,8 @@ impl Theory for Saturation {
             .busier_than(SATURATED_PERCENT, survey.cpus.len(), SATURATED_NS);
         // If there is a time range in scope, saturation within it is preferred.
         let matters = |range: &&Range<i64>| {
-            let asked = case.scope.during.as_ref();
-            let then = asked.and_then(|asked| overlap(range, asked));
+            let scope_range = case.scope.during.as_ref();
+            let then = scope_range.and_then(|scope_range| overlap(range, scope_range));
             (
                 then.map_or(0, |then| then.end - then.start),
                 range.end - range.start,
@@ -77,7 +77,7 @@ impl Theory for Saturation {
             let whole = totals(case, "CPU time in the whole trace", None, sums);
             return Ok(Outcome::Against(because, vec![by_cpu(case), whole]));
         };
-        let used = Used::read(case, longest)?;
+        let used = CpuTimes::read(case, longest)?;
         let finding = finding(case, longest, &stretches, &used);
         Ok(Outcome::For(vec![survey.doubtful.doubted(finding)]))
     }
@@ -88,7 +88,7 @@ type ProcessKey = (Option<u32>, Option<u32>);
 
 /// CPU time within a time range, in nanoseconds.
 #[derive(Default)]
-struct Used {
+struct CpuTimes {
     busy_ns: i64,
     interrupts_ns: i64,
     /// CPU time by process, the process with most time first.
@@ -97,8 +97,8 @@ struct Used {
     priorities: Vec<(Option<i8>, i64)>,
 }
 
-impl Used {
-    fn read(case: &Case<'_>, range: &Range<i64>) -> Result<Used, StoreError> {
+impl CpuTimes {
+    fn read(case: &Case<'_>, range: &Range<i64>) -> Result<CpuTimes, StoreError> {
         const COLUMNS: [&str; 9] = [
             "start_ns",
             "end_ns",
@@ -110,7 +110,7 @@ impl Used {
             "process_row",
             "priority",
         ];
-        let mut used = Used::default();
+        let mut used = CpuTimes::default();
         let mut by_process: FxHashMap<ProcessKey, i64> = FxHashMap::default();
         let mut by_priority: FxHashMap<Option<i8>, i64> = FxHashMap::default();
         let idle_ns = runs::each_within(case, range, &COLUMNS, |view, row, within| {
@@ -189,7 +189,7 @@ impl Used {
 
 /// Describes the ranges in which all CPUs were busy. If threads below normal priority used much of the time, the
 /// finding is only information, because programs of normal priority do not have to wait for these threads.
-fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Used) -> Finding {
+fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &CpuTimes) -> Finding {
     let cpus = case.survey.cpus.len();
     let long_ns = longest.end - longest.start;
     let cpus_ns = long_ns.saturating_mul(cpus as i64);

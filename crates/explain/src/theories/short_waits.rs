@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
-use crate::chain::cpu_wait::{Examined, SPREAD, examine, explain_wait};
-use crate::chain::noticed::{Noticed, is_asked};
+use crate::chain::cpu_wait::{SPREAD, WaitWithCause, examine, explain_wait};
 use crate::chain::routine_name;
+use crate::chain::user_attention::{UserAttention, is_asked};
 use crate::ranges::union;
 use crate::survey::{blocking_kinds, blocks_thread, cpu_names};
 use crate::thresholds::{
@@ -80,20 +80,20 @@ impl Theory for ShortWaits {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         let noticed = case.noticed()?;
-        let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
-        let in_scope = |thread: &&ThreadWaits| is_asked(&case.scope, &asked, thread);
+        let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
+        let in_scope = |thread: &&ThreadWaits| is_asked(&case.scope, &scope_rows, thread);
         let threads: Vec<&ThreadWaits> = case.survey.threads.iter().filter(in_scope).collect();
-        let mut found = missed_periods(case, &threads)?;
-        found.extend(woken_late(case, &threads)?);
+        let mut findings = missed_periods(case, &threads)?;
+        findings.extend(woken_late(case, &threads)?);
         // Recordings of Linux do not show which programs a user notices. So only real-time threads are reported.
         if !case.is_linux() {
-            found.extend(lost_time(case, noticed, &threads)?);
+            findings.extend(lost_time(case, noticed, &threads)?);
         }
-        if found.is_empty() && !case.survey.has_ready_events {
+        if findings.is_empty() && !case.survey.has_ready_events {
             let why = "the trace does not record what readied threads, so the lengths of short waits are unknown";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        if found.is_empty() && case.is_linux() {
+        if findings.is_empty() && case.is_linux() {
             let because = "no real-time thread with a period was late often".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
         }
@@ -101,19 +101,19 @@ impl Theory for ShortWaits {
             .survey
             .interrupts
             .missing()
-            .filter(|_| found.is_empty())
+            .filter(|_| findings.is_empty())
         {
             let why = format!(
                 "the trace has no {missing}, so the time that threads lost to them is unknown"
             );
             return Ok(Outcome::NotRecorded(why));
         }
-        if found.is_empty()
+        if findings.is_empty()
             && let Some(why) = case.survey.lacks_processes()
         {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        if found.is_empty() {
+        if findings.is_empty() {
             let who = if !case.scope.has_all_threads() {
                 "no requested thread"
             } else if noticed.knows_focus() {
@@ -127,12 +127,12 @@ impl Theory for ShortWaits {
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        Ok(Outcome::For(found))
+        Ok(Outcome::For(findings))
     }
 }
 
 /// Period of a thread, and the wakes after which the thread was late.
-struct Missed<'c> {
+struct MissedPeriods<'c> {
     thread: &'c ThreadWaits,
     period_ns: i64,
     late: Vec<(i64, i64)>,
@@ -155,9 +155,9 @@ fn period_ns(thread: &ThreadWaits) -> Option<i64> {
     (is_regular && (1..=LONGEST_PERIOD_NS).contains(&period_ns)).then_some(period_ns)
 }
 
-impl<'c> Missed<'c> {
+impl<'c> MissedPeriods<'c> {
     /// Returns the missed periods of a real-time thread that usually runs with a period.
-    fn new(case: &Case<'_>, thread: &'c ThreadWaits) -> Option<Missed<'c>> {
+    fn new(case: &Case<'_>, thread: &'c ThreadWaits) -> Option<MissedPeriods<'c>> {
         let period_ns = period_ns(thread)?;
         let gaps = &case.survey.suspend_gaps;
         let awake_ns = |at: i64, ready_ns: i64| {
@@ -167,7 +167,7 @@ impl<'c> Missed<'c> {
         let late = (thread.wakes.iter()).map(|(at, ready_ns)| (*at, awake_ns(*at, *ready_ns)));
         let late = late.filter(|(_, ready_ns)| is_share(*ready_ns, period_ns, MISSED_PERCENT));
         let late: Vec<(i64, i64)> = late.collect();
-        (late.len() >= MISSED_PERIODS).then_some(Missed {
+        (late.len() >= MISSED_PERIODS).then_some(MissedPeriods {
             thread,
             period_ns,
             late,
@@ -183,8 +183,8 @@ impl<'c> Missed<'c> {
 fn missed_periods(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>, StoreError> {
     let all = threads
         .iter()
-        .filter_map(|thread| Missed::new(case, thread));
-    let mut all: Vec<Missed<'_>> = all.collect();
+        .filter_map(|thread| MissedPeriods::new(case, thread));
+    let mut all: Vec<MissedPeriods<'_>> = all.collect();
     all.sort_by_key(|missed| Reverse((missed.lost_ns(), missed.thread.thread_id)));
     let mut findings = Vec::new();
     for missed in all.iter().take(FINDINGS) {
@@ -303,7 +303,7 @@ fn woken_late(case: &Case<'_>, threads: &[&ThreadWaits]) -> Result<Vec<Finding>,
 /// Returns findings about the threads that lost most time.
 fn lost_time(
     case: &Case<'_>,
-    noticed: &Noticed,
+    noticed: &UserAttention,
     threads: &[&ThreadWaits],
 ) -> Result<Vec<Finding>, StoreError> {
     let mut all: Vec<(i64, &ThreadWaits, Vec<LostSecond>)> = Vec::new();
@@ -345,7 +345,7 @@ fn lost_time(
         if !is_inside && own * 2 > examined.len() {
             continue;
         }
-        let severity = if noticed.knows_focus() || Noticed::has_window(thread) {
+        let severity = if noticed.knows_focus() || UserAttention::has_window(thread) {
             Severity::Problem
         } else {
             Severity::Warning
@@ -419,7 +419,7 @@ fn with_cause(
         let routines = Routines::read(case, union(ranges))?;
         return Ok(routines.blamed(case, finding));
     }
-    let Some(Examined {
+    let Some(WaitWithCause {
         wait,
         because,
         verdicts,
@@ -566,8 +566,9 @@ impl Routines {
     fn worst(&self) -> Vec<WorstRoutine> {
         let mut routines: Vec<WorstRoutine> = Vec::new();
         for (cpu, image_row, address, times, ns) in &self.rows {
-            let is_it =
-                |of: &&mut WorstRoutine| (of.image_row, of.address) == (*image_row, *address);
+            let is_it = |worst: &&mut WorstRoutine| {
+                (worst.image_row, worst.address) == (*image_row, *address)
+            };
             let routine = match routines.iter_mut().find(is_it) {
                 Some(routine) => routine,
                 None => {

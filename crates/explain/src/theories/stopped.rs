@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{ProcessesView, StoreError, Table, linux_states};
 
-use crate::chain::noticed::is_asked;
+use crate::chain::user_attention::is_asked;
 use crate::ranges::union;
 use crate::thresholds::{DISRUPTIVE_NS, NOTICED_NS};
 use crate::{
@@ -56,11 +56,11 @@ impl Theory for Stopped {
             let why = "the recording has no context switches";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+        let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let parents = parents(case)?;
-        let mut found: Vec<Stops<'_>> = Vec::new();
+        let mut processes: Vec<Stops<'_>> = Vec::new();
         for thread in &case.survey.threads {
-            if !is_asked(&case.scope, &asked, thread) {
+            if !is_asked(&case.scope, &scope_rows, thread) {
                 continue;
             }
             for stop in Stop::find(case, &parents, thread) {
@@ -72,23 +72,23 @@ impl Theory for Stopped {
                         first.thread.process_id,
                     ) == (stop.state, thread.process_row, thread.process_id)
                 };
-                match found.iter_mut().find(same) {
+                match processes.iter_mut().find(same) {
                     Some(stops) => stops.0.push(stop),
-                    None => found.push(Stops(vec![stop])),
+                    None => processes.push(Stops(vec![stop])),
                 }
             }
         }
-        if found.is_empty() {
+        if processes.is_empty() {
             let because = format!(
                 "no thread was stopped by a signal, a debugger or a freezer for {} or longer",
                 duration(NOTICED_NS)
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        found.sort_by_key(|stops| Reverse(stops.delay_ns()));
-        found.truncate(FINDINGS);
+        processes.sort_by_key(|stops| Reverse(stops.delay_ns()));
+        processes.truncate(FINDINGS);
         Ok(Outcome::For(
-            found.iter().map(|stops| stops.finding(case)).collect(),
+            processes.iter().map(|stops| stops.finding(case)).collect(),
         ))
     }
 }

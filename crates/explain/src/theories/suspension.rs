@@ -49,9 +49,9 @@ impl Theory for Suspension {
         let stops = stops(case)?;
         let others = silences.ranges.iter();
         let others = others.filter(|gap| !stops.gaps.contains(gap));
-        let mut found: Vec<Finding> = Vec::new();
+        let mut findings: Vec<Finding> = Vec::new();
         if !stops.gaps.is_empty() {
-            found.push(stood_still(case, &stops));
+            findings.push(stood_still(case, &stops));
         }
         let all_ns: i64 = others.clone().map(|gap| gap.end - gap.start).sum();
         if let Some(longest) = others.max_by_key(|gap| gap.end - gap.start) {
@@ -62,25 +62,25 @@ impl Theory for Suspension {
                 duration(longest.start),
                 duration(longest.end)
             );
-            found.push(
+            findings.push(
                 Finding::new(&ABOUT, Severity::Information, sentence)
                     .during(longest.clone())
                     .with(silences.evidence(&case.survey.span)),
             );
         }
         let has_samples = case.table(Table::Samples)?.rows() > 0;
-        if found.is_empty() && !has_samples && !case.is_linux() {
+        if findings.is_empty() && !has_samples && !case.is_linux() {
             let why = "the trace has no samples, so short stops look like times without work";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        if found.is_empty() {
+        if findings.is_empty() {
             let because = format!(
                 "at no time were all CPUs silent for {} or longer",
                 duration(silences.at_least_ns)
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        Ok(Outcome::For(found))
+        Ok(Outcome::For(findings))
     }
 }
 

@@ -48,13 +48,13 @@ impl Theory for TimerSlack {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let (mut found, timers) = read(case)?;
+        let (mut processes, timers) = read(case)?;
         if timers == 0 {
             let why = "the starts of timers are not recorded";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        found.retain(|of| of.delay_ns() >= NOTICED_NS);
-        if found.is_empty() {
+        processes.retain(|process| process.delay_ns() >= NOTICED_NS);
+        if processes.is_empty() {
             let because = format!(
                 "no slack of {} or more made the threads of a process late by {} or longer in total",
                 duration(SLACK_NS),
@@ -62,10 +62,13 @@ impl Theory for TimerSlack {
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        found.sort_by_key(|of| Reverse(of.delay_ns()));
-        found.truncate(FINDINGS);
+        processes.sort_by_key(|process| Reverse(process.delay_ns()));
+        processes.truncate(FINDINGS);
         Ok(Outcome::For(
-            found.iter().map(|of| of.finding(case)).collect(),
+            processes
+                .iter()
+                .map(|process| process.finding(case))
+                .collect(),
         ))
     }
 }
@@ -87,7 +90,7 @@ struct Late {
 
 /// Returns the late timers by process, and the number of all timers.
 fn read(case: &Case<'_>) -> Result<(Vec<Late>, usize), StoreError> {
-    let mut found: FxHashMap<ProcessKey, Late> = FxHashMap::default();
+    let mut by_process: FxHashMap<ProcessKey, Late> = FxHashMap::default();
     let mut timers = 0;
     let table = case.table(Table::SlackTimers)?;
     let columns = [
@@ -111,18 +114,18 @@ fn read(case: &Case<'_>) -> Result<(Vec<Late>, usize), StoreError> {
                 continue;
             }
             let process = (view.process_row.get(row), view.process_id.get(row));
-            let of = found.entry(process).or_insert_with(|| Late {
+            let late = by_process.entry(process).or_insert_with(|| Late {
                 process,
                 ..Late::default()
             });
-            of.ranges.push(time_ns.saturating_sub(late_ns)..time_ns);
-            of.threads.push(view.thread_id[row]);
-            of.late_ns = of.late_ns.saturating_add(late_ns);
-            of.longest_ns = of.longest_ns.max(late_ns);
-            of.slack_ns = of.slack_ns.max(slack_ns);
+            late.ranges.push(time_ns.saturating_sub(late_ns)..time_ns);
+            late.threads.push(view.thread_id[row]);
+            late.late_ns = late.late_ns.saturating_add(late_ns);
+            late.longest_ns = late.longest_ns.max(late_ns);
+            late.slack_ns = late.slack_ns.max(slack_ns);
         }
     }
-    Ok((found.into_values().collect(), timers))
+    Ok((by_process.into_values().collect(), timers))
 }
 
 impl Late {

@@ -39,13 +39,13 @@ struct Answer {
     /// True if the first finding must be the only warning or problem of its theory, because it lists all victims.
     alone: bool,
     /// Further warnings or problems that must exist.
-    also: Vec<Told>,
+    also: Vec<ExpectedFinding>,
     /// Theories that may also have warnings and problems, because these findings are true.
     may: Vec<String>,
     /// Texts that must not be in any warning or problem.
     never: Vec<String>,
     /// Answers to questions about a program or a time.
-    ask: Vec<Asked>,
+    ask: Vec<Question>,
     /// Numbers of processors.
     sizes: Vec<u32>,
 }
@@ -71,7 +71,7 @@ impl Default for Answer {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct ExpectedFinding {
     theory: String,
     says: Vec<String>,
 }
@@ -80,7 +80,7 @@ struct Told {
 /// have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct Question {
     process: Option<String>,
     at_ms: Option<i64>,
     theory: String,
@@ -88,7 +88,7 @@ struct Asked {
 }
 
 /// Scenario with its answer.
-struct Known {
+struct KnownScenario {
     name: String,
     scenario: String,
     answer: Answer,
@@ -146,7 +146,7 @@ fn removals() -> Vec<String> {
 }
 
 /// Reads the scenarios, in the order of their names.
-fn known() -> Vec<Known> {
+fn known() -> Vec<KnownScenario> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
     let files = fs::read_dir(folder).unwrap();
     let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
@@ -157,7 +157,7 @@ fn known() -> Vec<Known> {
         let answer = scenario.remove("answer").expect("an answer");
         let answer = answer.try_into();
         let answer = answer.unwrap_or_else(|error| panic!("{name}: {error}"));
-        Known {
+        KnownScenario {
             name,
             scenario: toml::to_string(&scenario).unwrap(),
             answer,
@@ -186,7 +186,7 @@ fn has_all(text: &str, parts: &[String]) -> bool {
     parts.iter().all(|part| text.contains(part.as_str()))
 }
 
-impl Known {
+impl KnownScenario {
     fn simulated(&self, settings: &[&str]) -> Simulated {
         Simulated::of_text(&self.name, &self.scenario, settings)
     }
@@ -297,15 +297,15 @@ fn seeds() -> Option<usize> {
 
 /// Explains all combinations. Panics with a list of all faults if there are any.
 fn check(
-    known: &[Known],
-    settings: impl Fn(usize, &Known) -> Vec<Vec<String>> + Sync,
-    faults: impl Fn(&Known, &[&str], &Simulated) -> Vec<String> + Sync,
+    known: &[KnownScenario],
+    settings: impl Fn(usize, &KnownScenario) -> Vec<Vec<String>> + Sync,
+    faults: impl Fn(&KnownScenario, &[&str], &Simulated) -> Vec<String> + Sync,
 ) {
     let runs = known.iter().enumerate().flat_map(|(place, known)| {
         let settings = settings(place, known).into_iter();
         settings.map(move |settings| (known, settings))
     });
-    let runs: Vec<(&Known, Vec<String>)> = runs.collect();
+    let runs: Vec<(&KnownScenario, Vec<String>)> = runs.collect();
     let failed: Vec<String> = runs
         .par_iter()
         .flat_map_iter(|(known, settings)| {
@@ -329,7 +329,7 @@ fn check(
 fn the_answer_of_an_expert_comes_first() {
     let known = known();
     assert!(known.len() >= 40, "{}", known.len());
-    let settings = |place: usize, known: &Known| {
+    let settings = |place: usize, known: &KnownScenario| {
         let (sizes, releases) = (&known.answer.sizes, &known.answer.windows);
         let with = |seed: usize, windows: &str, size: u32| {
             let group = match size {
@@ -372,7 +372,7 @@ fn the_answer_of_an_expert_comes_first() {
 fn a_missing_part_of_the_recording_makes_no_other_answer() {
     let known = known();
     let removals = removals();
-    let settings = |place: usize, known: &Known| {
+    let settings = |place: usize, known: &KnownScenario| {
         // A removal replaces what the scenario itself leaves out.
         let is_partial = known.scenario.contains("[record]");
         match seeds() {
@@ -391,13 +391,13 @@ fn a_missing_part_of_the_recording_makes_no_other_answer() {
 #[test]
 fn healthy_machines_of_all_sizes_give_no_alarm() {
     const SIZES: [u32; 10] = [1, 2, 3, 4, 6, 8, 16, 32, 64, 256];
-    let healthy = [Known {
+    let healthy = [KnownScenario {
         name: "healthy".to_owned(),
         scenario: "title = \"healthy\"\nextends = \"healthy\"\n".to_owned(),
         answer: Answer::default(),
     }];
     let runs = seeds().map_or(20, |_| 500);
-    let settings = |_: usize, _: &Known| {
+    let settings = |_: usize, _: &KnownScenario| {
         let all = (0..runs).map(|run| {
             let size = SIZES[run % SIZES.len()];
             let last = size - 1;

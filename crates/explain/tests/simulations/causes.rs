@@ -33,12 +33,12 @@ fn judgement(explanation: &Value, theory: &str) -> String {
 
 /// Returns the rows of the first evidence whose title contains `title`. Each row is an object with a value
 /// for each column.
-fn rows(of: &Value, title: &str) -> Vec<Value> {
-    let evidence = list(of, "evidence").iter();
+fn rows(finding: &Value, title: &str) -> Vec<Value> {
+    let evidence = list(finding, "evidence").iter();
     let mut evidence = evidence.filter(|evidence| text(&evidence["title"]).contains(title));
     let evidence = evidence
         .next()
-        .unwrap_or_else(|| panic!("no {title} in {of}"));
+        .unwrap_or_else(|| panic!("no {title} in {finding}"));
     let names = list(evidence, "columns").iter().map(|c| text(&c["name"]));
     let names: Vec<String> = names.collect();
     let rows = list(evidence, "rows").iter().map(|row| {
@@ -333,8 +333,8 @@ fn short_sleeps_have_the_right_cause() {
         // The last sleep may not be complete when the trace ends, so one sleep may be missing.
         let difference = number(sleeps, "sleeps") - number(measured, "count");
         assert!(difference.abs() <= 1, "{sleeps} {measured}");
-        let asked = &rows(finding, "The request")[0];
-        assert_eq!(number(asked, "finest_ns"), 500_000);
+        let request = &rows(finding, "The request")[0];
+        assert_eq!(number(request, "finest_ns"), 500_000);
     }
 }
 

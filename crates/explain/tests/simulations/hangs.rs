@@ -404,10 +404,10 @@ fn a_healthy_desktop_of_any_size_has_no_hang() {
 #[track_caller]
 fn short_waits(explained: &Explained) -> (&Value, String) {
     let all: Vec<String> = explained.findings().iter().map(told).collect();
-    let found = explained.by_theory("short-waits").into_iter().next();
-    let found = found.unwrap_or_else(|| panic!("{all:#?}"));
-    assert_ne!(found["severity"], "information", "{all:#?}");
-    (found, told(found))
+    let finding = explained.by_theory("short-waits").into_iter().next();
+    let finding = finding.unwrap_or_else(|| panic!("{all:#?}"));
+    assert_ne!(finding["severity"], "information", "{all:#?}");
+    (finding, told(finding))
 }
 
 /// Returns a scenario in which a program of higher priority repeatedly takes the processor from the thread of
@@ -576,10 +576,10 @@ program = [ {{ repeat = 4, steps = [ {{ read = "64KiB", disk = 1, file = 'D:\pho
         )
     };
     let dying = explained("dying", &disk("2s"));
-    let found = dying.by_theory("disks")[0];
-    assert_eq!(found["severity"], "warning");
+    let finding = dying.by_theory("disks")[0];
+    assert_eq!(finding["severity"], "warning");
     assert_has(
-        &told(found),
+        &told(finding),
         &["4 of ", "requests to disk 1", "The disk itself worked on 4"],
     );
     let slow = explained("slow", &disk("900ms"));

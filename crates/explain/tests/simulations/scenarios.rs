@@ -18,8 +18,8 @@ fn quanta_are_those_of_the_setting() {
     ] {
         let desktop = Simulated::new(scenario, &["duration=5s"]);
         let explained = Explained::new(&desktop.trace);
-        let of = explained.by_theory("quantum");
-        let (names, units) = (column(&of, "process"), column(&of, "units"));
+        let findings = explained.by_theory("quantum");
+        let (names, units) = (column(&findings, "process"), column(&findings, "units"));
         // The first row of each process has the most frequent length of its turns.
         let mut seen = BTreeMap::new();
         for (name, units) in names.iter().zip(&units) {
@@ -28,9 +28,9 @@ fn quanta_are_those_of_the_setting() {
         let mut compared = 0;
         for process in list(&desktop.truth["quantum"], "processes") {
             let (name, id) = (process["name"].as_str().unwrap(), &process["id"]);
-            let told = number(process, "units");
+            let truth = number(process, "units");
             assert_eq!(
-                told,
+                truth,
                 if name == "game.exe" {
                     with_focus
                 } else {
@@ -38,12 +38,12 @@ fn quanta_are_those_of_the_setting() {
                 }
             );
             if let Some(units) = seen.get(format!("{name} ({id})").as_str()) {
-                assert_eq!(**units, told, "{scenario}: {process}");
+                assert_eq!(**units, truth, "{scenario}: {process}");
                 compared += 1;
             }
         }
         assert!(compared >= 4, "{scenario}: {compared}");
-        let sentence = of[0]["sentence"].as_str().unwrap();
+        let sentence = findings[0]["sentence"].as_str().unwrap();
         assert!(sentence.contains(setting), "{sentence}");
     }
 }
@@ -52,29 +52,29 @@ fn quanta_are_those_of_the_setting() {
 fn saturation_names_processes_and_time() {
     let starved = Simulated::new("priority-starved", &[]);
     let explained = Explained::new(&starved.trace);
-    let of = explained.by_theory("saturation");
-    assert_eq!(of.len(), 1);
+    let findings = explained.by_theory("saturation");
+    assert_eq!(findings.len(), 1);
     // The scenario says: "A renderer keeps all eight processors busy at priority 8 from 1 s to 17 s."
-    let during = &of[0]["during"];
+    let during = &findings[0]["during"];
     let (start, end) = (number(during, "start"), number(during, "end"));
     assert!((start - 1_000_000_000).abs() < 200_000_000, "{start}");
     assert!((end - 17_000_000_000).abs() < 200_000_000, "{end}");
     assert!(
-        column(&of, "process")[0]
+        column(&findings, "process")[0]
             .as_str()
             .unwrap()
             .starts_with("blender.exe")
     );
-    assert_eq!(column(&of, "priority")[0], 8);
+    assert_eq!(column(&findings, "priority")[0], 8);
 }
 
 #[test]
 fn cpu_time_by_process_matches_the_truth() {
     let stall = Simulated::new("rank-stall", &[]);
     let explained = Explained::new(&stall.trace);
-    let of = explained.by_theory("cpu-use");
-    let names = column(&of, "process");
-    let times = column(&of, "cpu_ns");
+    let findings = explained.by_theory("cpu-use");
+    let names = column(&findings, "process");
+    let times = column(&findings, "cpu_ns");
     assert!(names.len() > 5);
     for (name, ns) in names.iter().zip(&times) {
         let name = name.as_str().unwrap();
@@ -82,9 +82,9 @@ fn cpu_time_by_process_matches_the_truth() {
             name == format!("{} ({})", process["name"].as_str().unwrap(), process["id"])
         });
         // The time of the explanation and the time of the truth file both exclude interrupts.
-        let told = number(of_truth.unwrap(), "cpu_ns");
-        let off = (ns.as_i64().unwrap() - told).abs();
-        assert!(off <= told / 1_000, "{name}: {ns}, not {told}");
+        let true_ns = number(of_truth.unwrap(), "cpu_ns");
+        let off = (ns.as_i64().unwrap() - true_ns).abs();
+        assert!(off <= true_ns / 1_000, "{name}: {ns}, not {true_ns}");
     }
     // In the scenario, the machine sleeps for about 16 s.
     let asleep = explained.by_theory("suspended");
@@ -98,21 +98,21 @@ fn cpu_time_by_process_matches_the_truth() {
 fn interrupts_are_not_counted_as_time_of_threads() {
     let signing = Simulated::new("smb-signing-on", &[]);
     let explained = Explained::new(&signing.trace);
-    let of = explained.by_theory("cpu-use");
+    let findings = explained.by_theory("cpu-use");
     let mut processes = list(&signing.truth, "processes").iter();
     let system = processes
         .find(|process| process["name"] == "System")
         .unwrap();
-    let told = number(system, "cpu_ns");
-    let (names, times) = (column(&of, "process"), column(&of, "cpu_ns"));
+    let true_ns = number(system, "cpu_ns");
+    let (names, times) = (column(&findings, "process"), column(&findings, "cpu_ns"));
     let place = names.iter().position(|name| name == "System (4)").unwrap();
-    let off = (times[place].as_i64().unwrap() - told).abs();
-    assert!(off <= told / 1_000, "{}, not {told}", times[place]);
-    let interrupted = column(&of, "interrupts_ns")[place].as_i64().unwrap();
-    assert!(interrupted > 10 * told, "{interrupted}");
+    let off = (times[place].as_i64().unwrap() - true_ns).abs();
+    assert!(off <= true_ns / 1_000, "{}, not {true_ns}", times[place]);
+    let interrupted = column(&findings, "interrupts_ns")[place].as_i64().unwrap();
+    assert!(interrupted > 10 * true_ns, "{interrupted}");
     // The total is the time of threads, DPCs and ISRs. The kernel's own work in clock interrupts is included only
     // where it interrupted threads, so the total has no exact value in the truth file.
-    let total = column(&of, "busy_ns")[0].as_i64().unwrap();
+    let total = column(&findings, "busy_ns")[0].as_i64().unwrap();
     let of_cpus = |name| -> i64 {
         let cpus = list(&signing.truth, "processors").iter();
         cpus.map(|cpu| number(cpu, name)).sum()
@@ -123,7 +123,7 @@ fn interrupts_are_not_counted_as_time_of_threads() {
         (threads..=most).contains(&total),
         "{threads} {total} {most}"
     );
-    let sentence = of[0]["sentence"].as_str().unwrap();
+    let sentence = findings[0]["sentence"].as_str().unwrap();
     assert!(
         sentence.starts_with("The CPUs were busy for "),
         "{sentence}"
@@ -234,8 +234,8 @@ fn causes_come_first() {
 fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
     let convoy = Simulated::new("lock-convoy", &[]);
     let explained = Explained::new(&convoy.trace);
-    let of = explained.by_theory("lock-convoy");
-    assert_eq!(of.len(), 1);
+    let findings = explained.by_theory("lock-convoy");
+    assert_eq!(findings.len(), 1);
     let window = list(&convoy.truth, "watched_threads").iter();
     let window = window
         .clone()
@@ -245,14 +245,17 @@ fn a_lock_that_is_handed_from_thread_to_thread_is_found() {
     let for_lock = waits.filter(|wait| wait["reason"] == "WrAlertByThreadId");
     // The theory counts only waits of 20 ms or longer, because shorter waits for a lock are ordinary.
     let long = for_lock.map(|wait| number(wait, "waited_ns"));
-    let told: i64 = long.filter(|ns| *ns >= 20_000_000).sum();
-    assert!(told > 900_000_000, "{told}");
-    let (threads, waited) = (column(&of, "thread_id"), column(&of, "waited_ns"));
+    let true_ns: i64 = long.filter(|ns| *ns >= 20_000_000).sum();
+    assert!(true_ns > 900_000_000, "{true_ns}");
+    let (threads, waited) = (
+        column(&findings, "thread_id"),
+        column(&findings, "waited_ns"),
+    );
     assert_eq!(threads[0], window["thread_id"]);
-    assert_eq!(waited[0], told);
-    assert_eq!(number(&of[0]["delay"], "ns"), told);
+    assert_eq!(waited[0], true_ns);
+    assert_eq!(number(&findings[0]["delay"], "ns"), true_ns);
     // The thread of the window shares the lock with twenty other threads.
-    assert_eq!(column(&of, "threads")[0], 21);
+    assert_eq!(column(&findings, "threads")[0], 21);
 }
 
 /// Checks that both causes of one wait are found, and that their shares of the wait are the shares in the
@@ -419,14 +422,14 @@ fn freezes_are_found_with_their_cost() {
 fn lost_events_and_skewed_clocks_are_reported() {
     let lost = Simulated::new("lost-events", &[]);
     let explained = Explained::new(&lost.trace);
-    let of = explained.by_theory("capture");
-    let (kinds, counts) = (column(&of, "kind"), column(&of, "lost"));
+    let findings = explained.by_theory("capture");
+    let (kinds, counts) = (column(&findings, "kind"), column(&findings, "lost"));
     let place = kinds.iter().position(|kind| kind == "events_lost").unwrap();
     assert_eq!(counts[place], lost.truth["events_lost"]);
     // The CPU time of a run that seems to include the lost second is not counted. So the reported time is at most the
     // true time.
     let truth = list(&lost.truth, "processes").iter();
-    let told: BTreeMap<String, i64> = truth
+    let truth: BTreeMap<String, i64> = truth
         .map(|process| {
             let name = format!("{} ({})", text(&process["name"]), number(process, "id"));
             (name, number(process, "cpu_ns"))
@@ -434,23 +437,23 @@ fn lost_events_and_skewed_clocks_are_reported() {
         .collect();
     let used = explained.by_theory("cpu-use");
     for (process, ns) in column(&used, "process").iter().zip(column(&used, "cpu_ns")) {
-        let (told, ns) = (told[process.as_str().unwrap()], ns.as_i64().unwrap());
+        let (truth, ns) = (truth[process.as_str().unwrap()], ns.as_i64().unwrap());
         // The tolerance is 2 %, because context switches do not separate the time of a thread from the time
         // of interrupts.
         assert!(
-            ns as f64 <= told as f64 * 1.02,
-            "{process}: {ns}, not {told}"
+            ns as f64 <= truth as f64 * 1.02,
+            "{process}: {ns}, not {truth}"
         );
     }
 
     let clocks = Simulated::new("clock-trouble", &[]);
     let explained = Explained::new(&clocks.trace);
-    let of = explained.by_theory("clocks");
-    assert_eq!(of.len(), 1);
+    let findings = explained.by_theory("clocks");
+    assert_eq!(findings.len(), 1);
     // In this scenario, the clock of processor 5 is 20 ms ahead of most others.
-    let ahead = column(&of, "ahead_ns");
+    let ahead = column(&findings, "ahead_ns");
     let most = (0..ahead.len()).max_by_key(|row| ahead[*row].as_i64());
-    assert_eq!(column(&of, "readying_cpu")[most.unwrap()], 5);
+    assert_eq!(column(&findings, "readying_cpu")[most.unwrap()], 5);
     for ns in ahead {
         assert!(ns.as_i64().unwrap() <= 20_000_000);
     }

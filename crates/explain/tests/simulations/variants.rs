@@ -451,15 +451,20 @@ fn marks_of_packets_are_counted() {
         let variants = [SEEDS, RELEASES, OTHER_SIZES, own];
         each(scenario, &["duration=3s"], &variants, |case| {
             case.is_calm();
-            let of = case.explained.by_theory("packet-marking");
-            let (marks, packets) = (column(&of, "dscp"), column(&of, "packets"));
+            let findings = case.explained.by_theory("packet-marking");
+            let (marks, packets) = (column(&findings, "dscp"), column(&findings, "packets"));
             let marks = marks.iter().map(ToString::to_string).zip(packets);
             let found = Value::Object(marks.collect());
             let flow = &list(&case.simulated.truth, "flows")[0];
             assert_eq!(found, flow["sent_by_dscp"], "{}", case.label);
-            let of = case.explained.by_theory("network-throughput");
+            let findings = case.explained.by_theory("network-throughput");
             for name in ["received_bytes", "sent_bytes"] {
-                assert_eq!(column(&of, name)[0], flow[name], "{}: {name}", case.label);
+                assert_eq!(
+                    column(&findings, name)[0],
+                    flow[name],
+                    "{}: {name}",
+                    case.label
+                );
             }
         });
         Case::new(scenario, &["duration=1s"], &[NO_PROVIDERS]).is_not_recorded("packet-marking");
@@ -486,8 +491,8 @@ fn quanta_follow_the_setting() {
         let variants = [SEEDS, RELEASES, &SIZES[1..], AROUND, settings];
         each(scenario, &["duration=3s"], &variants, |case| {
             case.is_calm();
-            let of = case.explained.by_theory("quantum");
-            let (names, units) = (column(&of, "process"), column(&of, "units"));
+            let findings = case.explained.by_theory("quantum");
+            let (names, units) = (column(&findings, "process"), column(&findings, "units"));
             let mut seen = BTreeMap::new();
             for (name, units) in names.iter().zip(&units) {
                 seen.entry(text(name)).or_insert(units);
@@ -752,8 +757,8 @@ fn receiving_is_reported_by_cpu() {
                     told.insert(number(routine, "cpu"), number(routine, "count"));
                 }
             }
-            let of = case.explained.by_theory("receive-spread");
-            let (cpus, dpcs) = (column(&of, "cpu"), column(&of, "dpcs"));
+            let findings = case.explained.by_theory("receive-spread");
+            let (cpus, dpcs) = (column(&findings, "cpu"), column(&findings, "dpcs"));
             let number = |cell: &Value| cell.as_i64().unwrap();
             let found = cpus.iter().map(number).zip(dpcs.iter().map(number));
             assert_eq!(found.collect::<BTreeMap<_, _>>(), told, "{}", case.label);

@@ -14,7 +14,7 @@ pub(super) struct CpuTime<'p> {
     runs: Rows<'p>,
     /// Runs that were read but are not counted yet, sorted by end.
     ahead: VecDeque<Run>,
-    spent: FxHashMap<Who, Spent>,
+    spent: FxHashMap<Who, ThreadCpuTime>,
     /// Start of each CPU's current run, in nanoseconds.
     began_ns: FxHashMap<u16, i64>,
     start_ns: i64,
@@ -30,7 +30,7 @@ struct Run {
 }
 
 #[derive(Default)]
-struct Spent {
+struct ThreadCpuTime {
     /// CPU time in completed runs, in nanoseconds.
     ns: i64,
     /// CPU time that was already returned. It includes completed runs and the current run.

@@ -157,15 +157,15 @@ impl Tracks {
         slices.sort_by_key(|slice| (slice.start_ns, Reverse(slice.end_ns)));
         for slice in slices {
             let lanes = self.lanes.entry(slice.place).or_default();
-            let mut found = None;
+            let mut free = None;
             for (at, lane) in lanes.iter_mut().enumerate() {
                 lane.close(slice.start_ns, out)?;
                 if lane.has_room(&slice) {
-                    found = Some(at);
+                    free = Some(at);
                     break;
                 }
             }
-            let at = match found {
+            let at = match free {
                 Some(at) => at,
                 None if lanes.len() == MAX_LANES => {
                     self.left_out += 1;
@@ -410,18 +410,18 @@ mod tests {
         out.finish().expect("writing to memory cannot fail");
         let trace = Trace::decode(&bytes[..]).expect("packets are complete");
         let mut names = HashMap::new();
-        let mut found = Vec::new();
+        let mut tracks = Vec::new();
         for packet in trace.packet {
             if let Some(track) = packet.track_descriptor {
                 names.insert(track.uuid.expect("a number"), track.name.expect("a name"));
             } else if let Some(event) = packet.track_event {
                 assert_eq!((event.kind, packet.timestamp), (Some(INSTANT), Some(7)));
                 let track = names[&event.track_uuid.expect("a track")].clone();
-                found.push((track, event.name.expect("a name")));
+                tracks.push((track, event.name.expect("a name")));
             }
         }
         let expected = [("Marks", "begin"), ("Input", "key_down"), ("Marks", "end")];
-        assert_eq!(found, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        assert_eq!(tracks, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
         assert_eq!(names.len(), 2);
     }
 

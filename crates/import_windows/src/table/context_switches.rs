@@ -2,11 +2,11 @@
 
 use events::ids::hook;
 use events::kernel::ContextSwitch;
-use tables::import::Timed;
+use tables::import::TimedValues;
 use tables::{ContextSwitches, Switch};
 
 use crate::place_of;
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 impl FromEvents for ContextSwitches {
     const READS: Reads = Reads {
@@ -15,7 +15,7 @@ impl FromEvents for ContextSwitches {
     };
 
     #[inline]
-    fn push(raw: &mut Timed<Switch>, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut TimedValues<Switch>, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let version = event.version()?;
         let payload = ContextSwitch::read(event.payload(), version, event.pointer_size())?;

@@ -8,7 +8,6 @@ use tables::import::UnreadableEvents;
 
 use crate::register::{TraceFacts, WholeTable};
 
-/// A row.
 #[derive(Default)]
 struct Row {
     start_ns: i64,

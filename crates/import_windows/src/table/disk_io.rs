@@ -3,10 +3,10 @@
 use etl::{ClockKind, Event};
 use events::ids::hook;
 use events::kernel::{DiskFlush, DiskStart, DiskTransfer};
-use tables::import::Timed;
+use tables::import::TimedValues;
 use tables::{DiskEvents, DiskIo, DiskIoKind, RequestStart};
 
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 impl FromEvents for DiskIo {
     const READS: Reads = Reads {
@@ -17,7 +17,7 @@ impl FromEvents for DiskIo {
         ..Reads::NOTHING
     };
 
-    fn push(raw: &mut DiskEvents, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut DiskEvents, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         match incoming.hook? {
             hook::DISK_READ_INIT
@@ -79,7 +79,7 @@ fn push_completion(rows: &mut DiskIo, event: &Event<'_>) -> Option<()> {
 }
 
 /// Adds a start. Returns `None` if the payload is unreadable.
-fn push_start(starts: &mut Timed<RequestStart>, event: &Event<'_>, hook: u16) -> Option<()> {
+fn push_start(starts: &mut TimedValues<RequestStart>, event: &Event<'_>, hook: u16) -> Option<()> {
     let kind = match hook {
         hook::DISK_READ_INIT | hook::OPTICAL_READ_INIT => DiskIoKind::Read,
         hook::DISK_FLUSH_INIT | hook::OPTICAL_FLUSH_INIT => DiskIoKind::Flush,

@@ -3,10 +3,10 @@
 use tables::Events;
 
 use crate::providers::logged_by;
-use crate::register::{FromEvents, Incoming};
+use crate::register::{FromEvents, IncomingEvent};
 
 impl FromEvents for Events {
-    fn push(raw: &mut Events, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Events, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let decoded = incoming.decoder?.decode(event);
         let (descriptor, identity) = (event.descriptor(), &decoded.identity);

@@ -2,10 +2,10 @@
 
 use events::ids::hook;
 use events::kernel::{FileCreate, FileEnd, FileInfo, FileOperation, FileTransfer};
-use tables::import::Timed;
+use tables::import::TimedValues;
 use tables::{FileEvent, FileIo, FileOperationKind, OperationEnd, OperationStart};
 
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 fn kind_of(opcode: u8) -> Option<FileOperationKind> {
     Some(match opcode {
@@ -39,7 +39,7 @@ impl FromEvents for FileIo {
     };
 
     /// Adds an event. Events older than version 2 are refused.
-    fn push(raw: &mut Timed<FileEvent>, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut TimedValues<FileEvent>, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let (payload, version) = (event.payload(), event.version()?);
         let (opcode, width) = (event.opcode()?, event.pointer_size());

@@ -4,7 +4,7 @@ use events::ids::hook;
 use events::kernel::HardFault;
 use tables::{FaultEvents, HardFaults};
 
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 impl FromEvents for HardFaults {
     const READS: Reads = Reads {
@@ -12,7 +12,7 @@ impl FromEvents for HardFaults {
         ..Reads::NOTHING
     };
 
-    fn push(raw: &mut FaultEvents, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut FaultEvents, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let (raw, event) = (&mut raw.rows, incoming.event);
         let fault = HardFault::read(event.payload(), event.version()?, event.pointer_size())?;
         let time = event.time_ns();

@@ -67,21 +67,24 @@ impl<'a> Identities<'a> {
         const FILE: u8 = 0;
         const RSDS: u8 = 36;
         const FILE_VERSION: u8 = 64;
-        let mut found = Identities::default();
+        let mut identities = Identities::default();
         for event in ids {
             let (payload, version, width) = (event.payload, event.version, event.pointer_size);
             let time = event.time_ns;
             let read = match event.opcode() {
                 FILE => ImageId::read(payload, version, width).map(|id| {
-                    let of_place = found.files.entry((id.process_id, id.base)).or_default();
+                    let of_place = identities
+                        .files
+                        .entry((id.process_id, id.base))
+                        .or_default();
                     of_place.push((time, id));
                 }),
                 RSDS => PdbId::read(payload, version, width).map(|id| {
-                    let of_place = found.pdbs.entry((id.process_id, id.base)).or_default();
+                    let of_place = identities.pdbs.entry((id.process_id, id.base)).or_default();
                     of_place.push((time, id));
                 }),
                 FILE_VERSION => file_version(event).map(|(key, version)| {
-                    found.versions.entry(key).or_insert(version);
+                    identities.versions.entry(key).or_insert(version);
                 }),
                 _ => Some(()),
             };
@@ -89,7 +92,7 @@ impl<'a> Identities<'a> {
                 unreadable.add(Table::Images, event.place);
             }
         }
-        found
+        identities
     }
 }
 
@@ -206,7 +209,7 @@ fn push(images: &mut Images, row: &Row<'_>, ids: &Identities<'_>, volumes: &Volu
         .pdb_path
         .push(pdb.map(|pdb| pdb.path.to_str()).as_deref());
     images.build_id.push(None);
-    let text = |of: fn(&Version) -> &Option<String>| version.and_then(|v| of(v).as_deref());
+    let text = |field: fn(&Version) -> &Option<String>| version.and_then(|v| field(v).as_deref());
     images.file_version.push(text(|v| &v.file_version));
     images.product_version.push(text(|v| &v.product_version));
     images.product_name.push(text(|v| &v.product_name));

@@ -6,7 +6,7 @@ use tables::{Input, InputKind};
 use crate::providers::{
     LAGLAB_INPUT, MULTI_INPUT, WIN32K, fields, logged_by, number, signed, text,
 };
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 fn kind_of(id: u16) -> Option<InputKind> {
     Some(match id {
@@ -39,7 +39,7 @@ impl FromEvents for Input {
         ..Reads::NOTHING
     };
 
-    fn push(raw: &mut Input, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Input, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         if event.guid() == Some(LAGLAB_INPUT) {
             return push_key(raw, event);

@@ -4,7 +4,7 @@ use events::ids::hook;
 use events::kernel::Interrupt;
 use tables::Interrupts;
 
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 impl FromEvents for Interrupts {
     const READS: Reads = Reads {
@@ -17,7 +17,7 @@ impl FromEvents for Interrupts {
     };
 
     #[inline]
-    fn push(raw: &mut Interrupts, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Interrupts, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let interrupt = Interrupt::read(
             event.opcode()?,

@@ -6,7 +6,7 @@ use events::ids::hook;
 use tables::{MarkSource, Marks};
 
 use crate::providers::{MULTI_MAIN, MULTI_WORKER, fields, logged_by, text};
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 impl FromEvents for Marks {
     const READS: Reads = Reads {
@@ -18,7 +18,7 @@ impl FromEvents for Marks {
         ..Reads::NOTHING
     };
 
-    fn push(raw: &mut Marks, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Marks, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         match incoming.hook {
             Some(_) => push_kernel(raw, incoming.event),
             None => push_uiforetw(raw, incoming.event)?,

@@ -8,7 +8,7 @@ use events::kernel::NetworkEvent;
 use tables::{Network, NetworkAction, NetworkSource, Transport};
 
 use crate::providers::KERNEL_NETWORK;
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 /// Hook group of the kernel's UDP events.
 const UDP_GROUP: u8 = 0x08;
@@ -47,7 +47,7 @@ impl FromEvents for Network {
     };
 
     /// Adds an event. Kernel events older than version 2 are refused.
-    fn push(raw: &mut Network, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Network, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         if let Some(hook) = incoming.hook {
             let [group, opcode] = hook.to_be_bytes();

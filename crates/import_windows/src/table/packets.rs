@@ -5,7 +5,7 @@ use tables::{Direction, PacketRows, PacketSource, Packets};
 
 use crate::frame::{Frame, Link};
 use crate::providers::{NDIS_PACKET_CAPTURE, PKTMON, logged_by};
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 /// A captured packet.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +181,7 @@ impl FromEvents for Packets {
         ..Reads::NOTHING
     };
 
-    fn push(raw: &mut PacketRows, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut PacketRows, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         if event.guid()? == NDIS_PACKET_CAPTURE {
             take_ndis(raw, event)

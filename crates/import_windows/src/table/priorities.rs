@@ -9,7 +9,7 @@ use events::kernel::{
 use tables::{Change, Priorities, PriorityKind};
 
 use crate::providers::{KERNEL_PROCESS, fields, logged_by, number};
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 fn kind_of(hook: u16) -> Option<PriorityKind> {
     Some(match hook {
@@ -128,7 +128,7 @@ impl FromEvents for Priorities {
         ..Reads::NOTHING
     };
 
-    fn push(raw: &mut Priorities, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Priorities, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let (kind, change) = match incoming.hook {
             Some(hook) => {

@@ -2,11 +2,11 @@
 
 use events::ids::hook;
 use events::kernel::ReadyThread;
-use tables::import::Timed;
+use tables::import::TimedValues;
 use tables::{ReadiedOnWindows, ReadyEvent, ReadyThreads};
 
 use crate::place_of;
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 impl FromEvents for ReadyThreads {
     const READS: Reads = Reads {
@@ -15,7 +15,7 @@ impl FromEvents for ReadyThreads {
     };
 
     #[inline]
-    fn push(raw: &mut Timed<ReadyEvent>, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut TimedValues<ReadyEvent>, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let payload = ReadyThread::read(event.payload(), event.version()?, event.pointer_size())?;
         let readied = ReadyEvent {

@@ -6,7 +6,7 @@ use events::kernel::Sample;
 use tables::Samples;
 
 use crate::event_buffer::BufferedEvent;
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 /// Events that state the time between two samples. They are logged when this time is set, and at the start
 /// and the end of the session.
@@ -36,7 +36,7 @@ impl FromEvents for Samples {
     /// and every rank is 0. According to the documentation, the byte with the flags and the byte with the
     /// rank are 0 in older systems.
     #[inline]
-    fn push(raw: &mut Samples, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut Samples, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let sample = Sample::read(event.payload(), event.version()?, event.pointer_size())?;
         let has_flags = incoming.os_version >= (6, 1) && sample.flags.is_some();

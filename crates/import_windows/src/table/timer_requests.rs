@@ -3,7 +3,7 @@
 use tables::{TimerRequestKind, TimerRequests};
 
 use crate::providers::{KERNEL_POWER, fields, logged_by, number, text};
-use crate::register::{FromEvents, Incoming, Reads};
+use crate::register::{FromEvents, IncomingEvent, Reads};
 
 /// Id of the event with the resolution in effect.
 const EFFECTIVE: u16 = 95;
@@ -14,7 +14,7 @@ impl FromEvents for TimerRequests {
         ..Reads::NOTHING
     };
 
-    fn push(raw: &mut TimerRequests, incoming: &Incoming<'_, '_>) -> Option<()> {
+    fn push(raw: &mut TimerRequests, incoming: &IncomingEvent<'_, '_>) -> Option<()> {
         let event = incoming.event;
         let fields = fields(KERNEL_POWER, event)?;
         let is_effective = event.descriptor()?.id == EFFECTIVE;

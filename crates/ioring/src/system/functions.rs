@@ -124,16 +124,16 @@ impl Functions {
     }
 
     fn load(kernel_base: HMODULE, ntdll: HMODULE, absent: &'static str) -> Result<Self, Error> {
-        let found = Self {
+        let functions = Self {
             kernel_base: find_kernel_base(kernel_base),
             nt: find_nt(ntdll),
         };
-        match found {
+        match functions {
             Self {
                 kernel_base: None,
                 nt: None,
             } => Err(Error::NotAvailable(absent)),
-            found => Ok(found),
+            functions => Ok(functions),
         }
     }
 
@@ -152,24 +152,24 @@ impl Functions {
     pub(crate) fn capabilities(&self, interface: Interface) -> Result<Capabilities, Error> {
         match interface {
             Interface::KernelBase => {
-                let mut found = IORING_CAPABILITIES::default();
+                let mut capabilities = IORING_CAPABILITIES::default();
                 // SAFETY: the call writes the passed structure, whose layout is documented.
-                let code = unsafe { (self.kernel_base()?.capabilities)(&raw mut found) };
+                let code = unsafe { (self.kernel_base()?.capabilities)(&raw mut capabilities) };
                 check("QueryIoRingCapabilities", code)?;
                 Ok(Capabilities::new(
-                    found.MaxVersion.cast_unsigned(),
-                    found.MaxSubmissionQueueSize,
-                    found.MaxCompletionQueueSize,
-                    found.FeatureFlags.cast_unsigned(),
+                    capabilities.MaxVersion.cast_unsigned(),
+                    capabilities.MaxSubmissionQueueSize,
+                    capabilities.MaxCompletionQueueSize,
+                    capabilities.FeatureFlags.cast_unsigned(),
                 ))
             }
             Interface::Nt => {
-                let mut found = NtCapabilities::default();
+                let mut capabilities = NtCapabilities::default();
                 let size = size_of::<NtCapabilities>();
                 // SAFETY: the call writes at most the passed size.
-                let code = unsafe { (self.nt()?.capabilities)(size, &raw mut found) };
+                let code = unsafe { (self.nt()?.capabilities)(size, &raw mut capabilities) };
                 check("NtQueryIoRingCapabilities", code)?;
-                Ok(found.into())
+                Ok(capabilities.into())
             }
         }
     }
@@ -199,8 +199,8 @@ fn load(dll: &OsStr, flags: u32) -> Result<HMODULE, Error> {
 
 fn address(module: HMODULE, name: &CStr) -> Option<*const c_void> {
     // SAFETY: the module is loaded, and the name ends with a zero.
-    let found = unsafe { GetProcAddress(module, name.as_ptr().cast()) };
-    found.map(|function| function as *const c_void)
+    let address = unsafe { GetProcAddress(module, name.as_ptr().cast()) };
+    address.map(|function| function as *const c_void)
 }
 
 /// Looks up a function and converts it to the type of its field.

@@ -113,11 +113,12 @@ pub(crate) struct NtRing {
 
 impl NtRing {
     pub(super) fn new(functions: &Nt, version: Version, entries: u32) -> Result<Self, Error> {
-        let mut found = NtCapabilities::default();
+        let mut capabilities = NtCapabilities::default();
         // SAFETY: the call writes at most the passed size.
-        let code = unsafe { (functions.capabilities)(size_of::<NtCapabilities>(), &raw mut found) };
+        let code =
+            unsafe { (functions.capabilities)(size_of::<NtCapabilities>(), &raw mut capabilities) };
         check("NtQueryIoRingCapabilities", code)?;
-        let newest = Version(found.version);
+        let newest = Version(capabilities.version);
         if newest < KNOWN_LAYOUT {
             // The layout of entries depends on the version of the kernel, not on the version of the ring.
             return Err(Error::LayoutUnknown {

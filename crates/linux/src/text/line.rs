@@ -7,7 +7,6 @@
 //! bash    12/12    [000] 25.266925:  1 sched:sched_switch: prev_comm=…   perf script
 //! ```
 
-/// Line of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventLine<'t> {
     /// Name of the thread; `None` if the program did not know it.

@@ -23,7 +23,7 @@ use crate::facts::{Facts, NO_PROCESS};
 use crate::features::System;
 use crate::format::Format;
 use crate::gaps::Gaps;
-use crate::inflated::Inflated;
+use crate::inflater::Inflater;
 use crate::record::{self, kind};
 use crate::recording::{Recorder, Recording, Symbols};
 use crate::sample::SampleLayout;
@@ -114,7 +114,7 @@ impl Buffer {
 
 /// State of a text while it is being read.
 struct Opening {
-    inflated: Inflated,
+    inflated: Inflater,
     buffers: BTreeMap<u32, Buffer>,
     buffered: usize,
     chunks: Vec<Chunk>,
@@ -138,7 +138,7 @@ struct Opening {
 /// Opens a text.
 pub(crate) fn open(source: Box<dyn Source>) -> Result<Recording, OpenError> {
     let mut opening = Opening {
-        inflated: Inflated::new(source.len())?,
+        inflated: Inflater::new(source.len())?,
         buffers: BTreeMap::new(),
         buffered: 0,
         chunks: Vec::new(),

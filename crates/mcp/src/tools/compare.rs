@@ -31,7 +31,7 @@ struct Content {
     /// Compared rows that differ. The row with the greatest change comes first.
     changes: Vec<Row>,
     /// Numbers of compared rows, of rows that differ, and of undecided rows.
-    compared: Compared,
+    compared: RowCounts,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     doubts: Vec<String>,
     /// Other differences of the machines and recordings.
@@ -44,7 +44,7 @@ struct Content {
 /// undecided if chance may explain its change, or if its change is small but its confidence interval contains a change
 /// that matters.
 #[derive(Debug, Serialize)]
-struct Compared {
+struct RowCounts {
     rows: usize,
     differ: usize,
     chance: usize,
@@ -156,7 +156,7 @@ fn content(diff: &Diff, next: Next, room: Room) -> Content {
         unit: diff.unit,
         findings: Vec::new(),
         changes: Vec::new(),
-        compared: Compared {
+        compared: RowCounts {
             rows: rows.len(),
             differ: count(&Change::differs),
             chance: count(&|row| {

@@ -1,7 +1,7 @@
 //! Tool `explain`: why the machine lagged.
 
 use explain::{Scope, Severity};
-use report::{BriefFinding, Explained};
+use report::{BriefFinding, ExplainedTrace};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::answer::{Answer, More, Next, Room};
 use crate::arguments::{self, CallScope, Time};
 use crate::failure::Failure;
 use crate::finding_id::FindingId;
-use crate::opened::OpenTrace;
+use crate::open_traces::OpenTrace;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "expected an object with arguments")]
@@ -45,7 +45,6 @@ struct Content<'c> {
     next: Vec<Next>,
 }
 
-/// Summary of a finding.
 #[derive(Debug, Serialize)]
 struct FindingSummary {
     id: String,
@@ -142,7 +141,7 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
 }
 
 /// Returns the answer in one sentence. If the scope is limited, the answer is the first finding about this scope.
-fn answer_of(explained: &Explained, scope: &Scope) -> String {
+fn answer_of(explained: &ExplainedTrace, scope: &Scope) -> String {
     let explanation = &explained.explanation;
     if *scope == Scope::default() {
         return report::answer(explained);
@@ -163,7 +162,7 @@ fn next(
     session: &Session<'_>,
     trace: &OpenTrace,
     scope: &Scope,
-    explained: &Explained,
+    explained: &ExplainedTrace,
     has_runs: bool,
 ) -> Result<Vec<Next>, Failure> {
     let handle = &trace.file.handle;

@@ -10,7 +10,7 @@ use crate::answer::{Answer, Next, Room};
 use crate::arguments;
 use crate::failure::Failure;
 use crate::finding_id::FindingId;
-use crate::marked::Marks;
+use crate::marks::Marks;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "expected an object with arguments")]
@@ -37,7 +37,7 @@ struct Content {
     doubts: Vec<String>,
     /// Other causes that were examined.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    weighed: Vec<Weighed>,
+    weighed: Vec<CauseVerdict>,
     evidence: Vec<EvidenceRows>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sources: Vec<Source>,
@@ -50,7 +50,7 @@ struct Content {
 
 /// Verdict about a cause.
 #[derive(Debug, Serialize)]
-struct Weighed {
+struct CauseVerdict {
     cause: &'static str,
     answer: &'static str,
     because: String,
@@ -128,7 +128,7 @@ fn content(
     content.why = room.fit(texts(&finding.why));
     content.remedies = room.fit(texts(&finding.remedies));
     content.doubts = room.fit(texts(&finding.doubts));
-    content.weighed = room.fit(finding.weighed.iter().map(|verdict| Weighed {
+    content.weighed = room.fit(finding.weighed.iter().map(|verdict| CauseVerdict {
         cause: verdict.name,
         answer: match verdict.judgement {
             Judgement::For => "yes",

@@ -25,8 +25,8 @@ use crate::answer::Answer;
 use crate::arguments::{self, Time};
 use crate::call::Call;
 use crate::failure::Failure;
-use crate::opened::OpenTrace;
-use crate::server::Shared;
+use crate::open_traces::OpenTrace;
+use crate::server::ServerState;
 
 pub(crate) use finding::no_finding;
 pub(crate) use schema::table as table_schema;
@@ -36,7 +36,7 @@ type Explored = (Arc<OpenTrace>, Option<Range<i64>>, Arc<Explorer>);
 
 /// Server and call of a tool.
 pub(crate) struct Session<'s> {
-    pub(crate) server: &'s Shared,
+    pub(crate) server: &'s ServerState,
     pub(crate) call: &'s Arc<Call>,
 }
 

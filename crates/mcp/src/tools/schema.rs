@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Tables {
     answer: String,
-    tables: Vec<Listed>,
+    tables: Vec<TableEntry>,
     /// Views of SQL, which are answers to frequent questions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     views: Vec<&'static str>,
@@ -28,7 +28,7 @@ struct Tables {
 }
 
 #[derive(Debug, Serialize)]
-struct Listed {
+struct TableEntry {
     name: &'static str,
     /// True if `summarize` and `timeline` do not read the table.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -36,7 +36,6 @@ struct Listed {
     about: String,
 }
 
-/// Columns of a table.
 #[derive(Debug, Serialize)]
 pub(crate) struct Columns {
     answer: String,
@@ -95,7 +94,7 @@ fn tables(tokens: Option<u32>) -> Result<Answer, Failure> {
 /// Returns all tables, with at most `about` characters of each description.
 fn all_tables(about: usize) -> Tables {
     let viewed = Explorer::catalogue();
-    let listed = |name: &'static str, prose: &str| Listed {
+    let listed = |name: &'static str, prose: &str| TableEntry {
         name,
         only_sql: !viewed.iter().any(|info| info.name == name),
         about: first_sentence(prose, about),

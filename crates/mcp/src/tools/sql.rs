@@ -12,8 +12,8 @@ use super::Session;
 use crate::answer::{Answer, More, Room};
 use crate::arguments;
 use crate::failure::{Failure, Kind};
-use crate::marked::Marks;
-use crate::opened::OpenTrace;
+use crate::marks::Marks;
+use crate::open_traces::OpenTrace;
 use crate::results::{self, Rows};
 
 #[derive(Debug, Deserialize)]
@@ -139,9 +139,9 @@ fn result(session: &Session<'_>, trace: &OpenTrace, query: &str) -> Result<Arc<R
             rows.is_cut = true;
             break;
         }
-        let taken = batch.num_rows().min(results::ROWS - count);
-        rows.is_cut = taken < batch.num_rows();
-        count += taken;
+        let rows_taken = batch.num_rows().min(results::ROWS - count);
+        rows.is_cut = rows_taken < batch.num_rows();
+        count += rows_taken;
         bytes += batch.get_array_memory_size();
         if bytes > MOST_BYTES {
             return Err(Failure::new(
@@ -149,7 +149,7 @@ fn result(session: &Session<'_>, trace: &OpenTrace, query: &str) -> Result<Arc<R
                 "the result is too large; aggregate or filter in the query, or select fewer columns",
             ));
         }
-        rows.batches.push(batch.slice(0, taken));
+        rows.batches.push(batch.slice(0, rows_taken));
         if rows.is_cut {
             break;
         }

@@ -2,7 +2,7 @@
 
 use explain::story::{self, Doing, Event, EventKind, Link, Thread};
 use explain::{Finding, Subject, Value as Cell};
-use report::{BriefFinding, Explained};
+use report::{BriefFinding, ExplainedTrace};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wording::{QuotedName, capitalized, duration, moment};
@@ -11,7 +11,7 @@ use super::Session;
 use crate::answer::{Answer, Next, Room};
 use crate::arguments::{self, Time};
 use crate::failure::{Failure, Kind};
-use crate::opened::OpenTrace;
+use crate::open_traces::OpenTrace;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "expected an object with arguments")]
@@ -31,7 +31,7 @@ struct Content {
     /// Reasons why the story may be wrong.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     doubts: Vec<String>,
-    story: Vec<Happened>,
+    story: Vec<StoryEvent>,
     /// Findings about the time that the thread was ready without a CPU.
     findings: Vec<BriefFinding>,
     /// Steps that led to the end of the wait, the latest first.
@@ -43,7 +43,7 @@ struct Content {
 }
 
 #[derive(Debug, Serialize)]
-struct Happened {
+struct StoryEvent {
     at_ns: i64,
     what: String,
     /// Innermost functions of the thread's stack.
@@ -76,7 +76,7 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
         id: asked.thread,
         row: None,
     };
-    let told = session.call.watched(|options| {
+    let story = session.call.watched(|options| {
         let store = &trace.store;
         story::tell(
             store,
@@ -88,37 +88,37 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
             options,
         )
     })?;
-    let told = told.ok_or_else(|| {
+    let story = story.ok_or_else(|| {
         let message = "the thread has no run at that time or later; the trace may lack its context \
                        switches. `explain` names threads and times";
         Failure::new(Kind::Unknown, message)
     })?;
     let mut content = Content {
-        answer: summary(&told),
-        thread: named(&told.thread),
-        at_ns: told.at_ns,
-        state: told.kind,
-        doubts: told.doubts.iter().map(sentence).collect(),
+        answer: summary(&story),
+        thread: named(&story.thread),
+        at_ns: story.at_ns,
+        state: story.kind,
+        doubts: story.doubts.iter().map(sentence).collect(),
         story: Vec::new(),
         findings: Vec::new(),
         chain: Vec::new(),
         chain_ends: None,
         next: vec![Next {
             tool: "explain",
-            arguments: json!({ "trace": trace.file.handle, "thread": told.thread.id }),
+            arguments: json!({ "trace": trace.file.handle, "thread": story.thread.id }),
             why: "explains all waits of this thread",
         }],
     };
     let mut room = Room::new(tokens).without(report::json_bytes(&content) + CHAIN_ENDS);
-    content.story = room.fit(told.story.iter().map(happened));
+    content.story = room.fit(story.story.iter().map(happened));
     // Findings are about the time that the thread is ready without a CPU, which follows a wait. During the wait itself,
     // no findings are shown.
-    let is_waiting = told.kind == Doing::Waiting;
-    let findings = (1..).zip(&told.findings).filter(|_| !is_waiting);
+    let is_waiting = story.kind == Doing::Waiting;
+    let findings = (1..).zip(&story.findings).filter(|_| !is_waiting);
     content.findings =
         room.fit(findings.map(|(number, finding)| BriefFinding::new(number, finding)));
-    content.chain = room.fit(told.chain.iter().map(step));
-    content.chain_ends = chain_ends(&told, content.chain.len());
+    content.chain = room.fit(story.chain.iter().map(step));
+    content.chain_ends = chain_ends(&story, content.chain.len());
     Answer::new(&content)
 }
 
@@ -127,7 +127,7 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
 pub(super) fn of_finding(
     session: &Session<'_>,
     trace: &OpenTrace,
-    explained: &Explained,
+    explained: &ExplainedTrace,
     finding: &Finding,
 ) -> Result<Option<Next>, Failure> {
     let (Some((id, needs_cpu)), Some(during)) = (delayed(finding), &finding.during) else {
@@ -271,8 +271,8 @@ fn named(thread: &story::Named) -> String {
     format!("{}{name}{process}", thread.id)
 }
 
-fn happened(event: &Event) -> Happened {
-    Happened {
+fn happened(event: &Event) -> StoryEvent {
+    StoryEvent {
         at_ns: event.at_ns,
         what: event.sentence.quoted(),
         stack: (event.stack.iter().take(FRAMES))

@@ -12,7 +12,7 @@ use crate::answer::{Answer, More, Next, Room};
 use crate::arguments::{self, Time};
 use crate::conditions::{self, Column, Where};
 use crate::failure::Failure;
-use crate::marked::Marks;
+use crate::marks::Marks;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "expected an object with arguments")]

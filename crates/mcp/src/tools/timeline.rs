@@ -9,7 +9,7 @@ use crate::answer::{Answer, Room};
 use crate::arguments::{self, Time};
 use crate::conditions::{self, Where};
 use crate::failure::Failure;
-use crate::marked::Marks;
+use crate::marks::Marks;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "expected an object with arguments")]
@@ -90,8 +90,8 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
         .collect();
     let marks = Marks::new()?;
     loop {
-        let found = explorer.timeline(&request, session.call.flag())?;
-        let (content, fitting) = content(found, request.by.is_some(), missing.clone(), &marks);
+        let answer = explorer.timeline(&request, session.call.flag())?;
+        let (content, fitting) = content(answer, request.by.is_some(), missing.clone(), &marks);
         let shown = content.series.len();
         if fitting == shown || request.first == 0 {
             return Answer::new(&content);

@@ -22,7 +22,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Content {
     answer: String,
-    traces: Vec<Listed>,
+    traces: Vec<TraceEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<More>,
     next: Vec<Next>,
@@ -30,7 +30,7 @@ struct Content {
 
 /// Facts about a trace that its headers contain.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct TraceEntry {
     trace: String,
     file: String,
     size: String,
@@ -65,7 +65,7 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
         .into_iter()
         .skip(usize::try_from(asked.after).unwrap_or(usize::MAX));
     let mut room = Room::new(None).without(400);
-    let mut traces: Vec<Listed> = Vec::new();
+    let mut traces: Vec<TraceEntry> = Vec::new();
     for file in rest {
         session.check()?;
         let listed = listed(session, &file);
@@ -92,8 +92,8 @@ pub(super) fn answer(session: &Session<'_>, asked: Arguments) -> Result<Answer, 
     })
 }
 
-fn listed(session: &Session<'_>, file: &TraceFile) -> Listed {
-    let mut listed = Listed {
+fn listed(session: &Session<'_>, file: &TraceFile) -> TraceEntry {
+    let mut listed = TraceEntry {
         trace: file.handle.clone(),
         file: file.shown(),
         size: size(file.bytes),
@@ -106,7 +106,7 @@ fn listed(session: &Session<'_>, file: &TraceFile) -> Listed {
     if let Some(open) = session.server.opened.known(file) {
         let listed = listed.with(&open.headers());
         return if open.store.info().is_linux() {
-            Listed {
+            TraceEntry {
                 system: Some("Linux".to_owned()),
                 ..listed
             }
@@ -123,21 +123,25 @@ fn listed(session: &Session<'_>, file: &TraceFile) -> Listed {
     }
     match imports::open(std::slice::from_ref(&file.path)) {
         Ok(recording) => listed.with(&Info::from_headers(recording.info())),
-        Err(_) => Listed {
+        Err(_) => TraceEntry {
             problem: Some("this file cannot be read as a trace"),
             ..listed
         },
     }
 }
 
-impl Listed {
+impl TraceEntry {
     /// Adds the facts that the headers of the trace contain.
-    fn with(self, info: &Info) -> Listed {
-        Listed {
+    fn with(self, info: &Info) -> TraceEntry {
+        TraceEntry {
             machine: (info.system.computer.as_ref()).map(|name| QuotedName(name).to_string()),
             system: info.system.build.map(|_| info.system.name()),
             start_utc: info.trace.start.clone(),
-            duration_ns: info.sessions.iter().filter_map(|of| of.duration_ns).max(),
+            duration_ns: info
+                .sessions
+                .iter()
+                .filter_map(|session| session.duration_ns)
+                .max(),
             ..self
         }
     }

@@ -237,18 +237,18 @@ async fn the_next_story_is_about_the_finding() {
         let next = explained["next"].as_array().unwrap().iter();
         let next = next.clone().find(|next| next["tool"] == "story");
         let next = next.unwrap_or_else(|| panic!("{scenario}: {explained}"));
-        let told = client.ask("story", next["arguments"].clone()).await;
-        let answer = told["answer"].as_str().unwrap();
+        let reply = client.ask("story", next["arguments"].clone()).await;
+        let answer = reply["answer"].as_str().unwrap();
         for word in words {
             assert!(answer.contains(word), "{scenario}: {answer}");
         }
         // A user does not notice a wait of microseconds, so the answer must be about a longer wait.
         assert!(!answer.contains(" µs"), "{scenario}: {answer}");
-        let story = told["story"].as_array().unwrap();
+        let story = reply["story"].as_array().unwrap();
         let at = next["arguments"]["at"].as_i64().unwrap();
         assert!(
             story[0]["at_ns"].as_i64().unwrap() <= at,
-            "{scenario}: {told}"
+            "{scenario}: {reply}"
         );
     }
 }
@@ -278,22 +278,22 @@ async fn a_thread_that_is_still_ready_at_the_end_has_a_story() {
             .unwrap();
         let since = number(thread, "still_ready_since_ns");
         let end = number(&simulated.truth, "duration_ns");
-        let asked = json!({"thread": thread["thread_id"], "at": since + (end - since) / 2});
+        let arguments = json!({"thread": thread["thread_id"], "at": since + (end - since) / 2});
         let client = Client::new(folder(&simulated), None).await;
-        let told = client.ask("story", asked).await;
-        assert_eq!(told["state"], "ready", "{scenario}: {told}");
-        let answer = told["answer"].as_str().unwrap();
+        let story = client.ask("story", arguments).await;
+        assert_eq!(story["state"], "ready", "{scenario}: {story}");
+        let answer = story["answer"].as_str().unwrap();
         for words in ["was ready for at least", "and still when the trace ended"] {
             assert!(answer.contains(words), "{scenario}: {answer}");
         }
-        let named = told["thread"].as_str().unwrap();
+        let named = story["thread"].as_str().unwrap();
         assert!(named.contains(process), "{scenario}: {named}");
-        let mut events = list(&told, "story").iter();
+        let mut events = list(&story, "story").iter();
         assert!(
             events.any(|event| event["at_ns"] == since),
-            "{scenario}: {told}"
+            "{scenario}: {story}"
         );
-        assert!(!list(&told, "findings").is_empty(), "{scenario}: {told}");
+        assert!(!list(&story, "findings").is_empty(), "{scenario}: {story}");
     }
 }
 
@@ -305,8 +305,8 @@ async fn the_next_story_is_about_an_unfinished_wait() {
     let explained = client.ask("explain", json!({})).await;
     let mut next = list(&explained, "next").iter();
     let next = next.find(|next| next["tool"] == "story").unwrap();
-    let told = client.ask("story", next["arguments"].clone()).await;
-    let answer = told["answer"].as_str().unwrap();
+    let story = client.ask("story", next["arguments"].clone()).await;
+    let answer = story["answer"].as_str().unwrap();
     assert!(answer.contains("was ready for at least"), "{answer}");
 }
 
@@ -341,13 +341,13 @@ async fn a_thread_that_still_waits_at_the_end_has_a_story() {
         let simulated = Simulated::new(scenario, &[duration]);
         let client = Client::new(folder(&simulated), None).await;
         let id = &watched(&simulated, process)["thread_id"];
-        let told = client.ask("story", json!({"thread": id, "at": at})).await;
-        assert_eq!(told["state"], "waiting", "{scenario}: {told}");
-        let answer = told["answer"].as_str().unwrap();
+        let story = client.ask("story", json!({"thread": id, "at": at})).await;
+        assert_eq!(story["state"], "waiting", "{scenario}: {story}");
+        let answer = story["answer"].as_str().unwrap();
         for words in words {
             assert!(answer.contains(words), "{scenario}: {answer}");
         }
-        let named = told["thread"].as_str().unwrap();
+        let named = story["thread"].as_str().unwrap();
         assert!(named.contains(process), "{scenario}: {named}");
     }
 }
@@ -359,15 +359,15 @@ async fn a_chain_begins_with_the_wait() {
     let simulated = Simulated::new("affinity-pinned", &["duration=4300ms"]);
     let client = Client::new(folder(&simulated), None).await;
     let id = &watched(&simulated, "game.exe")["thread_id"];
-    let asked = json!({"thread": id, "at": "3.978s"});
-    let told = client.ask("story", asked).await;
-    assert_eq!(told["state"], "waiting", "{told}");
-    let from = number(&list(&told, "story")[0], "at_ns");
-    let chain = list(&told, "chain");
-    assert!(!chain.is_empty(), "{told}");
+    let arguments = json!({"thread": id, "at": "3.978s"});
+    let story = client.ask("story", arguments).await;
+    assert_eq!(story["state"], "waiting", "{story}");
+    let from = number(&list(&story, "story")[0], "at_ns");
+    let chain = list(&story, "chain");
+    assert!(!chain.is_empty(), "{story}");
     assert!(
         chain.iter().all(|step| number(step, "from_ns") >= from),
-        "{told}"
+        "{story}"
     );
     // A DPC is not a name from the trace.
     let why = chain[0]["why"].as_str().unwrap();
@@ -379,10 +379,10 @@ async fn a_chain_begins_with_the_wait() {
 async fn a_story_mentions_that_the_machine_was_suspended() {
     let simulated = Simulated::new("busy-wait-resume", &[]);
     let client = Client::new(folder(&simulated), None).await;
-    let told = client
+    let story = client
         .ask("story", json!({"thread": 208, "at": "4s"}))
         .await;
-    let answer = told["answer"].as_str().unwrap();
+    let answer = story["answer"].as_str().unwrap();
     assert!(
         answer.contains("The machine was suspended for 3.000 s of this time."),
         "{answer}"
@@ -396,12 +396,12 @@ async fn a_story_of_a_doubtful_run_is_doubtful() {
     let trace = testdata::path("etl/filtrace__etw.etl");
     fs::copy(trace, folder.path().join("a.etl")).unwrap();
     let client = Client::new(folder.path(), None).await;
-    let asked = json!({"thread": 14448, "at": 1_088_240_067});
-    let told = client.ask("story", asked).await;
-    let answer = told["answer"].as_str().unwrap();
+    let arguments = json!({"thread": 14448, "at": 1_088_240_067});
+    let story = client.ask("story", arguments).await;
+    let answer = story["answer"].as_str().unwrap();
     assert!(answer.contains("probably had a CPU"), "{answer}");
     assert!(answer.contains("Uncertain: "), "{answer}");
-    let doubts = told["doubts"].to_string();
+    let doubts = story["doubts"].to_string();
     assert!(doubts.contains("CPU 8 and CPU 12"), "{doubts}");
 }
 
@@ -419,14 +419,14 @@ async fn a_story_without_ready_event_says_what_is_known() {
         let rows = client.ask("sql", json!({"query": query})).await;
         let row = &rows["rows"][0];
         let (out, start) = (row[1].as_i64().unwrap(), row[2].as_i64().unwrap());
-        let asked = json!({"thread": row[0], "at": out + (start - out) / 2});
-        let told = client.ask("story", asked).await;
-        assert_eq!(told["state"], "unknown", "{scenario}: {told}");
-        let answer = told["answer"].as_str().unwrap();
+        let arguments = json!({"thread": row[0], "at": out + (start - out) / 2});
+        let story = client.ask("story", arguments).await;
+        assert_eq!(story["state"], "unknown", "{scenario}: {story}");
+        let answer = story["answer"].as_str().unwrap();
         for words in ["had no CPU", "It left CPU", "Its next run began at"] {
             assert!(answer.contains(words), "{scenario}: {answer}");
         }
-        assert!(!list(&told, "doubts").is_empty(), "{scenario}: {told}");
+        assert!(!list(&story, "doubts").is_empty(), "{scenario}: {story}");
     }
 }
 
@@ -636,19 +636,19 @@ async fn summaries_leave_nothing_out() {
 async fn the_timeline_after_a_summary_is_of_the_same_rows() {
     let simulated = Simulated::new("rank-stall", &[]);
     let client = Client::new(folder(&simulated), None).await;
-    let asked = json!({
+    let arguments = json!({
         "table": "cpu_runs", "by": ["process"], "measures": ["time"], "between": ["20s", 40_000_000_000_u64],
         "where": [{"column": "process", "is_not": ["“Idle” (0)"]}]
     });
-    let summary = client.ask("summarize", asked.clone()).await;
+    let summary = client.ask("summarize", arguments.clone()).await;
     assert!(
         summary["answer"].as_str().unwrap().contains("overlap"),
         "{summary}"
     );
     let next = &summary["next"][0];
     assert_eq!(next["tool"], "timeline");
-    assert_eq!(next["arguments"]["between"], asked["between"]);
-    assert_eq!(next["arguments"]["where"], asked["where"]);
+    assert_eq!(next["arguments"]["between"], arguments["between"]);
+    assert_eq!(next["arguments"]["where"], arguments["where"]);
     let line = client.ask("timeline", next["arguments"].clone()).await;
     let series = line["series"].as_array().unwrap().iter();
     let totals = series.chain([&line["others"]]);

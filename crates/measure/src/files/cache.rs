@@ -63,10 +63,10 @@ impl FromStr for CacheState {
     type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<CacheState, UnknownName> {
-        let found = CacheState::ALL
+        let state = CacheState::ALL
             .into_iter()
             .find(|state| state.name() == name);
-        found.ok_or_else(|| {
+        state.ok_or_else(|| {
             let known = CacheState::ALL.map(CacheState::name);
             UnknownName::new("cache state", name, known)
         })

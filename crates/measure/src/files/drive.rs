@@ -21,14 +21,14 @@ pub(super) trait ReadQueue {
     /// Submits queued reads and waits for at least `least` completions. At least `least` reads must
     /// be in flight. Appends the slot of each completed read to `done`, with its byte count or
     /// error.
-    fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()>;
+    fn wait(&mut self, least: usize, done: &mut Vec<Completion>) -> io::Result<()>;
 
     /// Returns the first `length` bytes of a slot whose read is complete.
     fn bytes(&mut self, slot: usize, length: usize) -> io::Result<&[u8]>;
 }
 
 /// Slot of a completed read, with the result of the read: the number of bytes or the error.
-pub(super) type Done = (usize, io::Result<usize>);
+pub(super) type Completion = (usize, io::Result<usize>);
 
 /// Reads all files through the queue that `make` creates. Each wait lasts until `batch` reads are
 /// complete.
@@ -52,7 +52,7 @@ pub(super) fn run<Q: ReadQueue>(
     let mut under_way: Vec<Option<(Chunk, i64)>> = vec![None; queue.slots()];
     let mut free: Vec<usize> = (0..queue.slots()).rev().collect();
     let mut again: Vec<Chunk> = Vec::new();
-    let mut done: Vec<Done> = Vec::new();
+    let mut done: Vec<Completion> = Vec::new();
     loop {
         while let Some(&slot) = free.last() {
             let Some(chunk) = again.pop().or_else(|| chunks.next()) else {

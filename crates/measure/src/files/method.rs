@@ -179,8 +179,8 @@ impl FilesMethod {
 
     /// Returns the name.
     pub fn name(self) -> &'static str {
-        let found = METHODS.iter().find(|(_, method)| *method == self);
-        found.map_or("a method of another system", |(name, _)| name)
+        let entry = METHODS.iter().find(|(_, method)| *method == self);
+        entry.map_or("a method of another system", |(name, _)| name)
     }
 
     /// Returns true if the method is safe on files that other programs may change. Mapping is not safe on
@@ -206,8 +206,8 @@ impl FromStr for FilesMethod {
 
     fn from_str(name: &str) -> Result<FilesMethod, UnknownName> {
         let is_it = |known: &str| known.eq_ignore_ascii_case(name);
-        let found = METHODS.iter().find(|(known, _)| is_it(known));
-        found.map(|(_, method)| *method).ok_or_else(|| {
+        let entry = METHODS.iter().find(|(known, _)| is_it(known));
+        entry.map(|(_, method)| *method).ok_or_else(|| {
             let systems = OTHER_SYSTEMS
                 .iter()
                 .find(|(_, names)| names.iter().any(|known| is_it(known)))

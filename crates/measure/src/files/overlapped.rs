@@ -22,7 +22,7 @@ use windows_sys::Win32::System::IO::{
 };
 use windows_sys::Win32::System::Threading::{INFINITE, SleepEx};
 
-use super::drive::{Done, ReadQueue};
+use super::drive::{Completion, ReadQueue};
 use super::{CHUNK, FilesError};
 
 /// Time in milliseconds that a dropped queue waits for operations in flight.
@@ -47,7 +47,7 @@ struct Operations {
     operations: Vec<*mut Operation>,
     under_way: usize,
     /// Reads that ended at once because their offset was past the end of the file.
-    ended: Vec<Done>,
+    ended: Vec<Completion>,
 }
 
 impl Operations {
@@ -140,7 +140,7 @@ impl RoutineQueue {
     }
 
     /// Collects completions that the routine stored.
-    fn collect(&mut self, done: &mut Vec<Done>) {
+    fn collect(&mut self, done: &mut Vec<Completion>) {
         let all = &mut self.operations;
         done.append(&mut all.ended);
         for &operation in &all.operations {
@@ -175,7 +175,7 @@ impl ReadQueue for RoutineQueue {
             })
     }
 
-    fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
+    fn wait(&mut self, least: usize, done: &mut Vec<Completion>) -> io::Result<()> {
         self.collect(done);
         while done.len() < least {
             // SAFETY: during this call, the system runs only the function `routine`.
@@ -247,7 +247,7 @@ impl PortQueue {
 
     /// Waits for the first completion and collects all completions that are ready. Returns false on
     /// timeout.
-    fn collect(&mut self, milliseconds: u32, done: &mut Vec<Done>) -> io::Result<bool> {
+    fn collect(&mut self, milliseconds: u32, done: &mut Vec<Completion>) -> io::Result<bool> {
         let all = &mut self.operations;
         let room = self.entries.len() as u32;
         let mut count = 0;
@@ -300,7 +300,7 @@ impl ReadQueue for PortQueue {
             })
     }
 
-    fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
+    fn wait(&mut self, least: usize, done: &mut Vec<Completion>) -> io::Result<()> {
         done.append(&mut self.operations.ended);
         while done.len() < least {
             self.collect(INFINITE, done)?;

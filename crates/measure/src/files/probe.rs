@@ -122,7 +122,7 @@ impl FilesProbe {
             measurement.notes.extend(rounds.note());
             // The order of the methods changes from round to round. The results have the requested order, so
             // that the reference method comes first.
-            let place = |of: &Series| methods.iter().position(|it| it.name() == of.method);
+            let place = |series: &Series| methods.iter().position(|it| it.name() == series.method);
             rounds.series.sort_by_key(place);
             measurement.series.append(&mut rounds.series);
             for gone in rounds.gone {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ioring::{Buffer, Interface, Library, Memory, Ring, Target};
 
-use super::drive::{Done, ReadQueue};
+use super::drive::{Completion, ReadQueue};
 use super::{CHUNK, FilesError};
 
 pub(super) struct RingQueue {
@@ -70,7 +70,7 @@ impl ReadQueue for RingQueue {
         Ok(())
     }
 
-    fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
+    fn wait(&mut self, least: usize, done: &mut Vec<Completion>) -> io::Result<()> {
         while done.len() < least {
             let count = (least - done.len()) as u32;
             self.ring

@@ -22,7 +22,6 @@ pub struct FileSet {
     bytes: u64,
 }
 
-/// File to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileToRead {
     pub(super) path: PathBuf,
@@ -229,10 +228,10 @@ mod tests {
                 .all(|file| (1024..=1 << 20).contains(&file.size))
         );
 
-        let found = FileSet::of_folder(&folder.path().join("a"), 100).unwrap();
-        assert_eq!(found.files, set.files);
+        let again = FileSet::of_folder(&folder.path().join("a"), 100).unwrap();
+        assert_eq!(again.files, set.files);
         let bytes: usize = first.iter().map(Vec::len).sum();
-        assert_eq!(found.bytes(), bytes as u64);
+        assert_eq!(again.bytes(), bytes as u64);
         let fewer = FileSet::of_folder(folder.path(), 25).unwrap();
         assert_eq!(fewer.count(), 25, "folders in it count too");
     }
@@ -257,8 +256,8 @@ mod tests {
     fn sets_need_an_empty_folder_and_are_removed_on_stop() {
         let folder = tempfile::tempdir().unwrap();
         let stopped = folder.path().join("stopped");
-        let asked = std::sync::atomic::AtomicU32::new(0);
-        let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 3;
+        let calls = std::sync::atomic::AtomicU32::new(0);
+        let stop = || calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 3;
         assert!(FileSet::make(&stopped, 10, FileSizes::Small, 0, &stop).is_err());
         assert!(!stopped.exists());
 

@@ -12,7 +12,6 @@ pub(super) struct FileSum {
 }
 
 impl FileSum {
-    /// Adds bytes.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         // The sum of a piece fits into 32 bits. Sums of 32 bits allow twice as many vector lanes as
@@ -45,7 +44,6 @@ impl Sums {
         Sums(vec![FileSum::default(); files])
     }
 
-    /// Adds bytes of a file.
     pub(super) fn add(&mut self, file: usize, bytes: &[u8]) {
         self.0[file].add(bytes);
     }
@@ -67,13 +65,13 @@ impl Sums {
         set: &FileSet,
         method: &str,
     ) -> Result<(), FilesError> {
-        let found = self.0.iter().zip(&expected.0).zip(set.files());
-        for ((found, expected), file) in found {
-            if found != expected {
+        let pairs = self.0.iter().zip(&expected.0).zip(set.files());
+        for ((sum, expected), file) in pairs {
+            if sum != expected {
                 return Err(FilesError::Different {
                     path: file.path.clone(),
                     method: method.to_owned(),
-                    found: found.to_string(),
+                    found: sum.to_string(),
                     expected: expected.to_string(),
                 });
             }

@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use io_uring::{IoUring, opcode, squeue, types};
 use ioring::Buffer;
 
-use super::drive::{Done, ReadQueue};
+use super::drive::{Completion, ReadQueue};
 use super::{CHUNK, FilesError, UringMode};
 
 /// Time in milliseconds that the kernel thread polls for submissions before it sleeps.
@@ -114,7 +114,7 @@ impl ReadQueue for UringQueue {
         }
     }
 
-    fn wait(&mut self, least: usize, done: &mut Vec<Done>) -> io::Result<()> {
+    fn wait(&mut self, least: usize, done: &mut Vec<Completion>) -> io::Result<()> {
         while done.len() < least {
             self.submit(least - done.len())?;
             for completion in self.ring.completion() {

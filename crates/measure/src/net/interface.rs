@@ -91,8 +91,8 @@ impl Interface {
     }
 
     /// Returns the first address of the same family as the address `of`.
-    pub(super) fn address(&self, of: IpAddr) -> Result<IpAddr, NetError> {
-        match of {
+    pub(super) fn address(&self, address: IpAddr) -> Result<IpAddr, NetError> {
+        match address {
             IpAddr::V4(_) => self.ipv4().map(IpAddr::V4),
             IpAddr::V6(_) => self.ipv6().map(IpAddr::V6),
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::UdpSocket;
 
-use super::Received;
+use super::ReceivedPacket;
 
 /// Receives a datagram. If there is no control buffer, the traffic class is not read. This is faster. If
 /// `at_once` is true and the system supports it, the call does not wait.
@@ -17,7 +17,7 @@ pub(super) fn receive(
     buffer: &mut [u8],
     control: Option<&mut Vec<u8>>,
     at_once: bool,
-) -> io::Result<Received> {
+) -> io::Result<ReceivedPacket> {
     use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recv, recvmsg};
     use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
     use std::os::fd::AsRawFd;
@@ -28,7 +28,7 @@ pub(super) fn receive(
         MsgFlags::empty()
     };
     let Some(control) = control else {
-        return Ok(Received {
+        return Ok(ReceivedPacket {
             len: recv(socket.as_raw_fd(), buffer, flags)?,
             from: None,
             class: None,
@@ -47,7 +47,7 @@ pub(super) fn receive(
         v4.map(|v4| SocketAddr::V4(SocketAddrV4::from(*v4)))
             .or_else(|| v6.map(|v6| SocketAddr::V6(SocketAddrV6::from(*v6))))
     });
-    Ok(Received {
+    Ok(ReceivedPacket {
         len: message.bytes,
         from,
         class,
@@ -65,9 +65,9 @@ pub(super) fn receive(
     buffer: &mut [u8],
     _: Option<&mut Vec<u8>>,
     _: bool,
-) -> io::Result<Received> {
+) -> io::Result<ReceivedPacket> {
     let (len, from) = socket.recv_from(buffer)?;
-    Ok(Received {
+    Ok(ReceivedPacket {
         len,
         from: Some(from),
         class: None,

@@ -73,12 +73,12 @@ pub use error::{LibraryError, NetError};
 pub use interface::Interface;
 #[cfg(target_os = "linux")]
 pub use peers::{Epgm, OpenPgm};
-pub use reflector::{Patience, Reflected, reflect};
+pub use reflector::{Patience, ReflectorCounts, reflect};
 pub use round_trip_plan::{Fates, NetSetting, PeerRun, RoundTripPlan, RoundTripReport, Route};
 pub use runs::Runs;
-pub use source::{Ended, MAX_PACKETS, Pace, RoundTrips, RunContext, Traffic, measure};
+pub use source::{MAX_PACKETS, Pace, RoundTrips, RunContext, RunEnd, Traffic, measure};
 pub use spinning::MAX_SPIN;
 pub use testbed::{Family, Side, Testbed};
-pub use transport::{Received, Repairs, Transport};
+pub use transport::{ReceivedPacket, Repairs, Transport};
 pub use udp::{Place, Udp, UdpGrants, UdpOptions};
 pub use wire::{HEADER_LEN, LARGEST};

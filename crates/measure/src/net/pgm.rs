@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ::pgm::wire::Tsi;
 use ::pgm::{
-    Encapsulation, Event, Received as Heard, ReceiverConfig, Socket, SocketConfig, SocketError,
+    Encapsulation, Event, Received as Reception, ReceiverConfig, Socket, SocketConfig, SocketError,
     SourceConfig,
 };
 use socket2::SockRef;
@@ -18,7 +18,7 @@ use socket2::SockRef;
 use super::buffers::grant;
 use super::spinning::Spinning;
 use super::udp::{READING, WAIT, busy_poll, with_later_port};
-use super::{NetError, Place, Received, Repairs, Transport, UdpGrants, UdpOptions};
+use super::{NetError, Place, ReceivedPacket, Repairs, Transport, UdpGrants, UdpOptions};
 
 /// Default size in bytes of the socket buffers. This default applies to transports that repair losses.
 pub(super) const BUFFER: usize = 8 << 20;
@@ -117,7 +117,7 @@ impl Transport for Pgm {
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
         let mut receiver = lock(&self.receiver);
         let session = self.session;
         let look = || next(&mut receiver, session, buffer).map(Result::ok);
@@ -162,9 +162,9 @@ impl Transport for Pgm {
         Some(Repairs {
             requests_heard: sent.naks,
             sent: sent.repairs,
-            requests_sent: heard.iter().map(|of| of.naks).sum(),
-            received: heard.iter().map(|of| of.repairs).sum(),
-            lost: heard.iter().map(|of| of.lost).sum(),
+            requests_sent: heard.iter().map(|source| source.naks).sum(),
+            received: heard.iter().map(|source| source.repairs).sum(),
+            lost: heard.iter().map(|source| source.lost).sum(),
         })
     }
 }
@@ -174,15 +174,15 @@ fn next(
     receiver: &mut Socket,
     own: Tsi,
     buffer: &mut [u8],
-) -> io::Result<Result<Received, Duration>> {
+) -> io::Result<Result<ReceivedPacket, Duration>> {
     loop {
         match receiver.recv().map_err(io::Error::other)? {
-            Heard::Event(Event::Message {
+            Reception::Event(Event::Message {
                 source, payload, ..
             }) if source != own => {
                 let len = payload.len().min(buffer.len());
                 buffer[..len].copy_from_slice(&payload[..len]);
-                return Ok(Ok(Received {
+                return Ok(Ok(ReceivedPacket {
                     len,
                     from: None,
                     class: None,
@@ -190,9 +190,9 @@ fn next(
             }
             // Packets of this end are ignored. A packet that cannot be repaired never arrives, so the
             // measurement counts it as lost.
-            Heard::Event(_) => {}
-            Heard::TimerPending(wait) => return Ok(Err(wait)),
-            Heard::WouldBlock | Heard::End => return Ok(Err(WAIT)),
+            Reception::Event(_) => {}
+            Reception::TimerPending(wait) => return Ok(Err(wait)),
+            Reception::WouldBlock | Reception::End => return Ok(Err(WAIT)),
         }
     }
 }
@@ -224,7 +224,7 @@ impl Service {
             // If the system refuses a packet, the packet counts as lost and is requested again. Errors are
             // therefore ignored.
             let serve = || match lock(&sender).recv() {
-                Ok(Heard::TimerPending(wait)) => wait.min(NOTICE),
+                Ok(Reception::TimerPending(wait)) => wait.min(NOTICE),
                 _ => NOTICE,
             };
             let mut wait = serve();

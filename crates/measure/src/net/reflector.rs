@@ -22,7 +22,7 @@ pub struct Patience {
 
 /// Counts of a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Reflected {
+pub struct ReflectorCounts {
     /// Number of runs that sent a hello packet.
     pub runs: u64,
     /// Number of returned probes.
@@ -44,9 +44,9 @@ pub fn reflect(
     transport: &mut dyn Transport,
     patience: Patience,
     stop: Stop<'_>,
-) -> Result<Reflected, NetError> {
+) -> Result<ReflectorCounts, NetError> {
     let mut buffer = vec![0; usize::from(u16::MAX)];
-    let mut seen = Reflected::default();
+    let mut seen = ReflectorCounts::default();
     // The run with the latest packet comes first.
     let mut runs: Vec<RunId> = Vec::with_capacity(MAX_RUNS);
     let started = Instant::now();
@@ -117,7 +117,7 @@ pub(super) fn is_about_another_packet(error: &io::Error) -> bool {
 mod tests {
     use std::net::SocketAddr;
 
-    use super::super::Received;
+    use super::super::ReceivedPacket;
     use super::super::wire::HEADER_LEN;
     use super::*;
 
@@ -132,7 +132,7 @@ mod tests {
             Ok(())
         }
 
-        fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
             let (kind, run) = match self.packets {
                 0 => (Kind::Hello, RunId([1; 16])),
                 1 => (Kind::Probe, RunId([1; 16])),
@@ -146,7 +146,7 @@ mod tests {
             };
             header.write(buffer);
             self.packets += 1;
-            Ok(Some(Received {
+            Ok(Some(ReceivedPacket {
                 len: HEADER_LEN,
                 from: None,
                 class: None,

@@ -11,9 +11,9 @@ use std::time::Duration;
 use super::peers::{self, PeerError, PeerRoundTrips};
 use super::source::cost_of_a_sample;
 use super::{
-    Carrier, Ended, Family, NetError, Pace, Patience, Place, Reflected, Repairs, RoundTrips,
-    RunContext, Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants, UdpOptions,
-    measure, reflect,
+    Carrier, Family, NetError, Pace, Patience, Place, ReflectorCounts, Repairs, RoundTrips,
+    RunContext, RunEnd, Runs, Side, Tally, Testbed, Traffic, Transport, Trip, Udp, UdpGrants,
+    UdpOptions, measure, reflect,
 };
 use crate::clock::Since;
 use crate::compare::{Variant, references};
@@ -95,9 +95,9 @@ pub struct Fates {
     /// Granted receive buffer of the source, in bytes; `None` if unknown.
     pub receive_buffer: Option<usize>,
     /// Reason why the run ended.
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// Counts of the reflector, if it ran on this machine.
-    pub reflected: Option<Reflected>,
+    pub reflected: Option<ReflectorCounts>,
     /// Repairs, if the carrier repairs losses.
     pub repairs: Option<Repairs>,
 }
@@ -153,7 +153,7 @@ impl RoundTripReport {
     /// Returns an error if there are too few common runs.
     pub fn compared_to_peer(&self, method: &str) -> Result<Comparison, Incomparable> {
         // The peer uses UDP, so it is compared under the first setting that applies to UDP.
-        let is_of = |of: &String| of == Carrier::Udp.name();
+        let is_of = |carrier: &String| carrier == Carrier::Udp.name();
         let mut settings = self.measurement.settings.iter();
         let first = settings.find(|entry| entry.of.is_empty() || entry.of.iter().any(is_of));
         let ours = (self.measurement.series.iter())
@@ -267,12 +267,12 @@ impl RoundTripPlan {
             let mut entries: Vec<SettingGrants> = Vec::new();
             for (carrier, grants) in carriers.iter().zip(grants) {
                 let Some(grants) = grants else { continue };
-                let of = carrier.name().to_owned();
+                let carrier_name = carrier.name().to_owned();
                 match entries.iter_mut().find(|entry| entry.grants == *grants) {
-                    Some(entry) => entry.of.push(of),
+                    Some(entry) => entry.of.push(carrier_name),
                     None => entries.push(SettingGrants {
                         setting: Grant::describe(setting, grants),
-                        of: vec![of],
+                        of: vec![carrier_name],
                         grants: grants.clone(),
                     }),
                 }
@@ -535,7 +535,7 @@ impl Turns<'_> {
             };
             late.report_run(&series, None, &since);
         }
-        let is_silent = exchange.trips.ended == Ended::Silent;
+        let is_silent = exchange.trips.ended == RunEnd::Silent;
         let median = series.percentiles().median();
         // If the reflector fell silent during a warm-up, the report also contains that warm-up.
         if turn.run.is_some() && !series.samples.is_empty() || is_silent {
@@ -591,7 +591,7 @@ impl RoundTrips {
 struct Exchange {
     trips: RoundTrips,
     sockets: UdpGrants,
-    reflected: Option<Reflected>,
+    reflected: Option<ReflectorCounts>,
 }
 
 impl Exchange {

@@ -52,9 +52,9 @@ impl Spinning {
         }
         let started = Instant::now();
         loop {
-            let found = look()?;
-            if found.is_some() || started.elapsed() >= self.time {
-                return Ok(found);
+            let result = look()?;
+            if result.is_some() || started.elapsed() >= self.time {
+                return Ok(result);
             }
             std::hint::spin_loop();
         }
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn it_polls_until_success_or_timeout() {
-        let found = || Ok(Some(1));
-        assert_eq!(spinning(Duration::ZERO).look(found).unwrap(), None);
-        assert_eq!(spinning(MAX_SPIN).look(found).unwrap(), Some(1));
+        let look_once = || Ok(Some(1));
+        assert_eq!(spinning(Duration::ZERO).look(look_once).unwrap(), None);
+        assert_eq!(spinning(MAX_SPIN).look(look_once).unwrap(), Some(1));
 
         let begun = Instant::now();
         let nothing: Option<()> = spinning(10 * MAX_SPIN).look(|| Ok(None)).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wording::{counted, grouped, size};
 
-use super::{Ended, Fates, Repairs, RoundTripReport, Tally};
+use super::{Fates, Repairs, RoundTripReport, RunEnd, Tally};
 use crate::{Group, SampleOutcome, Series, short_time};
 
 impl RoundTripReport {
@@ -13,13 +13,13 @@ impl RoundTripReport {
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         for group in self.measurement.groups() {
-            let of: Vec<&Fates> = (self.fates.iter())
+            let fates_of_group: Vec<&Fates> = (self.fates.iter())
                 .filter(|fates| {
                     fates.method == group.first.method && fates.setting == group.first.setting
                 })
                 .collect();
-            sentences.push(fates(&of, &group));
-            sentences.extend(overload(&of, group.first));
+            sentences.push(fates(&fates_of_group, &group));
+            sentences.extend(overload(&fates_of_group, group.first));
         }
         let mut methods: Vec<&str> = self.peer.iter().map(|run| run.method.as_str()).collect();
         methods.sort_unstable();
@@ -76,7 +76,7 @@ fn rate(group: &Group<'_>) -> Option<f64> {
         let mut sent = run
             .samples
             .iter()
-            .filter(|of| of.outcome != SampleOutcome::Failed);
+            .filter(|sample| sample.outcome != SampleOutcome::Failed);
         let (Some(first), Some(last)) = (sent.next(), sent.next_back()) else {
             continue;
         };
@@ -88,10 +88,10 @@ fn rate(group: &Group<'_>) -> Option<f64> {
 
 /// Returns a sentence about a rate at which most packets did not return. Returns `None` if most packets returned, or if
 /// the packets had no rate.
-fn overload(of: &[&Fates], series: &Series) -> Option<String> {
-    let whole = of.iter().filter(|of| of.ended == Ended::AsPlanned);
-    let (planned, returned) = whole.fold((0, 0), |(planned, returned), of| {
-        let tally = of.tally;
+fn overload(runs: &[&Fates], series: &Series) -> Option<String> {
+    let whole = runs.iter().filter(|run| run.ended == RunEnd::AsPlanned);
+    let (planned, returned) = whole.fold((0, 0), |(planned, returned), run| {
+        let tally = run.tally;
         (
             planned + tally.sent + tally.not_sent,
             returned + tally.returned,
@@ -113,11 +113,11 @@ fn overload(of: &[&Fates], series: &Series) -> Option<String> {
     ))
 }
 
-fn fates(of: &[&Fates], group: &Group<'_>) -> String {
-    let Some(first) = of.first() else {
+fn fates(runs: &[&Fates], group: &Group<'_>) -> String {
+    let Some(first) = runs.first() else {
         return String::new();
     };
-    let sum = |count: fn(&Tally) -> u64| of.iter().map(|fates| count(&fates.tally)).sum::<u64>();
+    let sum = |count: fn(&Tally) -> u64| runs.iter().map(|fates| count(&fates.tally)).sum::<u64>();
     // The sentence omits the number of returned packets, because every result table contains it.
     let mut sentence = format!(
         "{}, {}: {} sent{}, {} refused by the system, {}, {} out of order, {} foreign; receive buffer {}",
@@ -135,7 +135,7 @@ fn fates(of: &[&Fates], group: &Group<'_>) -> String {
         (first.receive_buffer).map_or("unknown".to_owned(), |bytes| size(bytes as u64)),
     );
     let mut marks: BTreeMap<u8, u64> = BTreeMap::new();
-    for (dscp, count) in of.iter().flat_map(|fates| &fates.seen_dscp) {
+    for (dscp, count) in runs.iter().flat_map(|fates| &fates.seen_dscp) {
         *marks.entry(*dscp).or_default() += count;
     }
     for (dscp, count) in marks {
@@ -144,15 +144,15 @@ fn fates(of: &[&Fates], group: &Group<'_>) -> String {
             grouped(count)
         ));
     }
-    let repairs = || of.iter().filter_map(|fates| fates.repairs);
+    let repairs = || runs.iter().filter_map(|fates| fates.repairs);
     if repairs().next().is_some() {
         let sum = |count: fn(Repairs) -> u64| repairs().map(count).sum::<u64>();
         sentence.push_str(&format!(
             "; in packets of the transport, several for a large packet: {} sent again, {} received after a repair \
              request, {} lost",
-            grouped(sum(|of| of.sent)),
-            grouped(sum(|of| of.received)),
-            grouped(sum(|of| of.lost)),
+            grouped(sum(|tally| tally.sent)),
+            grouped(sum(|tally| tally.received)),
+            grouped(sum(|tally| tally.lost)),
         ));
     }
     sentence.push('.');
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::Probe;
 
-    fn fates_of(tally: Tally, ended: Ended) -> Fates {
+    fn fates_of(tally: Tally, ended: RunEnd) -> Fates {
         Fates {
             method: "pgm 10000/s".to_owned(),
             setting: "usual".to_owned(),
@@ -195,15 +195,15 @@ mod tests {
             ..Tally::default()
         };
         let said = |returned, ended| overload(&[&fates_of(tally(returned), ended)], &series);
-        let sentence = said(423, Ended::AsPlanned).unwrap();
+        let sentence = said(423, RunEnd::AsPlanned).unwrap();
         assert!(
             sentence.contains("650,000,000 bytes per second"),
             "{sentence}"
         );
         assert!(sentence.contains("--rate"), "{sentence}");
-        assert_eq!(said(9_000, Ended::AsPlanned), None);
+        assert_eq!(said(9_000, RunEnd::AsPlanned), None);
         // The packets after the end of a dead reflector say nothing about the rate.
-        assert_eq!(said(423, Ended::Silent), None);
+        assert_eq!(said(423, RunEnd::Silent), None);
     }
 
     #[test]
@@ -213,8 +213,8 @@ mod tests {
             first: &series,
             runs: vec![&series],
         };
-        let of = fates_of(Tally::default(), Ended::AsPlanned);
-        let sentence = fates(&[&of], &group);
+        let run = fates_of(Tally::default(), RunEnd::AsPlanned);
+        let sentence = fates(&[&run], &group);
         let parts = sentence.split_once("several for a large packet").unwrap().1;
         assert!(parts.contains("389,574 lost"), "{sentence}");
     }

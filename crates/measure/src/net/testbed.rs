@@ -26,7 +26,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the family of an address.
     pub(super) fn of_address(address: SocketAddr) -> Family {
         match address {
             SocketAddr::V4(_) => Family::V4,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 /// A received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedPacket {
     /// Length in bytes. The packet is at the start of the buffer.
     pub len: usize,
     /// Sender, to which an answer is sent; `None` if answers are published to a group.
@@ -46,7 +46,7 @@ pub trait Transport: Send {
     /// # Errors
     /// Returns the error of the system. Examples are a refusal of an earlier packet by the other end
     /// ([`io::ErrorKind::ConnectionRefused`]), and a packet that did not fit into `buffer`.
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>>;
 
     /// Returns the numbers of repairs; `None` if the transport does not repair losses.
     fn repairs(&self) -> Option<Repairs> {

@@ -9,7 +9,7 @@ use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 
 use super::buffers::{Buffers, grant};
 use super::spinning::Spinning;
-use super::{Interface, NetError, Received, Transport, message};
+use super::{Interface, NetError, ReceivedPacket, Transport, message};
 use crate::Grant;
 
 /// Timeout of [`Transport::receive`]. An end also needs at most this time to notice that it must stop.
@@ -236,7 +236,7 @@ impl Transport for Udp {
         .map(|_| ())
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
         if cfg!(target_os = "linux") {
             let (socket, control) = (&self.socket, &mut self.control);
             let at_once = || in_time(message::receive(socket, buffer, control.as_mut(), true));
@@ -260,7 +260,7 @@ impl Transport for Udp {
 }
 
 /// Converts a timeout or an interruption by a signal into `None`.
-fn in_time(received: io::Result<Received>) -> io::Result<Option<Received>> {
+fn in_time(received: io::Result<ReceivedPacket>) -> io::Result<Option<ReceivedPacket>> {
     match received {
         Ok(received) => Ok(Some(received)),
         Err(error) => match error.kind() {

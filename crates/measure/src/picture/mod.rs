@@ -358,8 +358,8 @@ mod tests {
             let colour = heat_colour(density(count, 10_000));
             colour.iter().map(|part| u32::from(*part)).sum::<u32>()
         };
-        let of = [1, 10, 100, 1_000, 10_000].map(brightness);
-        assert!(of.is_sorted_by(|a, b| a > b), "{of:?}");
+        let levels = [1, 10, 100, 1_000, 10_000].map(brightness);
+        assert!(levels.is_sorted_by(|a, b| a > b), "{levels:?}");
         assert_eq!(density(0, 10), 0.0);
         assert_eq!(density(10, 10), 1.0);
         assert!(density(1, 1_000_000) > 0.04);

@@ -124,21 +124,21 @@ impl fmt::Display for Policy {
 
 impl fmt::Display for Scheduling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut asked = Vec::new();
+        let mut parts = Vec::new();
         if self.policy != Policy::Default {
-            asked.push(self.policy.to_string());
+            parts.push(self.policy.to_string());
         }
-        asked.extend(self.nice.map(|nice| format!("nice {nice}")));
-        asked.extend(self.cpu.map(|cpu| format!("CPU {cpu}")));
+        parts.extend(self.nice.map(|nice| format!("nice {nice}")));
+        parts.extend(self.cpu.map(|cpu| format!("CPU {cpu}")));
         let slack = self.timer_slack;
-        asked.extend(slack.map(|slack| format!("timer slack {slack:?}")));
+        parts.extend(slack.map(|slack| format!("timer slack {slack:?}")));
         if self.lock_memory {
-            asked.push("memory locked".to_owned());
+            parts.push("memory locked".to_owned());
         }
-        if asked.is_empty() {
+        if parts.is_empty() {
             write!(f, "{}", Policy::Default)
         } else {
-            f.write_str(&asked.join(", "))
+            f.write_str(&parts.join(", "))
         }
     }
 }
@@ -239,13 +239,13 @@ mod tests {
             lock_memory: true,
             timer_slack: Some(Duration::from_nanos(1)),
         };
-        let asked = everything.to_string();
-        let mut grants: Vec<Grant> = asked
+        let text = everything.to_string();
+        let mut grants: Vec<Grant> = text
             .split(", ")
             .map(|wish| Grant::new(wish, Ok::<(), Refusal>(())))
             .collect();
         assert_eq!(grants.len(), 5);
-        assert_eq!(Grant::describe(&everything, &grants), asked);
+        assert_eq!(Grant::describe(&everything, &grants), text);
         grants[1].refused = Some("not permitted".to_owned());
         assert_eq!(
             Grant::describe(&everything, &grants),
@@ -253,7 +253,7 @@ mod tests {
         );
         // A refused grant adds no mark if the setting did not contain its request.
         let failed = [Grant::new("nanosleep", Err("it failed"))];
-        assert_eq!(Grant::describe(&everything, &failed), asked);
+        assert_eq!(Grant::describe(&everything, &failed), text);
     }
 
     #[test]

@@ -16,15 +16,15 @@ use super::{Resolution, SleepMethod};
 use crate::Refusal;
 
 /// Type without values, because Linux has no timer resolution that a program could request.
-pub(super) type Held = std::convert::Infallible;
+pub(super) type GrantedRequest = std::convert::Infallible;
 
-pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, Refusal> {
+pub(super) fn set_resolution(_resolution: Resolution) -> Result<GrantedRequest, Refusal> {
     Err(Refusal::Unsupported(
         "it exists on Windows only; on Linux set a timer slack",
     ))
 }
 
-pub(super) fn refuse_throttling() -> Result<Held, Refusal> {
+pub(super) fn refuse_throttling() -> Result<GrantedRequest, Refusal> {
     Err(Refusal::Unsupported("it exists on Windows only"))
 }
 

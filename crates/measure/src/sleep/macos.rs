@@ -8,13 +8,13 @@ use super::{Resolution, SleepMethod};
 use crate::Refusal;
 
 /// Type without values, because macOS has no timer resolution that a program could request.
-pub(super) type Held = std::convert::Infallible;
+pub(super) type GrantedRequest = std::convert::Infallible;
 
-pub(super) fn set_resolution(_resolution: Resolution) -> Result<Held, Refusal> {
+pub(super) fn set_resolution(_resolution: Resolution) -> Result<GrantedRequest, Refusal> {
     Err(Refusal::Unsupported("it exists on Windows only"))
 }
 
-pub(super) fn refuse_throttling() -> Result<Held, Refusal> {
+pub(super) fn refuse_throttling() -> Result<GrantedRequest, Refusal> {
     Err(Refusal::Unsupported("it exists on Windows only"))
 }
 

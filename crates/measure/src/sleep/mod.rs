@@ -88,15 +88,15 @@ pub enum SleepError {
 
 impl fmt::Display for SleepSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut asked = Vec::new();
-        asked.extend(self.resolution.map(|resolution| resolution.to_string()));
+        let mut parts = Vec::new();
+        parts.extend(self.resolution.map(|resolution| resolution.to_string()));
         if self.without_throttling {
-            asked.push("no throttling".to_owned());
+            parts.push("no throttling".to_owned());
         }
-        if asked.is_empty() || self.scheduling != Scheduling::default() {
-            asked.insert(0, self.scheduling.to_string());
+        if parts.is_empty() || self.scheduling != Scheduling::default() {
+            parts.insert(0, self.scheduling.to_string());
         }
-        f.write_str(&asked.join(", "))
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -145,10 +145,10 @@ impl SleepPlan {
         let mut grants: Vec<Option<Vec<Grant>>> = vec![None; self.settings.len()];
         let mut pace = Pace::default();
         let mut series = Vec::new();
-        let variants = (0..methods.len() * self.settings.len()).map(|of| Variant {
+        let variants = (0..methods.len() * self.settings.len()).map(|place| Variant {
             load: (),
-            method: of / self.settings.len(),
-            setting: of % self.settings.len(),
+            method: place / self.settings.len(),
+            setting: place % self.settings.len(),
         });
         let references = references(&variants.collect::<Vec<_>>());
         let start_ns = clock.now_ns();
@@ -214,11 +214,11 @@ impl SleepPlan {
         series.setting = setting.to_string();
         let late = self.late.as_deref().filter(|_| turn.run.is_some());
         let (failed, mut grants) = setting.scheduling.run(|_| {
-            let held = setting.hold();
+            let hold = setting.hold();
             series.resolution_ns = system::resolution_ns();
             let mut sleeper = match system::Sleeper::open(method) {
                 Ok(sleeper) => sleeper,
-                Err(refusal) => return (Some(refusal.to_string()), held),
+                Err(refusal) => return (Some(refusal.to_string()), hold),
             };
             let loops = Loop {
                 requested_ns: nanoseconds(self.requested),
@@ -228,7 +228,7 @@ impl SleepPlan {
             };
             let now = Since { clock, start_ns };
             let failed = loops.sample(&now, stop, samples, &mut series, |ns| sleeper.sleep(ns));
-            (failed.map(|error| error.to_string()), held)
+            (failed.map(|error| error.to_string()), hold)
         })?;
         let (failed, held) = failed;
         grants.extend(held.grants.iter().cloned());
@@ -333,10 +333,10 @@ impl Pace {
     fn add(&mut self, run: &Series, interval: Duration) {
         let starts = run.samples.windows(2);
         let between = starts.map(|two| Some(two[1].start_ns.saturating_sub(two[0].start_ns)));
-        let found = Percentiles::from_latencies(between);
+        let percentiles = Percentiles::from_latencies(between);
         let planned_ns = nanoseconds(interval);
         self.planned_ns += i128::from(planned_ns);
-        self.found_ns += i128::from(found.median().unwrap_or(0).max(planned_ns));
+        self.found_ns += i128::from(percentiles.median().unwrap_or(0).max(planned_ns));
     }
 }
 
@@ -601,8 +601,8 @@ mod tests {
 
     #[test]
     fn samples_before_a_stop_are_kept() {
-        let asked = AtomicU32::new(0);
-        let stop = || asked.fetch_add(1, Ordering::Relaxed) > 200;
+        let calls = AtomicU32::new(0);
+        let stop = || calls.fetch_add(1, Ordering::Relaxed) > 200;
         let mut long = plan(&SleepMethod::HERE[..1]);
         long.samples = 1_000_000;
         long.plan.warm_up = 0;
@@ -616,12 +616,12 @@ mod tests {
     #[test]
     fn late_samples_are_reported_with_their_time() {
         let late = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let found = Arc::clone(&late);
+        let sink = Arc::clone(&late);
         let mut reporting = plan(&SleepMethod::HERE[..1]);
         reporting.late = Some(Arc::new(LateSamples {
             over: Duration::ZERO,
             counts_queue: true,
-            tell: Box::new(move |sample| found.lock().unwrap().push(sample)),
+            tell: Box::new(move |sample| sink.lock().unwrap().push(sample)),
         }));
         let before = crate::system_clock_ns();
         let measured = reporting.measure(&Clock::best(), &|| false).unwrap();
@@ -638,8 +638,8 @@ mod tests {
             let length = sample.range.end - sample.range.start;
             assert_eq!(i64::try_from(length).unwrap(), sample.latency_ns);
             let series = &measured.series[sample.run as usize];
-            let of = series.samples[sample.sequence as usize];
-            assert_eq!(of.latency_ns, Some(sample.latency_ns));
+            let expected = series.samples[sample.sequence as usize];
+            assert_eq!(expected.latency_ns, Some(sample.latency_ns));
             assert!(last <= sample.range.end && sample.range.end <= after);
             last = sample.range.end;
             if cfg!(target_os = "linux") {

@@ -41,7 +41,7 @@ pub struct HeldResolution {
     /// Outcomes of the requests.
     pub grants: Vec<Grant>,
     /// Granted requests, which are released in this order.
-    _held: Vec<system::Held>,
+    _held: Vec<system::GrantedRequest>,
 }
 
 impl HeldResolution {
@@ -58,11 +58,11 @@ impl HeldResolution {
 /// Since Windows 10 2004, a request affects only the timers of the requesting program.
 pub fn hold_resolution(resolution: Option<Resolution>, without_throttling: bool) -> HeldResolution {
     let mut grants = Vec::new();
-    let mut held = Vec::new();
-    let mut take = |asked: String, outcome: Result<system::Held, Refusal>| {
+    let mut requests = Vec::new();
+    let mut take = |asked: String, outcome: Result<system::GrantedRequest, Refusal>| {
         grants.push(match outcome {
             Ok(one) => {
-                held.push(one);
+                requests.push(one);
                 Grant::new(asked, Ok::<(), Refusal>(()))
             }
             Err(refusal) => Grant::new(asked, Err(refusal)),
@@ -77,7 +77,7 @@ pub fn hold_resolution(resolution: Option<Resolution>, without_throttling: bool)
     }
     HeldResolution {
         grants,
-        _held: held,
+        _held: requests,
     }
 }
 
@@ -96,15 +96,15 @@ mod tests {
     #[cfg(not(windows))]
     #[test]
     fn other_systems_refuse_resolutions() {
-        let held = hold_resolution(Some(Resolution::Native(5_000)), true);
-        assert_eq!(held.grants.len(), 2);
+        let hold = hold_resolution(Some(Resolution::Native(5_000)), true);
+        assert_eq!(hold.grants.len(), 2);
         let says_why = |grant: &Grant| {
             grant
                 .refused
                 .as_ref()
                 .is_some_and(|w| w.contains("Windows"))
         };
-        assert!(held.grants.iter().all(says_why));
+        assert!(hold.grants.iter().all(says_why));
     }
 
     /// Checks that a granted request is in effect. Wine accepts any resolution but keeps its own resolution,
@@ -113,9 +113,9 @@ mod tests {
     #[test]
     fn the_resolution_of_windows_is_checked() {
         let finest = Resolution::Native(5_000);
-        let held = hold_resolution(Some(finest), false);
-        let grant = &held.grants[0];
-        let current = held.current_ns().unwrap();
+        let hold = hold_resolution(Some(finest), false);
+        let grant = &hold.grants[0];
+        let current = hold.current_ns().unwrap();
         assert!((500_000..=15_625_000).contains(&current));
         match &grant.refused {
             None => assert!(current <= finest.ns()),

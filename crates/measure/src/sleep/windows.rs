@@ -26,24 +26,24 @@ windows_link::link!("ntdll.dll" "system" fn NtSetTimerResolution(desired: u32, s
 
 /// Granted request, which is released on drop.
 #[derive(Debug)]
-pub(super) enum Held {
+pub(super) enum GrantedRequest {
     Resolution(Resolution),
     NoThrottling,
 }
 
-impl Drop for Held {
+impl Drop for GrantedRequest {
     fn drop(&mut self) {
         match self {
-            Held::Resolution(Resolution::Native(units)) => {
+            GrantedRequest::Resolution(Resolution::Native(units)) => {
                 let mut current = 0;
                 // SAFETY: the pointer refers to a local variable.
                 unsafe { NtSetTimerResolution(*units, 0, &mut current) };
             }
-            Held::Resolution(Resolution::Multimedia(ms)) => {
+            GrantedRequest::Resolution(Resolution::Multimedia(ms)) => {
                 // SAFETY: the argument is a number.
                 unsafe { timeEndPeriod(*ms) };
             }
-            Held::NoThrottling => {
+            GrantedRequest::NoThrottling => {
                 // If releasing fails, the request ends with the program.
                 let _ = throttling(0);
             }
@@ -53,7 +53,7 @@ impl Drop for Held {
 
 /// Requests a resolution and checks the result. The check is needed because the system rounds the
 /// resolution, and because it may apply another program's request.
-pub(super) fn set_resolution(resolution: Resolution) -> Result<Held, Refusal> {
+pub(super) fn set_resolution(resolution: Resolution) -> Result<GrantedRequest, Refusal> {
     match resolution {
         Resolution::Native(units) => {
             let mut current = 0;
@@ -74,7 +74,7 @@ pub(super) fn set_resolution(resolution: Resolution) -> Result<Held, Refusal> {
             }
         }
     }
-    let held = Held::Resolution(resolution);
+    let request = GrantedRequest::Resolution(resolution);
     // Some systems tick slightly faster than requested: 0.4992 ms for 0.5 ms.
     let is_near = |ns: i64| ns <= resolution.ns() + resolution.ns() / 50;
     match resolutions_ns() {
@@ -87,13 +87,13 @@ pub(super) fn set_resolution(resolution: Resolution) -> Result<Held, Refusal> {
                 ms(coarsest)
             )))
         }
-        _ => Ok(held),
+        _ => Ok(request),
     }
 }
 
-pub(super) fn refuse_throttling() -> Result<Held, Refusal> {
+pub(super) fn refuse_throttling() -> Result<GrantedRequest, Refusal> {
     throttling(PROCESS_POWER_THROTTLING_IGNORE_TIMER_RESOLUTION)?;
-    Ok(Held::NoThrottling)
+    Ok(GrantedRequest::NoThrottling)
 }
 
 /// Takes control of the throttling in `kinds` and disables this throttling. If `kinds` is 0, returns the

@@ -80,9 +80,9 @@ impl Acknowledger {
     /// Returns the congestion feedback: the option with the loss rate and the timestamp. Acknowledgements and
     /// NAKs carry this option.
     pub(crate) fn feedback(&self, now: Time) -> CongestionFeedback {
-        let held = now.since(self.received_at).as_millis() as u32;
+        let delay_ms = now.since(self.received_at).as_millis() as u32;
         CongestionFeedback {
-            timestamp: self.timestamp.wrapping_add(held),
+            timestamp: self.timestamp.wrapping_add(delay_ms),
             loss: self.losses.loss(),
             receiver: self.own,
         }

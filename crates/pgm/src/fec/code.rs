@@ -218,9 +218,9 @@ mod tests {
                     .map(|_| (0..rng.below(length)).map(|_| rng.bits() as u8).collect())
                     .collect();
                 let lost = rng.below(size as usize + 1).min(code.max_parity());
-                let mut held: Vec<Option<&[u8]>> = data.iter().map(|d| Some(&d[..])).collect();
-                while held.iter().filter(|held| held.is_none()).count() < lost {
-                    held[rng.below(size as usize)] = None;
+                let mut packets: Vec<Option<&[u8]>> = data.iter().map(|d| Some(&d[..])).collect();
+                while packets.iter().filter(|packet| packet.is_none()).count() < lost {
+                    packets[rng.below(size as usize)] = None;
                 }
                 let mut indices: Vec<usize> = (0..code.max_parity()).collect();
                 let parity: Vec<(usize, Vec<u8>)> = (0..lost)
@@ -234,13 +234,13 @@ mod tests {
                     .iter()
                     .map(|(index, bytes)| (*index, &bytes[..]))
                     .collect();
-                let found = code.recover(&held, &parity).unwrap();
-                let missing = (0..size as usize).filter(|at| held[*at].is_none());
-                for (at, mut found) in missing.zip(found) {
-                    assert_eq!(found.len(), length);
-                    assert!(found[data[at].len()..].iter().all(|byte| *byte == 0));
-                    found.truncate(data[at].len());
-                    assert_eq!(found, data[at]);
+                let recovered = code.recover(&packets, &parity).unwrap();
+                let missing = (0..size as usize).filter(|at| packets[*at].is_none());
+                for (at, mut recovered) in missing.zip(recovered) {
+                    assert_eq!(recovered.len(), length);
+                    assert!(recovered[data[at].len()..].iter().all(|byte| *byte == 0));
+                    recovered.truncate(data[at].len());
+                    assert_eq!(recovered, data[at]);
                 }
             }
         }

@@ -24,7 +24,7 @@ pub(crate) struct Parity {
 
 /// Data packet recovered from parity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredPacket {
     /// Index of the packet in its group.
     pub(crate) index: usize,
     pub(crate) payload: Vec<u8>,
@@ -71,7 +71,7 @@ pub(crate) fn recover(
     code: &Code,
     members: &[Option<Member<'_>>],
     parity: &[(usize, &Parity)],
-) -> Option<Vec<Recovered>> {
+) -> Option<Vec<RecoveredPacket>> {
     let missing: Vec<usize> = (0..members.len())
         .filter(|at| members[*at].is_none())
         .collect();
@@ -86,15 +86,15 @@ pub(crate) fn recover(
     if !agree {
         return None;
     }
-    let held = |bytes: &dyn Fn(&Member<'_>) -> Vec<u8>| -> Vec<Option<Vec<u8>>> {
+    let lists = |bytes: &dyn Fn(&Member<'_>) -> Vec<u8>| -> Vec<Option<Vec<u8>>> {
         members
             .iter()
             .map(|member| member.as_ref().map(bytes))
             .collect()
     };
-    let solve = |held: &[Option<Vec<u8>>], parity: &[(usize, &[u8])]| {
-        let held: Vec<Option<&[u8]>> = held.iter().map(Option::as_deref).collect();
-        code.recover(&held, parity)
+    let solve = |lists: &[Option<Vec<u8>>], parity: &[(usize, &[u8])]| {
+        let lists: Vec<Option<&[u8]>> = lists.iter().map(Option::as_deref).collect();
+        code.recover(&lists, parity)
     };
 
     let trailer = if variable_length { LENGTH } else { 0 };
@@ -109,7 +109,7 @@ pub(crate) fn recover(
             .iter()
             .map(|(index, parity)| (*index, &parity.payload[parity.payload.len() - LENGTH..]))
             .collect();
-        let lengths = solve(&held(&|member| length_bytes(member).to_vec()), &lengths)?;
+        let lengths = solve(&lists(&|member| length_bytes(member).to_vec()), &lengths)?;
         for (payload, length) in payloads.iter_mut().zip(lengths) {
             let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
             if length > payload.len() {
@@ -124,7 +124,7 @@ pub(crate) fn recover(
             .iter()
             .filter_map(|(index, parity)| Some((*index, &parity.encoded_fragment.as_ref()?[..])))
             .collect();
-        let options = solve(&held(&|member| fragment_bytes(member).to_vec()), &options)?;
+        let options = solve(&lists(&|member| fragment_bytes(member).to_vec()), &options)?;
         for (fragment, option) in fragments.iter_mut().zip(options) {
             if option[0] & NO_FRAGMENT == 0 {
                 let bytes = option[1..].try_into().ok()?;
@@ -132,10 +132,10 @@ pub(crate) fn recover(
             }
         }
     }
-    let found = missing.into_iter().zip(payloads).zip(fragments);
+    let packets = missing.into_iter().zip(payloads).zip(fragments);
     Some(
-        found
-            .map(|((index, payload), fragment)| Recovered {
+        packets
+            .map(|((index, payload), fragment)| RecoveredPacket {
                 index,
                 payload,
                 fragment,
@@ -191,20 +191,23 @@ mod tests {
                     fragment: *fragment,
                 })
                 .collect();
-            let mut held: Vec<Option<Member<'_>>> = members.iter().copied().map(Some).collect();
+            let mut packets: Vec<Option<Member<'_>>> = members.iter().copied().map(Some).collect();
             for _ in 0..=rng.below(size) {
-                held[rng.below(size)] = None;
+                packets[rng.below(size)] = None;
             }
             let parity: Vec<Parity> = (3..3 + size).map(|h| encode(code, h, &members)).collect();
             let parity: Vec<(usize, &Parity)> = (3..).zip(&parity).collect();
-            let found = recover(code, &held, &parity).unwrap();
+            let recovered = recover(code, &packets, &parity).unwrap();
             assert_eq!(
-                found.len(),
-                held.iter().filter(|held| held.is_none()).count()
+                recovered.len(),
+                packets.iter().filter(|packet| packet.is_none()).count()
             );
-            for found in found {
-                let (payload, fragment) = &data[found.index];
-                assert_eq!((&found.payload, &found.fragment), (payload, fragment));
+            for recovered in recovered {
+                let (payload, fragment) = &data[recovered.index];
+                assert_eq!(
+                    (&recovered.payload, &recovered.fragment),
+                    (payload, fragment)
+                );
             }
         }
     }

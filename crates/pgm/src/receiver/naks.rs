@@ -11,7 +11,7 @@ use crate::{
 
 /// Message about a missing packet that another member of the session sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum PeerMessage {
     /// Another receiver requested the packet (NAK).
     Request,
     /// The source confirmed a request for the packet (NCF).
@@ -43,11 +43,11 @@ impl ReceiveWindow {
                 }
             }
             let parity = packets.is_empty();
-            let mut asked = if parity { groups } else { packets };
-            asked.truncate(most.clamp(1, 1 + NakList::MAX));
-            asked.sort_by_key(|(_, sqn)| sqn.since(self.base));
-            let mut numbers = Vec::with_capacity(asked.len());
-            for (target, sqn) in asked {
+            let mut requests = if parity { groups } else { packets };
+            requests.truncate(most.clamp(1, 1 + NakList::MAX));
+            requests.sort_by_key(|(_, sqn)| sqn.since(self.base));
+            let mut numbers = Vec::with_capacity(requests.len());
+            for (target, sqn) in requests {
                 self.set_stage(target, Stage::AwaitsConfirmation, now);
                 numbers.push(sqn);
             }
@@ -58,7 +58,7 @@ impl ReceiveWindow {
     }
 
     /// Handles a request that another receiver sent, or a confirmation that the source sent.
-    pub(super) fn heard(&mut self, now: Time, sqn: Sqn, parity: bool, heard: Heard) {
+    pub(super) fn heard(&mut self, now: Time, sqn: Sqn, parity: bool, heard: PeerMessage) {
         let target = if parity {
             let Some((group, count)) = self.groups.parity_request(sqn) else {
                 return;
@@ -73,7 +73,7 @@ impl ReceiveWindow {
         } else {
             // The source confirms only packets that it has sent, so it has also sent all earlier packets.
             // Numbers outside of the window are ignored.
-            if heard == Heard::Confirmation
+            if heard == PeerMessage::Confirmation
                 && sqn.since(self.base) < self.config.window
                 && self.slot_of(sqn).is_none()
             {
@@ -83,10 +83,13 @@ impl ReceiveWindow {
         };
         match (heard, self.stage(target)) {
             (_, None | Some(Stage::Deferred)) => {}
-            (Heard::Confirmation, Some(_)) | (Heard::Request, Some(Stage::AwaitsRepair)) => {
+            (PeerMessage::Confirmation, Some(_))
+            | (PeerMessage::Request, Some(Stage::AwaitsRepair)) => {
                 self.set_stage(target, Stage::AwaitsRepair, now);
             }
-            (Heard::Request, Some(_)) => self.set_stage(target, Stage::AwaitsConfirmation, now),
+            (PeerMessage::Request, Some(_)) => {
+                self.set_stage(target, Stage::AwaitsConfirmation, now)
+            }
         }
     }
 

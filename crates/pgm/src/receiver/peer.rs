@@ -8,7 +8,7 @@ use super::{
     Event, ReceiverConfig, ReceiverStatistics,
     credit::Credit,
     groups::ParityPacket,
-    naks::Heard,
+    naks::PeerMessage,
     window::{Delivery, Origin, ReceiveWindow, StoredPacket},
 };
 use crate::{
@@ -139,7 +139,7 @@ impl Peer {
             Body::Ncf(nak) => {
                 self.statistics.ncfs += 1;
                 self.apply_back_off(&packet.options);
-                self.handle_nak(now, nak, packet, Heard::Confirmation);
+                self.handle_nak(now, nak, packet, PeerMessage::Confirmation);
             }
             Body::Poll(poll) => self.handle_poll(now, from, poll),
             _ => {}
@@ -151,7 +151,7 @@ impl Peer {
         match packet.body {
             Body::Nak(nak) => {
                 self.statistics.naks_heard += 1;
-                self.handle_nak(now, nak, packet, Heard::Request);
+                self.handle_nak(now, nak, packet, PeerMessage::Request);
             }
             Body::Spmr if matches!(self.introduction, Introduction::AskAt(_)) => {
                 self.introduction = Introduction::AskAt(now.plus(self.config.spm_repeat));
@@ -390,7 +390,7 @@ impl Peer {
         }
     }
 
-    fn handle_nak(&mut self, now: Time, nak: Nak, packet: &Packet<'_>, heard: Heard) {
+    fn handle_nak(&mut self, now: Time, nak: Nak, packet: &Packet<'_>, heard: PeerMessage) {
         let Some(window) = &mut self.window else {
             return;
         };

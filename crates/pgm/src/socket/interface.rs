@@ -21,9 +21,10 @@ impl Interface {
     /// # Errors
     /// Returns an error if the system does not list its interfaces.
     pub fn list() -> Result<Vec<Interface>, SocketError> {
-        let found = if_addrs::get_if_addrs().context(|| "list network interfaces".to_owned())?;
+        let addresses =
+            if_addrs::get_if_addrs().context(|| "list network interfaces".to_owned())?;
         let mut interfaces: BTreeMap<u32, Interface> = BTreeMap::new();
-        for one in found {
+        for one in addresses {
             let index = one.index.unwrap_or(0);
             let interface = interfaces.entry(index).or_insert_with(|| Interface {
                 name: one.name.clone(),

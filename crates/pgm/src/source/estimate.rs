@@ -8,11 +8,11 @@ use crate::wire::{Poll, Polr, Sqn};
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     question: Option<Poll>,
-    asked: Option<Asked>,
+    asked: Option<SizeRequest>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct SizeRequest {
     sqn: Sqn,
     rarity: u32,
     answers: u64,
@@ -41,7 +41,7 @@ impl Estimate {
     /// the path.
     pub(super) fn question(&mut self) -> Option<Poll> {
         let question = self.question.take()?;
-        self.asked = Some(Asked {
+        self.asked = Some(SizeRequest {
             sqn: question.sqn,
             rarity: question.mask.count_ones(),
             answers: 0,
@@ -59,7 +59,7 @@ impl Estimate {
 
     /// Returns the estimated number of receivers. Each answer represents 2^`rarity` receivers.
     pub(super) fn receivers(&self) -> Option<u64> {
-        let asked = self.asked.as_ref()?;
-        Some(asked.answers << asked.rarity)
+        let request = self.asked.as_ref()?;
+        Some(request.answers << request.rarity)
     }
 }

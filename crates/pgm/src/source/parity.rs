@@ -11,13 +11,13 @@ pub(super) struct ParityGroups {
     config: Option<ParityConfig>,
     /// Proactive parity packets to send, each as a group and an index.
     proactive: VecDeque<(Sqn, usize)>,
-    requested: HashMap<Sqn, Requested>,
+    requested: HashMap<Sqn, ParityRequest>,
     /// First packet of the transmit window when groups were last dropped.
     trail: Option<Sqn>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Requested {
+struct ParityRequest {
     /// Index of the next parity packet. After the last index, the sequence of indices starts again.
     next: usize,
     /// Number of requested parity packets that are still to be sent.
@@ -78,7 +78,7 @@ impl ParityGroups {
     /// the largest count applies. Returns true if no request was pending.
     pub(super) fn request(&mut self, group: Sqn, count: u32) -> bool {
         let proactive = self.config.map_or(0, |config| config.proactive);
-        let requested = self.requested.entry(group).or_insert(Requested {
+        let requested = self.requested.entry(group).or_insert(ParityRequest {
             next: proactive,
             wanted: 0,
         });

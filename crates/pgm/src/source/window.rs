@@ -29,7 +29,6 @@ pub(super) struct TransmitWindow {
     spare: Vec<u8>,
 }
 
-/// Packet in the transmit window.
 #[derive(Debug)]
 pub(super) struct WindowPacket {
     pub(super) payload: Vec<u8>,
@@ -119,8 +118,8 @@ impl TransmitWindow {
 
     /// Marks the next waiting packet as sent, and returns its number.
     pub(super) fn send_next(&mut self, now: Time) -> Option<Sqn> {
-        let kept = self.packets.get_mut(self.sent)?;
-        kept.sent_at = now;
+        let packet = self.packets.get_mut(self.sent)?;
+        packet.sent_at = now;
         self.sent += 1;
         self.make_room(0, 0);
         Some(self.lead())

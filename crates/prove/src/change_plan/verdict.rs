@@ -30,7 +30,7 @@ pub struct Side {
     /// Number of traces that were left out because they are copies of other traces of this side.
     pub copies: usize,
     /// Registry values or other locations of planned changes, as found in exports of this side's settings.
-    pub places: Vec<PlaceSeen>,
+    pub places: Vec<PlaceCheck>,
 }
 
 impl Side {
@@ -57,7 +57,7 @@ pub(super) fn copies_text(copies: u64, what: &str) -> String {
 
 /// Location of a planned change, as found in an export of the settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PlaceSeen {
+pub struct PlaceCheck {
     /// Location of the setting.
     pub place: String,
     /// True if the location has the value that the plan states for this side.
@@ -123,14 +123,19 @@ const ALPHA: f64 = 0.05;
 /// Returns an error if a file of a measurement cannot be read.
 pub fn verdict(plan: &MeasurePlan, evidence: &Evidence) -> Result<Verdict, Error> {
     let measured = plan.measurements.iter();
-    let measured = measured.map(|of| measurements::check(plan, of, evidence));
+    let measured = measured.map(|measurement| measurements::check(plan, measurement, evidence));
     let recorded = plan.recordings.iter();
-    let recorded = recorded.map(|of| recordings::check(plan, of, evidence));
+    let recorded = recorded.map(|recording| recordings::check(plan, recording, evidence));
     let mut checks = measured.collect::<Result<Vec<Check>, Error>>()?;
     checks.extend(recorded);
     correct(&mut checks);
     let mut doubts: Vec<String> = (plan.not_shown.iter())
-        .map(|of| format!("The effect of {} is not compared. {}", of.setting, of.why))
+        .map(|setting| {
+            format!(
+                "The effect of {} is not compared. {}",
+                setting.setting, setting.why
+            )
+        })
         .collect();
     let unchanged = unchanged(evidence);
     if unchanged.is_none() && evidence.after.places.is_empty() {
@@ -258,8 +263,8 @@ pub(super) fn same_machine(
     }
     let computers = all.iter().map(|it| it.computer.as_deref());
     one_computer(plan.computer.as_deref(), computers)?;
-    let differ = |of: &dyn Fn(&SampleConditions) -> Option<String>| {
-        let mut known = all.iter().filter_map(|it| of(it));
+    let differ = |condition: &dyn Fn(&SampleConditions) -> Option<String>| {
+        let mut known = all.iter().filter_map(|it| condition(it));
         let first = known.next()?;
         let other = known.find(|other| *other != first)?;
         Some((first, other))

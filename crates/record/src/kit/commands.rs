@@ -343,12 +343,12 @@ mod tests {
                     backslashes += 1;
                     continue;
                 }
-                let kept = if letter == '"' {
+                let count = if letter == '"' {
                     backslashes / 2
                 } else {
                     backslashes
                 };
-                argument.extend(std::iter::repeat_n('\\', kept));
+                argument.extend(std::iter::repeat_n('\\', count));
                 match letter {
                     '"' if backslashes % 2 == 1 => argument.push('"'),
                     '"' => is_quoted = !is_quoted,

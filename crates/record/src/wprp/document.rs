@@ -52,7 +52,6 @@ pub fn text(bytes: &[u8]) -> Result<String, ProfileError> {
     }
 }
 
-/// Parses a profile.
 pub(super) fn parse(text: &str) -> Result<xml::Document<'_>, ProfileError> {
     if text.len() > MAX_BYTES {
         return Err(ProfileError::TooLarge);

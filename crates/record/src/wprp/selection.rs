@@ -4,7 +4,7 @@ use xml::Node;
 
 use super::document::{self, Document, ProfileError, children};
 use super::schema::parse_mask;
-use crate::{Capture, Enabled, Keyword, Provider, StackWalk};
+use crate::{Capture, EnabledProvider, Keyword, Provider, StackWalk};
 
 /// Keywords, stacks and providers that a profile records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,9 +52,9 @@ pub fn select(text: &str, name: Option<&str>) -> Result<SelectedProfile, SelectE
             [part("Name"), part("Id")].contains(&name) || with_detail.eq_ignore_ascii_case(name)
         })
     };
-    let found = (document.all("Profile").filter(is_it))
+    let profile = (document.all("Profile").filter(is_it))
         .min_by_key(|node| node.attribute("DetailLevel") != Some("Verbose"));
-    let Some(profile) = found else {
+    let Some(profile) = profile else {
         let Some(name) = name else {
             return Err(SelectError::None);
         };
@@ -127,6 +127,7 @@ impl SelectedProfile {
         };
         let masks = document.values(node, "Keywords", "Keyword").into_iter();
         let keywords = masks.filter_map(parse_mask).fold(0, |all, one| all | one);
-        self.capture.add_provider(Enabled { provider, keywords });
+        self.capture
+            .add_provider(EnabledProvider { provider, keywords });
     }
 }

@@ -154,8 +154,8 @@ pub(super) fn keyword(name: &str) -> Option<Since> {
 /// these keywords. Returns `None` if the event is unknown.
 pub(super) fn stack(name: &str) -> Option<(Since, &'static [&'static str])> {
     let mut classic = CLASSIC_STACKS.iter();
-    let found = classic.find(|(stack, _)| *stack == name);
-    match found {
+    let entry = classic.find(|(stack, _)| *stack == name);
+    match entry {
         Some((_, needs)) => Some((Since::Classic, needs)),
         None if NEWER_STACKS.contains(&name) => Some((Since::Newer, NOT_KNOWN)),
         None => None,

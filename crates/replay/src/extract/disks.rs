@@ -9,11 +9,11 @@ use tables::{DiskIoView, StoreError, Table};
 
 use super::interrupts::Interrupts;
 use super::rows::Rows;
-use super::threads::{Ended, Waits};
+use super::threads::{WaitEnd, Waits};
 
 /// Request that completed in a DPC.
 #[derive(Clone, Copy, Debug)]
-struct Completed {
+struct CompletedRequest {
     thread: u32,
     init_ns: u64,
     disk: u32,
@@ -22,7 +22,7 @@ struct Completed {
 /// Requests by the DPC in which they completed.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    by_dpc: FxHashMap<u32, Vec<Completed>>,
+    by_dpc: FxHashMap<u32, Vec<CompletedRequest>>,
 }
 
 impl Requests {
@@ -50,11 +50,15 @@ impl Requests {
                 let dpc = interrupts.at(view.cpu[row], view.time_ns[row].max(0) as u64);
                 if let (Some(thread), Some(dpc), Some(init)) = (thread, dpc, view.init_ns.get(row))
                 {
-                    requests.by_dpc.entry(dpc).or_default().push(Completed {
-                        thread,
-                        init_ns: init.max(0) as u64,
-                        disk: view.disk[row],
-                    });
+                    requests
+                        .by_dpc
+                        .entry(dpc)
+                        .or_default()
+                        .push(CompletedRequest {
+                            thread,
+                            init_ns: init.max(0) as u64,
+                            disk: view.disk[row],
+                        });
                 }
             }
         }
@@ -76,9 +80,9 @@ impl Requests {
         interrupts: &mut Interrupts,
     ) -> Vec<Request> {
         let mut all: Vec<(u32, u32, usize)> = Vec::new();
-        for (thread, of) in (0..).zip(&waits.of) {
-            for (n, wait) in of.iter().enumerate() {
-                if let Ended::Disk(dpc) = wait.ended {
+        for (thread, list) in (0..).zip(&waits.per_thread) {
+            for (n, wait) in list.iter().enumerate() {
+                if let WaitEnd::Disk(dpc) = wait.ended {
                     all.push((dpc, thread, n));
                 }
             }
@@ -89,7 +93,7 @@ impl Requests {
         let mut disks: BTreeMap<u32, (u32, u64)> = BTreeMap::new();
         let mut requests = Vec::new();
         for (dpc, thread, n) in all {
-            let wait = &mut waits.of[thread as usize][n];
+            let wait = &mut waits.per_thread[thread as usize][n];
             let wake = Wake {
                 thread,
                 wait: n as u32,
@@ -99,14 +103,14 @@ impl Requests {
             let (wakes, out_ns) = (waits.in_routines.entry(dpc).or_default(), wait.out_ns);
             wakes.push((at_ns, wake));
             let Some((interrupt, start_ns)) = interrupts.close(dpc) else {
-                wait.ended = Ended::Outside;
+                wait.ended = WaitEnd::Outside;
                 continue;
             };
             let number = self.by_dpc[&dpc][0].disk;
             let next = disks.len() as u32;
             let (at, free_ns) = disks.entry(number).or_insert((next, 0));
             let (disk, free_ns) = (*at, std::mem::replace(free_ns, start_ns));
-            wait.ended = Ended::Request(requests.len() as u32);
+            wait.ended = WaitEnd::Request(requests.len() as u32);
             requests.push(Request {
                 disk,
                 service_ns: start_ns.saturating_sub(out_ns.max(free_ns)),

@@ -171,17 +171,17 @@ impl Interrupts {
     /// Makes a DPC, and the service routine that queued it, depend on a disk request. Returns the index of the
     /// interrupt in the workload and its start.
     pub(super) fn close(&mut self, dpc: u32) -> Option<(u32, u64)> {
-        let of = self.routines[dpc as usize];
-        if of.is_closed {
+        let routine = self.routines[dpc as usize];
+        if routine.is_closed {
             return None;
         }
-        let list = &self.by_cpu[usize::from(of.cpu)];
-        let at = list.partition_point(|n| self.routines[*n as usize].end_ns <= of.start_ns);
+        let list = &self.by_cpu[usize::from(routine.cpu)];
+        let at = list.partition_point(|n| self.routines[*n as usize].end_ns <= routine.start_ns);
         let isr = at.checked_sub(1).map(|last| list[last]).filter(|isr| {
             let isr = &self.routines[*isr as usize];
             matches!(isr.kind, PartKind::Isr(_))
                 && !isr.is_closed
-                && of.start_ns - isr.end_ns <= ISR_TO_DPC_NS
+                && routine.start_ns - isr.end_ns <= ISR_TO_DPC_NS
         });
         let chain: Vec<u32> = isr.into_iter().chain([dpc]).collect();
         for n in &chain {

@@ -13,7 +13,7 @@ use tables::{
 use super::rows::{After, Rows};
 use super::sleeps::Sleeps;
 use super::threads::Waits;
-use crate::recorded::{Note, Refusal};
+use crate::recorded_workload::{Note, Refusal};
 
 /// Length of a unit of a quantum in nanoseconds: a third of the default clock tick.
 const UNIT_NS: f64 = 15_625_000.0 / 3.0;
@@ -210,13 +210,13 @@ impl Facts {
             }
         }
         let usual = |with: bool| {
-            let of = turns
+            let own_turns = turns
                 .iter()
                 .filter(|((had, units), _)| *had == with && *units > 0);
             // Builds with a short slice end turns before the quantum is used up.
             match self.build() {
-                TABLE_DOUBTED_FROM.. => of.map(|((_, units), _)| *units).max(),
-                _ => of
+                TABLE_DOUBTED_FROM.. => own_turns.map(|((_, units), _)| *units).max(),
+                _ => own_turns
                     .max_by_key(|(_, count)| **count)
                     .map(|((_, units), _)| *units),
             }
@@ -460,7 +460,10 @@ fn focus_of(rows: &Rows) -> Option<u32> {
         1 => return boosts.into_keys().next(),
         _ => return None,
     }
-    let mut by_length: Vec<(i32, u32)> = quanta.iter().map(|(of, left)| (*left, *of)).collect();
+    let mut by_length: Vec<(i32, u32)> = quanta
+        .iter()
+        .map(|(length, left)| (*left, *length))
+        .collect();
     by_length.sort_unstable();
     let [.., (second, _), (longest, process)] = by_length[..] else {
         return None;

@@ -18,7 +18,7 @@ use explain::Reader;
 use sim::replay::{Process, Workload};
 use tables::{Identities, Options, Store, StoreError, Table};
 
-use crate::recorded::{RecordedWorkload, Refusal};
+use crate::recorded_workload::{RecordedWorkload, Refusal};
 
 /// Tables that [`extract`] reads.
 pub const TABLES: [Table; 16] = [

@@ -129,7 +129,7 @@ impl Rows {
                     },
                     wait_reason: view.wait_reason_out.get(row).unwrap_or(0),
                     ready_ns: (view.ready_ns.get(row)).and_then(|ns| u64::try_from(ns).ok()),
-                    base: (priority.and_then(|of| u8::try_from(of).ok()))
+                    base: (priority.and_then(|value| u8::try_from(value).ok()))
                         .zip(boosts)
                         .and_then(|(priority, boosts)| priority.checked_sub(boosts)),
                     foreground_boost: decrement.unwrap_or(0) & 15,

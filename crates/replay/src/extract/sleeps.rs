@@ -10,7 +10,7 @@ use sim::replay::{Change, ClockInterrupt, Moment};
 
 use super::machine::Facts;
 use super::rows::Rows;
-use super::threads::{Ended, Waits};
+use super::threads::{WaitEnd, Waits};
 
 /// Ticks of the clock per second, so that a tick is the unit of timer periods.
 const TICKS: NonZero<u64> = NonZero::new(10_000_000).expect("not 0");
@@ -50,9 +50,9 @@ impl Sleeps {
 /// Finds the requested durations of all sleeps.
 pub(super) fn ask(rows: &Rows, waits: &Waits, moments: &[Moment], facts: &Facts) -> Sleeps {
     let mut all: Vec<(u64, u64, u32, u32)> = Vec::new();
-    for (thread, list) in (0..).zip(&waits.of) {
+    for (thread, list) in (0..).zip(&waits.per_thread) {
         for (n, wait) in (0..).zip(list) {
-            if let (Ended::Clock, Some(wake)) = (wait.ended, wait.wake) {
+            if let (WaitEnd::Clock, Some(wake)) = (wait.ended, wait.wake) {
                 all.push((wait.out_ns, wake.at_ns, thread, n));
             }
         }
@@ -60,7 +60,11 @@ pub(super) fn ask(rows: &Rows, waits: &Waits, moments: &[Moment], facts: &Facts)
     all.sort_unstable();
     let mut clock = ClockInterrupt::new(facts.windows(), TICKS, false);
     let mut sleeps = Sleeps {
-        asked_ns: waits.of.iter().map(|list| vec![0; list.len()]).collect(),
+        asked_ns: waits
+            .per_thread
+            .iter()
+            .map(|list| vec![0; list.len()])
+            .collect(),
         varied: 0,
         phase_ns: phase_ns(&all, clock.hardware_period()),
     };
@@ -73,7 +77,7 @@ pub(super) fn ask(rows: &Rows, waits: &Waits, moments: &[Moment], facts: &Facts)
         })
         .peekable();
     // Number of the wait, and lower and upper limit of the requested time, of each sleep of each thread.
-    let mut bounds: Vec<Vec<(u32, u64, u64)>> = vec![Vec::new(); waits.of.len()];
+    let mut bounds: Vec<Vec<(u32, u64, u64)>> = vec![Vec::new(); waits.per_thread.len()];
     for (out_ns, woken_ns, thread, n) in all {
         while let Some((at, process, period)) = requests.next_if(|(at, ..)| *at <= out_ns) {
             clock.request(at / TICK_NS, process, period);
@@ -89,7 +93,9 @@ pub(super) fn ask(rows: &Rows, waits: &Waits, moments: &[Moment], facts: &Facts)
         let lengths = lengths_of(bounds);
         sleeps.varied += u64::from(lengths.is_empty() && !bounds.is_empty());
         for (n, low, high) in bounds {
-            let one = lengths.iter().find(|of| of.0 < *high && *low < of.1);
+            let one = lengths
+                .iter()
+                .find(|range| range.0 < *high && *low < range.1);
             sleeps.asked_ns[thread][*n as usize] = match one {
                 Some((low, high)) => round_within(*low, *high),
                 None => low.midpoint(*high),
@@ -99,8 +105,8 @@ pub(super) fn ask(rows: &Rows, waits: &Waits, moments: &[Moment], facts: &Facts)
         let usual = bounds
             .last()
             .map(|(n, ..)| sleeps.asked_ns[thread][*n as usize]);
-        for (n, wait) in waits.of[thread].iter().enumerate() {
-            if wait.ended == Ended::Never {
+        for (n, wait) in waits.per_thread[thread].iter().enumerate() {
+            if wait.ended == WaitEnd::Never {
                 let at_least = rows.end_ns.saturating_sub(wait.out_ns);
                 sleeps.asked_ns[thread][n] = usual.unwrap_or(0).max(at_least);
             }
@@ -114,11 +120,11 @@ pub(super) fn ask(rows: &Rows, waits: &Waits, moments: &[Moment], facts: &Facts)
 fn lengths_of(bounds: &[(u32, u64, u64)]) -> Vec<(u64, u64)> {
     let mut lengths: Vec<(u64, u64)> = Vec::new();
     for (_, low, high) in bounds {
-        let fits = |of: &(u64, u64)| of.0.max(*low) < of.1.min(*high);
+        let fits = |range: &(u64, u64)| range.0.max(*low) < range.1.min(*high);
         match lengths.iter().position(fits) {
             Some(at) => {
-                let of = lengths[at];
-                lengths[at] = (of.0.max(*low), of.1.min(*high));
+                let range = lengths[at];
+                lengths[at] = (range.0.max(*low), range.1.min(*high));
             }
             None if lengths.len() == MOST_LENGTHS => return Vec::new(),
             None => lengths.push((*low, *high)),

@@ -12,7 +12,7 @@ use super::disks::Requests;
 use super::interrupts::Interrupts;
 use super::rows::{After, Rows, Run, Wake};
 use super::sleeps::Sleeps;
-use crate::recorded::{Lack, Record};
+use crate::recorded_workload::{Lack, Record};
 use crate::summary::Summary;
 
 /// Wait reasons of a suspended or frozen thread: `Suspended` and `WrSuspended`.
@@ -117,7 +117,6 @@ impl ThreadFacts {
     }
 }
 
-/// Wait of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     /// Index of the run before the wait. `None` if the thread waited when the recording began.
@@ -125,12 +124,12 @@ pub(super) struct Wait {
     pub(super) out_ns: u64,
     pub(super) reason: u8,
     pub(super) wake: Option<Wake>,
-    pub(super) ended: Ended,
+    pub(super) ended: WaitEnd,
 }
 
 /// Cause of a wait's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum WaitEnd {
     /// Another thread.
     Thread,
     /// The clock.
@@ -149,7 +148,7 @@ pub(super) enum Ended {
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     /// Waits of each thread, in order.
-    pub(super) of: Vec<Vec<Wait>>,
+    pub(super) per_thread: Vec<Vec<Wait>>,
     /// Wakes by each thread, in order.
     by_thread: Vec<Vec<(u64, replay::Wake)>>,
     /// Wakes by routines.
@@ -175,8 +174,8 @@ impl Waits {
             ..Waits::default()
         };
         for thread in 0..rows.threads.len() {
-            let of = waits.of_thread(thread as u32, rows, interrupts, requests, known);
-            waits.of.push(of);
+            let list = waits.of_thread(thread as u32, rows, interrupts, requests, known);
+            waits.per_thread.push(list);
         }
         for wakes in &mut waits.by_thread {
             wakes.sort_by_key(|(at_ns, _)| *at_ns);
@@ -201,12 +200,12 @@ impl Waits {
         let mut list: Vec<Wait> = Vec::new();
         let mut next_wake = 0;
         let mut take = |until_ns: u64| {
-            let mut found = None;
+            let mut last = None;
             while let Some(wake) = wakes.get(next_wake).filter(|wake| wake.at_ns <= until_ns) {
-                found = Some(*wake);
+                last = Some(*wake);
                 next_wake += 1;
             }
-            found
+            last
         };
         let until = |run: usize| runs.get(run).map_or(u64::MAX, |run| run.start_ns);
         let first = take(until(0));
@@ -216,7 +215,7 @@ impl Waits {
                 out_ns: 0,
                 reason: 0,
                 wake: Some(wake),
-                ended: Ended::Outside,
+                ended: WaitEnd::Outside,
             };
             list.push(wait);
         }
@@ -233,12 +232,12 @@ impl Waits {
                 out_ns: run.end_ns,
                 reason: run.wait_reason,
                 wake,
-                ended: Ended::Outside,
+                ended: WaitEnd::Outside,
             });
         }
         for (number, wait) in list.iter_mut().enumerate() {
             let Some(wake) = wait.wake else {
-                wait.ended = Ended::Never;
+                wait.ended = WaitEnd::Never;
                 continue;
             };
             let token = replay::Wake {
@@ -247,7 +246,7 @@ impl Waits {
                 boost: wake.boost,
             };
             if let Some(by) = wake.by {
-                wait.ended = Ended::Thread;
+                wait.ended = WaitEnd::Thread;
                 self.by_thread[by as usize].push((wake.at_ns, token));
                 continue;
             }
@@ -262,12 +261,12 @@ impl Waits {
             };
             match routine {
                 _ if !is_first && (SLEEP_REASONS.contains(&wait.reason) || is_clock) => {
-                    wait.ended = Ended::Clock;
+                    wait.ended = WaitEnd::Clock;
                     self.clock.0 += u64::from(routine.is_none());
                     self.clock.1 += 1;
                 }
                 Some(dpc) if !is_first && requests.ended(dpc, thread, wait.out_ns) => {
-                    wait.ended = Ended::Disk(dpc);
+                    wait.ended = WaitEnd::Disk(dpc);
                 }
                 Some(routine) => {
                     self.open += 1;
@@ -298,7 +297,7 @@ pub(super) fn build(
     for n in 0..rows.threads.len() {
         let (_, id, process) = rows.threads[n];
         let runs = &rows.runs[n];
-        let list = &waits.of[n];
+        let list = &waits.per_thread[n];
         let first = runs.first();
         let base = (known.base[n]).or_else(|| runs.iter().find_map(|run| run.base));
         let is_waiting = list.first().is_some_and(|wait| wait.after_run.is_none());
@@ -337,10 +336,10 @@ pub(super) fn build(
 
 /// Returns the processors of a mask that the machine has, or `None` if it has none of them.
 fn cpus_of(mask: u64, cpus: u16) -> Option<Vec<u16>> {
-    let of: Vec<u16> = (0..cpus.min(64))
+    let allowed: Vec<u16> = (0..cpus.min(64))
         .filter(|cpu| mask >> cpu & 1 != 0)
         .collect();
-    (!of.is_empty()).then_some(of)
+    (!allowed.is_empty()).then_some(allowed)
 }
 
 /// Steps of a thread under construction.
@@ -376,7 +375,7 @@ impl Steps {
         known: &ThreadFacts,
         base: Option<u8>,
     ) -> bool {
-        let (runs, list) = (&rows.runs[n], &waits.of[n]);
+        let (runs, list) = (&rows.runs[n], &waits.per_thread[n]);
         let mut wakes = waits.by_thread[n].iter().peekable();
         let mut next_wait = list.partition_point(|wait| wait.after_run.is_none());
         let mut base = base.unwrap_or(8);
@@ -409,12 +408,12 @@ impl Steps {
                 continue;
             };
             self.push(Step::Wait(match wait.ended {
-                Ended::Clock => End::Sleep(sleeps.asked_ns(n, next_wait)),
-                Ended::Request(request) => End::Disk(request),
-                Ended::Never if SLEEP_REASONS.contains(&wait.reason) => {
+                WaitEnd::Clock => End::Sleep(sleeps.asked_ns(n, next_wait)),
+                WaitEnd::Request(request) => End::Disk(request),
+                WaitEnd::Never if SLEEP_REASONS.contains(&wait.reason) => {
                     End::Sleep(sleeps.asked_ns(n, next_wait))
                 }
-                Ended::Outside => {
+                WaitEnd::Outside => {
                     let woken_ns = wait.wake.map_or(wait.out_ns, |wake| wake.at_ns);
                     End::Event(woken_ns.saturating_sub(wait.out_ns))
                 }
@@ -508,8 +507,8 @@ fn record(
     let mut response = Vec::new();
     let last = runs.last().filter(|run| run.after == After::Ended);
     let last_ns = last.map_or(u64::MAX, |run| run.end_ns);
-    let ends = waits.of[n].iter().skip(1).map(|wait| wait.out_ns);
-    for (wait, end_ns) in waits.of[n].iter().zip(ends.chain([last_ns])) {
+    let ends = waits.per_thread[n].iter().skip(1).map(|wait| wait.out_ns);
+    for (wait, end_ns) in waits.per_thread[n].iter().zip(ends.chain([last_ns])) {
         let Some(wake) = wait.wake else { continue };
         let since_ns = wake.at_ns.max(wait.out_ns);
         if since_ns < to_ns && end_ns >= from_ns {

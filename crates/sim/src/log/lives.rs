@@ -53,10 +53,8 @@ impl User {
     }
 }
 
-/// A process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Process<'a> {
-    /// Process id.
     pub(crate) id: u32,
     /// Id of the parent process, which created this process.
     pub(crate) parent: u32,
@@ -66,13 +64,11 @@ pub(crate) struct Process<'a> {
     pub(crate) user: User,
     /// Name of the image file.
     pub(crate) image: &'a str,
-    /// Command line of the process.
     pub(crate) command_line: &'a str,
     /// Full name of the process's app package; empty if the process has no package. Logged since Windows 8.
     pub(crate) package: &'a str,
 }
 
-/// A thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Thread<'a> {
     /// Ids of the thread and its process.

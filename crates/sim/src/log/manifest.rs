@@ -12,7 +12,6 @@ struct Provider {
     name: &'static str,
 }
 
-/// An event of a manifest provider.
 pub(super) struct ManifestEvent {
     /// Kind of event for the counts of the log.
     pub(super) kind: EventKind,

@@ -26,7 +26,7 @@ pub(crate) use modules::{FrameError, Modules, StackId};
 pub(crate) use recording::Recording;
 pub use recording::settings as recording_settings;
 pub(crate) use scheduling::{
-    ContextSwitch, Dpc, DpcKind, Isr, ReadyThread, Running, Sample, Switched,
+    ContextSwitch, Dpc, DpcKind, Isr, NewThread, OldThread, ReadyThread, Sample,
 };
 pub(crate) use storage::{DiskAction, DiskRequest, HardFault};
 pub(crate) use system::Service;
@@ -108,11 +108,11 @@ struct CpuLog {
     ahead: Time,
     /// Stack of the processor's last event. It is not written yet, because its time depends on the time of
     /// the processor's next event.
-    pending: Option<Pending>,
+    pending: Option<PendingStack>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingStack {
     /// Time in the model of the event to which the stack belongs.
     time: Time,
     stack: Stack,
@@ -128,7 +128,7 @@ struct Loss {
 
 /// A completely written trace.
 #[derive(Debug)]
-pub(crate) struct Finished<W> {
+pub(crate) struct FinishedTrace<W> {
     /// Output that contains the trace.
     pub(crate) out: W,
     /// Number of events of each kind.
@@ -196,7 +196,7 @@ impl<W: Write + Seek> Log<W> {
     ///
     /// # Errors
     /// Returns the first error that occurred while events were logged or the trace was ended.
-    pub(crate) fn finish(mut self, end: Time) -> Result<Finished<W>, WriteError> {
+    pub(crate) fn finish(mut self, end: Time) -> Result<FinishedTrace<W>, WriteError> {
         self.end(end);
         for cpu in 0..self.cpus.len() as u16 {
             self.write_pending(cpu, Time::MAX);
@@ -204,7 +204,7 @@ impl<W: Write + Seek> Log<W> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        Ok(Finished {
+        Ok(FinishedTrace {
             counts: self.counts().map(|(kind, n)| (kind.name(), n)).collect(),
             // The log-file header is an event too; readers count it.
             events: self.events() + 1,
@@ -315,7 +315,7 @@ impl<W: Write + Seek> Log<W> {
             && self.walked.contains(kind)
             && let Some(state) = self.cpus.get_mut(usize::from(cpu))
         {
-            state.pending = Some(Pending { time, stack });
+            state.pending = Some(PendingStack { time, stack });
         }
     }
 
@@ -329,7 +329,6 @@ impl<W: Write + Seek> Log<W> {
         self.wrote(kind, result);
     }
 
-    /// Logs a manifest event.
     fn provider(&mut self, event: &ManifestEvent, cpu: u16, time: Time, who: Who, payload: &[u8]) {
         if !self.admits(event.kind, cpu, time) {
             return;
@@ -406,7 +405,7 @@ impl<W: Write + Seek> Log<W> {
         self.write_stack(cpu, (pending.time + 1).min(next), pending);
     }
 
-    fn write_stack(&mut self, cpu: u16, time: Time, pending: Pending) {
+    fn write_stack(&mut self, cpu: u16, time: Time, pending: PendingStack) {
         if self.error.is_some() {
             return;
         }

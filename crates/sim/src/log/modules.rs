@@ -57,7 +57,6 @@ pub(crate) struct StackId(u32);
 /// A function. Its code extends from [`Function::rva`] to the next function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
-    /// Name of the function.
     pub(crate) name: String,
     /// Address of the function relative to the module's base.
     pub(crate) rva: u32,
@@ -82,7 +81,6 @@ pub(crate) struct Module {
     pub(crate) checksum: u32,
     /// Name of the PDB.
     pub(crate) pdb_file: String,
-    /// GUID of the PDB.
     pub(crate) pdb_guid: Guid,
     /// Age of the PDB: the number of times that it was rewritten.
     pub(crate) pdb_age: u32,
@@ -255,7 +253,6 @@ impl Modules {
         self.list.iter()
     }
 
-    /// Returns the modules of the kernel.
     pub(crate) fn of_kernel(&self) -> impl Iterator<Item = &Module> {
         self.list.iter().filter(|module| module.is_kernel)
     }
@@ -463,9 +460,9 @@ mod tests {
     #[test]
     fn a_library_is_mapped_once_for_all_processes() {
         let mut modules = Modules::new(Windows::Ten);
-        let of = |modules: &mut Modules, process| modules.frame(Some(process), "ntdll.dll!f");
-        let first = of(&mut modules, 40).unwrap();
-        assert_eq!(of(&mut modules, 60), Ok(first));
+        let frame = |modules: &mut Modules, process| modules.frame(Some(process), "ntdll.dll!f");
+        let first = frame(&mut modules, 40).unwrap();
+        assert_eq!(frame(&mut modules, 60), Ok(first));
         modules.map(Some(60), "game.exe").unwrap();
         let files = |process| -> Vec<_> {
             let mapped = modules.of_process(process);

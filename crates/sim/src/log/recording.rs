@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use record::{Capture, Keyword, Provider, RecordedBy, StackWalk};
+use record::{Capture, Keyword, Provider, RecorderOption, StackWalk};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -69,7 +69,7 @@ pub fn settings(capture: &Capture) -> [String; 3] {
     // A provider can be enabled without the keywords of the events that the model logs.
     let is_logged = |provider: Provider| {
         capture.kinds().any(
-            |kind| matches!(kind.recorded_by(), RecordedBy::Provider(one, _) if one == provider),
+            |kind| matches!(kind.recorded_by(), RecorderOption::Provider(one, _) if one == provider),
         )
     };
     let providers = Provider::values().filter(|(provider, _)| is_logged(*provider));
@@ -116,15 +116,15 @@ impl SessionOption for Provider {
 
 /// Reads a list of names.
 fn named<'de, D: Deserializer<'de>, T: SessionOption>(list: D) -> Result<Vec<T>, D::Error> {
-    let names = Vec::<Named<T>>::deserialize(list)?;
-    Ok(names.into_iter().map(|Named(value)| value).collect())
+    let names = Vec::<NamedOption<T>>::deserialize(list)?;
+    Ok(names.into_iter().map(|NamedOption(value)| value).collect())
 }
 
 /// An option that is given by its name.
-struct Named<T>(T);
+struct NamedOption<T>(T);
 
-impl<'de, T: SessionOption> Deserialize<'de> for Named<T> {
-    fn deserialize<D: Deserializer<'de>>(name: D) -> Result<Named<T>, D::Error> {
+impl<'de, T: SessionOption> Deserialize<'de> for NamedOption<T> {
+    fn deserialize<D: Deserializer<'de>>(name: D) -> Result<NamedOption<T>, D::Error> {
         name.deserialize_str(NameVisitor(PhantomData))
     }
 }
@@ -133,15 +133,15 @@ impl<'de, T: SessionOption> Deserialize<'de> for Named<T> {
 struct NameVisitor<T>(PhantomData<T>);
 
 impl<T: SessionOption> Visitor<'_> for NameVisitor<T> {
-    type Value = Named<T>;
+    type Value = NamedOption<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Named<T>, E> {
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<NamedOption<T>, E> {
         let value = T::values().find(|(_, own)| *own == name);
-        value.map(|(value, _)| Named(value)).ok_or_else(|| {
+        value.map(|(value, _)| NamedOption(value)).ok_or_else(|| {
             let names: Vec<String> = T::values().map(|(_, name)| format!("`{name}`")).collect();
             E::custom(format!(
                 "unknown variant `{name}`, expected one of {}",

@@ -11,13 +11,12 @@ use crate::windows::Windows;
 /// Thread id of each processor's idle thread.
 const IDLE: u32 = 0;
 
-/// A context switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContextSwitch {
     /// Thread that runs now; 0 for idle.
-    pub(crate) new: Running,
+    pub(crate) new: NewThread,
     /// Thread that ran until now; 0 for idle.
-    pub(crate) old: Switched,
+    pub(crate) old: OldThread,
     /// Remaining quantum of the old thread, in units of 1024 CPU cycles. It is negative if the
     /// thread ran longer than its quantum.
     pub(crate) old_remaining_quantum: i32,
@@ -30,7 +29,7 @@ pub(crate) struct ContextSwitch {
 
 /// New thread of a context switch.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct NewThread {
     /// Thread id.
     pub(crate) thread: u32,
     /// Priority, 0 to 31.
@@ -44,7 +43,7 @@ pub(crate) struct Running {
 
 /// Old thread of a context switch.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Switched {
+pub(crate) struct OldThread {
     /// Thread id.
     pub(crate) thread: u32,
     /// Priority, 0 to 31.
@@ -115,7 +114,6 @@ pub(crate) enum DpcKind {
 /// A completed deferred procedure call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dpc {
-    /// Kind of the DPC.
     pub(crate) kind: DpcKind,
     /// Start time of the DPC.
     pub(crate) began: Time,
@@ -218,7 +216,6 @@ impl<W: Write + Seek> Log<W> {
         );
     }
 
-    /// Logs a sample.
     #[inline]
     pub(crate) fn sample(&mut self, cpu: u16, time: Time, sample: &Sample, stack: Option<Stack>) {
         let (priority, rank) = match self.computer.windows {

@@ -18,7 +18,6 @@ pub(crate) enum DiskAction {
     Flush,
 }
 
-/// A request to a disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskRequest {
     /// Kind of the request.
@@ -43,7 +42,6 @@ pub(crate) struct DiskRequest {
 }
 
 impl DiskRequest {
-    /// Returns the flags of the IRP.
     fn irp_flags(&self) -> u32 {
         let flags = match (self.action, self.is_paging) {
             // `IRP_NOCACHE`, `IRP_PAGING_IO` and, for reads, `IRP_SYNCHRONOUS_PAGING_IO`.

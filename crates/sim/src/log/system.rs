@@ -26,13 +26,11 @@ const SERVICES_CONFIGURATION: u32 = 0xC000_0010;
 /// A Windows service.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
-    /// Process of the service.
     pub(crate) process: u32,
     /// Tag of the service's threads.
     pub(crate) tag: u32,
     /// Short name.
     pub(crate) name: String,
-    /// Display name.
     pub(crate) display_name: String,
     /// Image name of its process.
     pub(crate) image: String,

@@ -55,7 +55,6 @@ impl Pace {
     }
 }
 
-/// A device.
 #[derive(Debug)]
 pub(crate) struct Device {
     pub(crate) pace: Pace,

@@ -62,7 +62,6 @@ impl Transfer {
     }
 }
 
-/// A disk.
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) number: u32,

@@ -223,9 +223,9 @@ impl<W: Write + Seek> Model<W> {
     /// Removes a ready thread from its queue. Returns false if it is in no queue.
     fn unqueue(&mut self, t: ThreadId) -> bool {
         let (queue, priority) = self.threads[t].queue;
-        let found = self.queue(queue).remove(t, priority);
-        self.ready_threads -= usize::from(found);
-        found
+        let is_removed = self.queue(queue).remove(t, priority);
+        self.ready_threads -= usize::from(is_removed);
+        is_removed
     }
 
     /// Returns the key of the best thread in the processor's local, shared and group queues, and
@@ -446,8 +446,8 @@ impl<W: Write + Seek> Model<W> {
 
     /// Returns the processors that run threads of a scheduling group.
     pub(crate) fn users_of(&self, group: GroupId) -> impl Iterator<Item = usize> {
-        let of = |t: ThreadId| self.processes[self.threads[t].process].group;
-        (0..self.cpus.len()).filter(move |c| of(self.cpus[*c].thread) == Some(group))
+        let group_of = |t: ThreadId| self.processes[self.threads[t].process].group;
+        (0..self.cpus.len()).filter(move |c| group_of(self.cpus[*c].thread) == Some(group))
     }
 
     /// Updates the used time and the rank of a group. Returns true if the group's running threads

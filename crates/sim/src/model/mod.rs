@@ -178,7 +178,7 @@ pub(crate) struct Model<W> {
     file_keys: Vec<u64>,
     labels: Labels,
     actions: Vec<Action>,
-    recorded: replay::Recorded,
+    recorded: replay::ReplayState,
     focus: ProcessId,
     sampling: Option<Time>,
     suspended_until: Option<Time>,

@@ -289,7 +289,9 @@ impl<W: Write + Seek> Model<W> {
             _ => {
                 thread.loops.pop();
                 let depth = thread.loops.len();
-                thread.stop.take_if(|(_, _, of)| *of == depth);
+                thread
+                    .stop
+                    .take_if(|(_, _, stop_depth)| *stop_depth == depth);
             }
         }
     }

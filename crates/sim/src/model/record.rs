@@ -15,11 +15,11 @@ use super::{BodyId, Due, IDLE, Model, ProcessId, Readier, ThreadId};
 use crate::frame::{Frame, Transport};
 use crate::log::{
     ContextSwitch, Direction, DiskAction, DiskRequest, Dpc, DpcKind, EventKind, HardFault, Isr,
-    ReadyThread, Running, Sample, Stack, Switched, Traffic, Who,
+    NewThread, OldThread, ReadyThread, Sample, Stack, Traffic, Who,
 };
 use crate::scenario::WaitReason;
 use crate::time::Time;
-use crate::truth::{HeldBy, ReadyWait, RoutineKey, Wait};
+use crate::truth::{ReadyWait, RoutineKey, Wait, WaitCause};
 
 /// Nominal clock tick in nanoseconds. A thread's wait time is logged in this unit.
 const TICK_NS: u64 = 15_625_000;
@@ -67,13 +67,13 @@ impl<W: Write + Seek> Model<W> {
             since => self.base.ns_between(since, self.now) / TICK_NS,
         };
         let switch = ContextSwitch {
-            new: Running {
+            new: NewThread {
                 thread: to.id,
                 priority: to.priority,
                 decrement: to.foreground_boost | to.unusual_boost << 4,
                 qos: 0,
             },
-            old: Switched {
+            old: OldThread {
                 thread: from.id,
                 priority: from.priority,
                 rank: old_rank,
@@ -483,9 +483,9 @@ impl<W: Write + Seek> Model<W> {
         let by = self.who(self.cpus[c].thread);
         let path = nt_path(&self.processes[process].name);
         let cpu = c as u16;
-        let asked = resolution.unwrap_or(0);
+        let units = resolution.unwrap_or(0);
         self.log
-            .timer_request(cpu, self.now, by, &path, asked, ignored);
+            .timer_request(cpu, self.now, by, &path, units, ignored);
         self.log_period(c);
     }
 
@@ -572,36 +572,36 @@ impl<W: Write + Seek> Model<W> {
     }
 
     /// Returns the cause that now keeps a ready thread from running on a processor.
-    fn held_by(&self, t: ThreadId, c: usize) -> HeldBy {
+    fn held_by(&self, t: ThreadId, c: usize) -> WaitCause {
         let cpu = &self.cpus[c];
         if self.suspended_until.is_some() {
-            return HeldBy::Suspended;
+            return WaitCause::Suspended;
         }
         if self.threads[t].state == State::Transition {
-            return HeldBy::StackPagedOut;
+            return WaitCause::StackPagedOut;
         }
         if let Some(work) = cpu.running.last() {
             return if work.kind.is_isr() {
-                HeldBy::Isr
+                WaitCause::Isr
             } else {
-                HeldBy::Dpc
+                WaitCause::Dpc
             };
         }
         if cpu.thread == IDLE {
-            return HeldBy::Idle;
+            return WaitCause::Idle;
         }
         let (ours, theirs) = (self.rank(t), self.rank(cpu.thread));
         let (mine, other) = (self.threads[t].priority, self.threads[cpu.thread].priority);
         if theirs < ours && other <= mine {
-            HeldBy::Rank
+            WaitCause::Rank
         } else if theirs > ours {
-            HeldBy::Dispatcher
+            WaitCause::Dispatcher
         } else if other > mine {
-            HeldBy::Priority
+            WaitCause::Priority
         } else if other == mine {
-            HeldBy::EqualPriority
+            WaitCause::EqualPriority
         } else {
-            HeldBy::Dispatcher
+            WaitCause::Dispatcher
         }
     }
 }

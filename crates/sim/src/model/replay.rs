@@ -12,7 +12,9 @@ use super::build::SYSTEM;
 use super::interrupt::{Kind, Then, Work};
 use super::thread::State;
 use super::{Due, IDLE, Model, ProcessId, Readier, RunError, ThreadId};
-use crate::replay::{Change, Part, PartKind, Replayed, Step, Used, Wait, Wake, Workload};
+use crate::replay::{
+    Change, Part, PartKind, ProcessorUse, ReplayResult, Step, Wait, Wake, Workload,
+};
 use crate::scenario::WaitReason;
 use crate::time::{NEVER, Time};
 
@@ -28,7 +30,7 @@ const MOST_EARLY: usize = 1 << 16;
 
 /// State of the replay of recorded work. It is empty if the model runs a scenario.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct ReplayState {
     pub(crate) workload: Arc<Workload>,
     /// Start and index of the interrupts that have a start, sorted by start.
     pub(crate) order: Vec<(Time, u32)>,
@@ -68,21 +70,24 @@ pub(crate) struct Progress {
     readied: Option<Time>,
     /// Processor time before the measured time.
     unmeasured: Time,
-    used: Used,
+    used: ProcessorUse,
 }
 
-impl Recorded {
+impl ReplayState {
     pub(crate) fn new(
         workload: &Arc<Workload>,
         order: Vec<(Time, u32)>,
         measured: Range<Time>,
         groups: Vec<Option<usize>>,
-    ) -> Recorded {
+    ) -> ReplayState {
         let disks = workload.requests.iter().map(|request| request.disk + 1);
         let steps = workload.threads.iter().map(|thread| thread.steps.len());
-        let parts = workload.interrupts.iter().flat_map(|of| &of.parts);
+        let parts = workload
+            .interrupts
+            .iter()
+            .flat_map(|interrupt| &interrupt.parts);
         let items = steps.sum::<usize>() + parts.map(|part| 1 + part.wakes.len()).sum::<usize>();
-        Recorded {
+        ReplayState {
             order,
             next_interrupt: 0,
             next_moment: 0,
@@ -114,14 +119,14 @@ impl<W: Write + Seek> Model<W> {
     pub(crate) fn replay(
         mut self,
         go_on: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<Replayed, RunError> {
+    ) -> Result<ReplayResult, RunError> {
         self.begin_recorded();
         self.run_to_end(go_on)?;
         let measured = self.recorded.measured.clone();
         if measured.end >= self.end {
             self.measure();
         }
-        Ok(Replayed {
+        Ok(ReplayResult {
             threads: (self.recorded.threads.into_iter())
                 .map(|progress| progress.used)
                 .collect(),
@@ -218,13 +223,15 @@ impl<W: Write + Seek> Model<W> {
             Wait::Sleep(ns) => self.set_timer(t, self.base.ticks(ns)),
             Wait::After(ns) => self.recorded_lasts(t, ns),
             Wait::Disk(request) => {
-                let of = self.recorded.workload.requests[request as usize];
+                let disk_request = self.recorded.workload.requests[request as usize];
                 let lap = self.recorded.threads[t - FIRST_THREAD].laps;
-                self.recorded.laps[of.interrupt as usize] = lap;
-                let free = &mut self.recorded.disks[of.disk as usize];
-                *free = ((*free).max(self.now)).saturating_add(self.base.ticks(of.service_ns));
+                self.recorded.laps[disk_request.interrupt as usize] = lap;
+                let free = &mut self.recorded.disks[disk_request.disk as usize];
+                *free = ((*free).max(self.now))
+                    .saturating_add(self.base.ticks(disk_request.service_ns));
                 let done = (*free).max(self.now + 1);
-                self.agenda.push(done, Due::Requested(of.interrupt));
+                self.agenda
+                    .push(done, Due::Requested(disk_request.interrupt));
             }
         }
         self.recorded_pause(t);
@@ -242,9 +249,9 @@ impl<W: Write + Seek> Model<W> {
     /// wake has no effect.
     fn recorded_wake(&mut self, wake: Wake, lap: u64, by: Readier) {
         let n = wake.thread as usize;
-        let of = &self.recorded.workload.threads[n];
+        let recorded = &self.recorded.workload.threads[n];
         // The wait in which the thread was at the start does not repeat, and `first_repeated` is 1 for this thread.
-        if lap > 0 && (!of.repeats || (wake.wait as usize) < of.first_repeated()) {
+        if lap > 0 && (!recorded.repeats || (wake.wait as usize) < recorded.first_repeated()) {
             return;
         }
         let progress = &mut self.recorded.threads[n];
@@ -284,14 +291,14 @@ impl<W: Write + Seek> Model<W> {
     /// threads.
     pub(crate) fn recorded_parts(&mut self, interrupt: u32) {
         let workload = Arc::clone(&self.recorded.workload);
-        let of = &workload.interrupts[interrupt as usize];
-        let c = usize::from(of.cpu);
+        let recorded = &workload.interrupts[interrupt as usize];
+        let c = usize::from(recorded.cpu);
         let by = Readier {
             cpu: c,
             in_dpc: true,
             body: self.clock_body,
         };
-        for (part, now) in (0..).zip(&of.parts) {
+        for (part, now) in (0..).zip(&recorded.parts) {
             self.advance(c);
             self.wake(c);
             if now.ns > 0 {
@@ -307,21 +314,27 @@ impl<W: Write + Seek> Model<W> {
     }
 
     /// Returns the execution of a part of a recorded interrupt.
-    fn recorded_work(&self, interrupt: u32, part: u32, of: &Part) -> Work {
-        let kind = match of.kind {
+    fn recorded_work(&self, interrupt: u32, part: u32, recorded_part: &Part) -> Work {
+        let kind = match recorded_part.kind {
             PartKind::Dpc => Kind::Dpc,
             PartKind::Isr(vector) => Kind::MessageIsr(vector, 0),
         };
         let then = Then::Recorded(interrupt, part);
-        Work::new(kind, 0, self.clock_body, self.base.ticks(of.ns), then)
+        Work::new(
+            kind,
+            0,
+            self.clock_body,
+            self.base.ticks(recorded_part.ns),
+            then,
+        )
     }
 
     /// Ends a part of a recorded interrupt: wakes threads, and continues with the next part.
     pub(crate) fn recorded_part_ends(&mut self, interrupt: u32, part: u32, by: Readier) {
         self.recorded_wakes(interrupt, part, by);
         let workload = Arc::clone(&self.recorded.workload);
-        let of = &workload.interrupts[interrupt as usize];
-        let Some(next) = of.parts.get(part as usize + 1) else {
+        let recorded = &workload.interrupts[interrupt as usize];
+        let Some(next) = recorded.parts.get(part as usize + 1) else {
             return;
         };
         let work = self.recorded_work(interrupt, part + 1, next);
@@ -334,13 +347,13 @@ impl<W: Write + Seek> Model<W> {
     fn recorded_wakes(&mut self, interrupt: u32, part: u32, by: Readier) {
         let workload = Arc::clone(&self.recorded.workload);
         let lap = self.recorded.laps[interrupt as usize];
-        let of = &workload.interrupts[interrupt as usize];
-        let wakes = &of.parts[part as usize].wakes;
+        let recorded = &workload.interrupts[interrupt as usize];
+        let wakes = &recorded.parts[part as usize].wakes;
         self.spend(1 + wakes.len());
         for wake in wakes {
             let is_first =
                 wake.wait == 0 && workload.threads[wake.thread as usize].starts_ns.is_none();
-            if !self.recorded.closed || of.at_ns.is_none() || is_first {
+            if !self.recorded.closed || recorded.at_ns.is_none() || is_first {
                 self.recorded_wake(*wake, lap, by);
             }
         }
@@ -375,7 +388,7 @@ impl<W: Write + Seek> Model<W> {
         let Some(moment) = workload.moments.get(at) else {
             return;
         };
-        let process = |of: u32| FIRST_PROCESS + of as usize;
+        let process = |index: u32| FIRST_PROCESS + index as usize;
         match moment.change {
             Change::Focus(of) => self.focus(0, of.map_or(SYSTEM, process)),
             Change::Freeze(of) => self.freeze(0, process(of)),

@@ -9,7 +9,6 @@ use crate::random::Random;
 use crate::scenario::WaitReason;
 use crate::time::Time;
 
-/// A process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) id: u32,
@@ -53,7 +52,6 @@ pub(crate) enum Queue {
     Group(usize, GroupId),
 }
 
-/// A thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) id: u32,

@@ -20,7 +20,7 @@ pub(crate) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>
     let document = DeTable::parse(text).map_err(|_| 0..0)?;
     let mut table = Some(document.get_ref());
     let mut list: Option<&DeArray<'_>> = None;
-    let mut found = 0..0;
+    let mut range = 0..0;
     for key in way {
         let next = match (key, table, list) {
             (Key::Field(name), Some(table), _) => table.get(name.as_str()),
@@ -32,10 +32,10 @@ pub(crate) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>
                 .or_else(|| table.get(number.to_string().as_str())),
             _ => None,
         };
-        let value = next.ok_or(found.clone())?;
+        let value = next.ok_or(range.clone())?;
         // Lists of tables have no position in the text.
         if !value.span().is_empty() {
-            found = value.span();
+            range = value.span();
         }
         (table, list) = match value.get_ref() {
             DeValue::Table(table) => (Some(table), None),
@@ -43,7 +43,7 @@ pub(crate) fn find(text: &str, way: &[Key]) -> Result<Range<usize>, Range<usize>
             _ => (None, None),
         };
     }
-    Ok(found)
+    Ok(range)
 }
 
 /// Returns the path to the innermost value or key of `text` that contains the byte offset `at`.

@@ -455,7 +455,7 @@ impl TryFrom<RawAction> for Action {
         if times > 1 && raw.every.is_none_or(|every| every.0 == 0) {
             return Err("`times` needs `every`, the time between repetitions".to_owned());
         }
-        let found: Vec<What> = [
+        let actions: Vec<What> = [
             raw.set.map(What::Set),
             raw.key.map(What::Key),
             raw.focus.map(What::Focus),
@@ -471,10 +471,10 @@ impl TryFrom<RawAction> for Action {
         .into_iter()
         .flatten()
         .collect();
-        let [what] = <[What; 1]>::try_from(found).map_err(|found| {
+        let [what] = <[What; 1]>::try_from(actions).map_err(|actions| {
             format!(
                 "an `at` needs exactly one action (set, key, focus, …), found {}",
-                found.len()
+                actions.len()
             )
         })?;
         Ok(Action {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rules::quantum::Quantum;
 use serde::Serialize;
 
-use super::{FlowSums, Gap, HeldBy, Measure, ReadyWait, RoutineSums, Truth, Watched, WindowSums};
+use super::{
+    FlowSums, Gap, Measure, ReadyWait, RoutineSums, Truth, WaitCause, WaitSums, WindowSums,
+};
 use crate::scenario::WaitReason;
 use crate::time::{Time, TimeBase};
 
@@ -137,7 +139,7 @@ impl Truth {
     }
 }
 
-impl Watched {
+impl WaitSums {
     /// Returns the waits of the thread with index `t`. `waiting` are the threads that are still ready at the end.
     fn truth(&self, t: usize, waiting: &[ReadyWait], names: &Names<'_>) -> WatchedThread {
         let ns = |time| names.base.ns(time);
@@ -419,7 +421,7 @@ struct WaitTruth {
     ready_ns: u64,
     rank: u8,
     priority: u8,
-    held_by_cpu_ns: BTreeMap<HeldBy, u64>,
+    held_by_cpu_ns: BTreeMap<WaitCause, u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -101,7 +101,7 @@ impl WindowSums {
 /// Cause that keeps a ready thread from running on a processor that it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum HeldBy {
+pub(crate) enum WaitCause {
     /// A thread with a better rank (0 is the best) and with the same or a lower priority.
     Rank,
     /// A thread of higher priority.
@@ -131,7 +131,7 @@ pub(crate) struct ReadyWait {
     pub(crate) priority: u8,
     /// Waiting time by the cause that kept the thread from running on a processor. The time is summed over all
     /// processors that the thread may use: 1 ms of waiting with four such processors counts as 4 ms.
-    pub(crate) held: BTreeMap<HeldBy, Time>,
+    pub(crate) held: BTreeMap<WaitCause, Time>,
 }
 
 /// A watched thread's wait for an object or a time.
@@ -146,7 +146,7 @@ pub(crate) struct Wait {
 
 /// Sums over the waits of a watched thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watched {
+pub(crate) struct WaitSums {
     pub(crate) waits: Vec<ReadyWait>,
     pub(crate) count: u64,
     pub(crate) total: Time,
@@ -158,7 +158,7 @@ pub(crate) struct Watched {
     pub(crate) longest: Vec<Wait>,
 }
 
-impl Watched {
+impl WaitSums {
     pub(crate) fn waited(&mut self, wait: Wait) {
         self.longest.push(wait);
         if self.longest.len() > 4 * MOST_WAITS {
@@ -256,7 +256,7 @@ pub(crate) struct Truth {
     pub(crate) processors: Vec<ProcessorTime>,
     /// Sums over the whole trace, followed by the sums over the scenario's time ranges.
     pub(crate) windows: Vec<WindowSums>,
-    pub(crate) watched: BTreeMap<usize, Watched>,
+    pub(crate) watched: BTreeMap<usize, WaitSums>,
     pub(crate) gaps: BTreeMap<usize, Gap>,
     /// Waits of watched threads that are ready now.
     pub(crate) waiting: Vec<ReadyWait>,

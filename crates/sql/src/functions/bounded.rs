@@ -47,17 +47,17 @@ const ELEMENT_BYTES: i64 = 16;
 
 /// A function of DataFusion that fails if its result would be too large, and that accepts batches without rows.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Bounded {
+pub(crate) struct BoundedFunction {
     inner: Arc<ScalarUDF>,
 }
 
-impl Bounded {
-    pub(crate) fn new(inner: Arc<ScalarUDF>) -> Bounded {
-        Bounded { inner }
+impl BoundedFunction {
+    pub(crate) fn new(inner: Arc<ScalarUDF>) -> BoundedFunction {
+        BoundedFunction { inner }
     }
 }
 
-impl ScalarUDFImpl for Bounded {
+impl ScalarUDFImpl for BoundedFunction {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -137,7 +137,7 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
     let rows = arguments.first().map_or(0, |first| first.len());
     let number = |at: usize| arguments.get(at).and_then(numbers);
     let text = |at: usize| arguments.get(at).and_then(lengths);
-    let of = |column: &Option<Int64Array>, row: usize| match column {
+    let value_at = |column: &Option<Int64Array>, row: usize| match column {
         Some(values) if values.is_valid(row) => values.value(row),
         _ => 0,
     };
@@ -147,27 +147,29 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
     match name {
         "repeat" => {
             let (text, times) = (text(0), number(1));
-            sum(&|row| of(&text, row).saturating_mul(of(&times, row)))
+            sum(&|row| value_at(&text, row).saturating_mul(value_at(&times, row)))
         }
         "lpad" | "rpad" => {
             let length = number(1);
-            sum(&|row| of(&length, row).saturating_mul(4))
+            sum(&|row| value_at(&length, row).saturating_mul(4))
         }
         "array_repeat" => {
             let count = number(1);
             let element = arguments.first();
             sum(&|row| {
                 let bytes = element.map_or(0, |element| bytes_in(element, row..row + 1));
-                of(&count, row).saturating_mul(bytes)
+                value_at(&count, row).saturating_mul(bytes)
             })
         }
         "array_resize" => {
             let count = number(1);
             let (array, element) = (arguments.first(), arguments.get(2));
-            let bytes = |of: Option<&ArrayRef>, row| of.map_or(0, |of| bytes_in(of, row..row + 1));
+            let bytes = |array: Option<&ArrayRef>, row| {
+                array.map_or(0, |array| bytes_in(array, row..row + 1))
+            };
             sum(&|row| {
                 let each = bytes(element, row).max(ELEMENT_BYTES);
-                let added = of(&count, row).saturating_mul(each);
+                let added = value_at(&count, row).saturating_mul(each);
                 added.saturating_add(bytes(array, row))
             })
         }
@@ -176,10 +178,10 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
             let (one, two, step) = (at(0), at(1), at(2));
             sum(&|row| {
                 let (start, end) = match two {
-                    Some(_) => (of(&one, row), of(&two, row)),
-                    None => (0, of(&one, row)),
+                    Some(_) => (value_at(&one, row), value_at(&two, row)),
+                    None => (0, value_at(&one, row)),
                 };
-                let step = of(&step, row).unsigned_abs().max(1);
+                let step = value_at(&step, row).unsigned_abs().max(1);
                 let count = end.abs_diff(start) / step;
                 i64::try_from(count)
                     .unwrap_or(i64::MAX)
@@ -189,14 +191,16 @@ fn result_bytes(name: &str, arguments: &[ArrayRef]) -> i64 {
         "replace" | "regexp_replace" => {
             let (text, from, to) = (text(0), text(1), text(2));
             sum(&|row| {
-                let length = of(&text, row);
+                let length = value_at(&text, row);
                 // A regular expression can match at every character, so its shortest match counts as 1 byte.
                 let shortest = match name {
-                    "replace" => of(&from, row).max(1),
+                    "replace" => value_at(&from, row).max(1),
                     _ => 1,
                 };
                 let places = length / shortest + 1;
-                places.saturating_mul(of(&to, row)).saturating_add(length)
+                places
+                    .saturating_mul(value_at(&to, row))
+                    .saturating_add(length)
             })
         }
         _ => {

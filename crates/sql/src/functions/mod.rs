@@ -184,13 +184,13 @@ mod tests {
 
     #[test]
     fn signatures_show_optional_arguments() {
-        let of = |name: &str| {
+        let about_of = |name: &str| {
             about()
                 .find(|about| about.name == name)
                 .unwrap()
                 .signature()
         };
-        assert_eq!(of("bucket"), "bucket(ns, width_ns)");
-        assert_eq!(of("utc"), "utc(time_ns[, trace])");
+        assert_eq!(about_of("bucket"), "bucket(ns, width_ns)");
+        assert_eq!(about_of("utc"), "utc(time_ns[, trace])");
     }
 }

@@ -9,17 +9,17 @@ use datafusion::error::{DataFusionError, Result};
 /// A table function of DataFusion. Its errors are reported as errors of evaluation: the engine computes the arguments
 /// while it plans, so the text of an error can contain values of the tables.
 #[derive(Debug)]
-pub(crate) struct Evaluated {
+pub(crate) struct EvaluatedFunction {
     inner: Arc<TableFunction>,
 }
 
-impl Evaluated {
-    pub(crate) fn new(inner: Arc<TableFunction>) -> Evaluated {
-        Evaluated { inner }
+impl EvaluatedFunction {
+    pub(crate) fn new(inner: Arc<TableFunction>) -> EvaluatedFunction {
+        EvaluatedFunction { inner }
     }
 }
 
-impl TableFunctionImpl for Evaluated {
+impl TableFunctionImpl for EvaluatedFunction {
     fn call_with_args(
         &self,
         arguments: TableFunctionArgs<'_, '_>,

@@ -145,7 +145,7 @@ mod tests {
         column.append(Bytes::gather(&[&tail, &column], &order));
         let array = column.into_array();
         let view = Bytes::view(Some(&array)).unwrap();
-        let found = [0, 1, 2, 3, 4].map(|row| view.get(row));
-        assert_eq!(found, [rows[0], rows[1], rows[3], rows[0], rows[2]]);
+        let values = [0, 1, 2, 3, 4].map(|row| view.get(row));
+        assert_eq!(values, [rows[0], rows[1], rows[3], rows[0], rows[2]]);
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use crate::column::Nullable;
 use crate::register::{EventTable, Register};
 use crate::schema::{Rows, table};
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::Trackers;
 use crate::unreadable::EventPlace;
 
@@ -135,10 +135,10 @@ pub struct Switch {
 impl Register for ContextSwitches {}
 
 impl EventTable for ContextSwitches {
-    type Raw = Timed<Switch>;
+    type Raw = TimedValues<Switch>;
     type State = ();
 
-    fn join(raw: &mut Timed<Switch>, (): &mut (), _: &Trackers<'_>) -> ContextSwitches {
+    fn join(raw: &mut TimedValues<Switch>, (): &mut (), _: &Trackers<'_>) -> ContextSwitches {
         let mut rows = ContextSwitches::default();
         rows.reserve(raw.rows());
         for (time_ns, switch) in &raw.0 {

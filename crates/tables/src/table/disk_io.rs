@@ -9,7 +9,7 @@ use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
@@ -104,9 +104,9 @@ pub struct DiskEvents {
     /// Completed requests.
     pub completions: DiskIo,
     /// Starts of requests.
-    pub starts: Timed<RequestStart>,
+    pub starts: TimedValues<RequestStart>,
     /// Events of Linux.
-    pub block: Timed<BlockEvent>,
+    pub block: TimedValues<BlockEvent>,
 }
 
 /// Start of a request.
@@ -261,7 +261,7 @@ impl EventTable for DiskIo {
 impl DiskIo {
     /// Makes the rows of the requests of Linux that complete in the slice.
     fn join_block(
-        events: Timed<BlockEvent>,
+        events: TimedValues<BlockEvent>,
         state: &mut DiskState,
         trackers: &Trackers<'_>,
     ) -> DiskIo {

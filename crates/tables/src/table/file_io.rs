@@ -6,7 +6,7 @@ use crate::column::{Named, Names, Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
@@ -196,11 +196,15 @@ impl Register for FileIo {
 }
 
 impl EventTable for FileIo {
-    type Raw = Timed<FileEvent>;
+    type Raw = TimedValues<FileEvent>;
     type State = FileState;
 
     /// Makes the rows of the operations that end in the slice.
-    fn join(raw: &mut Timed<FileEvent>, state: &mut FileState, trackers: &Trackers<'_>) -> FileIo {
+    fn join(
+        raw: &mut TimedValues<FileEvent>,
+        state: &mut FileState,
+        trackers: &Trackers<'_>,
+    ) -> FileIo {
         let mut rows = FileIo::default();
         for (time_ns, event) in std::mem::take(&mut raw.0) {
             match event {

@@ -6,7 +6,7 @@ use crate::column::{Nullable, Text};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
@@ -53,7 +53,7 @@ pub struct FaultEvents {
     /// Hard faults.
     pub rows: HardFaults,
     /// Thread and address of each page fault.
-    pub faults: Timed<(u32, u64)>,
+    pub faults: TimedValues<(u32, u64)>,
 }
 
 impl FaultEvents {

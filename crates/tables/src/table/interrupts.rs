@@ -182,7 +182,7 @@ struct Fragments {
 /// Rows are in the order in which routines ended. Therefore the nested routines of a row are directly before
 /// the row. They are the rows that do not start earlier than the row.
 fn fragments(ended: &mut Vec<EndedRoutine>, whole: EndedRoutine) -> Fragments {
-    let mut found = Fragments {
+    let mut fragments = Fragments {
         count: 0,
         sum_ns: 0,
         longest_ns: 0,
@@ -190,9 +190,9 @@ fn fragments(ended: &mut Vec<EndedRoutine>, whole: EndedRoutine) -> Fragments {
     let mut until = whole.end_ns;
     let mut add = |from: i64, until: i64| {
         let length = until.saturating_sub(from).max(0);
-        found.count = found.count.saturating_add(u32::from(length > 0));
-        found.sum_ns = found.sum_ns.saturating_add(length);
-        found.longest_ns = found.longest_ns.max(length);
+        fragments.count = fragments.count.saturating_add(u32::from(length > 0));
+        fragments.sum_ns = fragments.sum_ns.saturating_add(length);
+        fragments.longest_ns = fragments.longest_ns.max(length);
     };
     while let Some(inner) = ended.pop_if(|inner| inner.start_ns >= whole.start_ns) {
         add(inner.end_ns, until);
@@ -200,10 +200,10 @@ fn fragments(ended: &mut Vec<EndedRoutine>, whole: EndedRoutine) -> Fragments {
     }
     add(whole.start_ns, until);
     // Even a routine that is shorter than the clock's resolution has one fragment.
-    found.count = found.count.max(1);
+    fragments.count = fragments.count.max(1);
     if ended.len() >= REMEMBERED {
         ended.drain(..REMEMBERED / 2);
     }
     ended.push(whole);
-    found
+    fragments
 }

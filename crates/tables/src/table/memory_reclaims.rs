@@ -6,7 +6,7 @@ use crate::column::{Named, Names, Nullable};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
@@ -86,11 +86,11 @@ impl Register for MemoryReclaims {
 }
 
 impl EventTable for MemoryReclaims {
-    type Raw = Timed<ReclaimEvent>;
+    type Raw = TimedValues<ReclaimEvent>;
     type State = ReclaimState;
 
     fn join(
-        raw: &mut Timed<ReclaimEvent>,
+        raw: &mut TimedValues<ReclaimEvent>,
         state: &mut ReclaimState,
         trackers: &Trackers<'_>,
     ) -> MemoryReclaims {

@@ -4,7 +4,7 @@ use crate::column::Nullable;
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::{Rows, table};
 use crate::table::Table;
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::Trackers;
 use crate::unreadable::EventPlace;
 
@@ -101,12 +101,12 @@ impl Register for ReadyThreads {
 }
 
 impl EventTable for ReadyThreads {
-    type Raw = Timed<ReadyEvent>;
+    type Raw = TimedValues<ReadyEvent>;
     type State = ();
 
     /// Fills the columns whose values come from the payload. The scheduler fills the other columns
     /// (`Scheduler::join`).
-    fn join(raw: &mut Timed<ReadyEvent>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
+    fn join(raw: &mut TimedValues<ReadyEvent>, (): &mut (), _: &Trackers<'_>) -> ReadyThreads {
         let mut rows = ReadyThreads::default();
         rows.reserve(raw.rows());
         for (time_ns, readied) in &raw.0 {

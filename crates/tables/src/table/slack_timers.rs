@@ -6,7 +6,7 @@ use crate::column::Nullable;
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
-use crate::timed::Timed;
+use crate::timed_values::TimedValues;
 use crate::trackers::{ThreadFinder, Trackers};
 
 table! {
@@ -76,11 +76,11 @@ impl Register for SlackTimers {
 }
 
 impl EventTable for SlackTimers {
-    type Raw = Timed<TimerEvent>;
+    type Raw = TimedValues<TimerEvent>;
     type State = SlackState;
 
     fn join(
-        raw: &mut Timed<TimerEvent>,
+        raw: &mut TimedValues<TimerEvent>,
         state: &mut SlackState,
         trackers: &Trackers<'_>,
     ) -> SlackTimers {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::Images;
-use crate::column::{Known, Nullable};
+use crate::column::{KnownValue, Nullable};
 use crate::first_pass::FirstPass;
 use crate::stack_index::StackIndex;
 use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
@@ -27,7 +27,6 @@ pub struct Trackers<'t> {
 pub(crate) struct ThreadIds {
     /// Row in `threads`; `None` for idle threads.
     pub(crate) thread_row: Option<u32>,
-    /// Id of the process.
     pub(crate) process_id: Option<u32>,
     /// Row of the process in `processes`.
     pub(crate) process_row: Option<u32>,
@@ -49,10 +48,10 @@ impl<'t> Trackers<'t> {
     }
 
     /// For each id and time, returns the row in `processes` of the process that had the id at this time.
-    pub(crate) fn process_rows(&self, ids: &impl Known<u32>, times: &[i64]) -> Nullable<u32> {
+    pub(crate) fn process_rows(&self, ids: &impl KnownValue<u32>, times: &[i64]) -> Nullable<u32> {
         let row = |(row, time): (usize, &i64)| {
-            let found = self.processes.lookup(ids.known(row)?, *time)?;
-            u32::try_from(found).ok()
+            let process_row = self.processes.lookup(ids.known(row)?, *time)?;
+            u32::try_from(process_row).ok()
         };
         times.iter().enumerate().map(row).collect()
     }
@@ -143,8 +142,8 @@ impl ThreadFinder {
     pub(crate) fn find_rows(
         &mut self,
         trackers: &Trackers<'_>,
-        threads: &impl Known<u32>,
-        processes: &impl Known<u32>,
+        threads: &impl KnownValue<u32>,
+        processes: &impl KnownValue<u32>,
         times: &[i64],
     ) -> (Nullable<u32>, Nullable<u32>) {
         let (thread_row, _, _) = self.find_columns(trackers, threads, times);
@@ -156,19 +155,19 @@ impl ThreadFinder {
     pub(crate) fn find_columns(
         &mut self,
         trackers: &Trackers<'_>,
-        threads: &impl Known<u32>,
+        threads: &impl KnownValue<u32>,
         times: &[i64],
     ) -> ThreadColumns {
-        let mut found = ThreadColumns::default();
+        let mut columns = ThreadColumns::default();
         for (row, time_ns) in times.iter().enumerate() {
             let id = threads.known(row);
             let ids = id.map(|id| self.find(trackers, id, *time_ns));
             let ids = ids.unwrap_or_default();
-            found.0.push(ids.thread_row);
-            found.1.push(ids.process_id);
-            found.2.push(ids.process_row);
+            columns.0.push(ids.thread_row);
+            columns.1.push(ids.process_id);
+            columns.2.push(ids.process_row);
         }
-        found
+        columns
     }
 }
 
@@ -176,12 +175,12 @@ impl ThreadFinder {
 /// mapped.
 #[derive(Debug, Default)]
 pub(crate) struct ImageFinder {
-    known: FxHashMap<(u32, u64), Option<Mapped>>,
+    known: FxHashMap<(u32, u64), Option<MappedImage>>,
 }
 
 /// A row in `images`, and the time range in which the image is mapped.
 #[derive(Clone, Copy, Debug)]
-struct Mapped {
+struct MappedImage {
     from_ns: i64,
     until_ns: i64,
     row: u32,
@@ -208,8 +207,8 @@ impl ImageFinder {
         }
         let images = trackers.image_table;
         let row = trackers.images.lookup(process_id, address, time_ns);
-        let found = row.and_then(|row| {
-            Some(Mapped {
+        let mapped = row.and_then(|row| {
+            Some(MappedImage {
                 from_ns: images.load_ns.get(row).unwrap_or(time_ns),
                 until_ns: images.unload_ns.get(row).unwrap_or(i64::MAX),
                 row: u32::try_from(row).ok()?,
@@ -218,7 +217,7 @@ impl ImageFinder {
         if self.known.len() >= REMEMBERED {
             self.known.clear();
         }
-        self.known.insert((process_id, address), found);
-        Some(found?.row)
+        self.known.insert((process_id, address), mapped);
+        Some(mapped?.row)
     }
 }

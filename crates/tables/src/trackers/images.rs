@@ -117,18 +117,18 @@ impl Space {
     fn row(&self, address: u64, time_ns: i64) -> Option<usize> {
         let leaf = self.bounds.partition_point(|bound| *bound <= address);
         let mut node = self.bounds.len() + leaf.checked_sub(1)?;
-        let mut found: Option<Mapping> = None;
+        let mut best: Option<Mapping> = None;
         while node >= 1 {
             let mappings = &self.nodes[node];
             let begun = mappings.partition_point(|mapping| mapping.first <= time_ns);
             let latest = begun.checked_sub(1).map(|at| mappings[at]);
             if let Some(mapping) = latest.filter(|mapping| mapping.last >= time_ns)
-                && found.is_none_or(|found| found.first <= mapping.first)
+                && best.is_none_or(|best| best.first <= mapping.first)
             {
-                found = Some(mapping);
+                best = Some(mapping);
             }
             node /= 2;
         }
-        found.map(|mapping| mapping.row)
+        best.map(|mapping| mapping.row)
     }
 }

@@ -4,7 +4,7 @@
 //! The schema of an event states the meaning of each value. Events without a schema are left out, and bytes of
 //! unknown meaning within an event become zeros.
 
-mod known;
+mod known_words;
 mod pseudonyms;
 
 use etl::write::Session;

@@ -1,7 +1,7 @@
 //! Pseudonyms. Equal names get equal pseudonyms of the same length. Without the key, no reader can compute a name from
 //! its pseudonym.
 
-use super::known;
+use super::known_words;
 use crate::TrimError;
 
 /// Generator of pseudonyms by a keyed hash (BLAKE3).
@@ -99,10 +99,10 @@ impl Pseudonyms {
             return;
         }
         let lower: String = String::from_utf16_lossy(word).to_lowercase();
-        if known::is_known(&lower) {
+        if known_words::is_known(&lower) {
             return;
         }
-        let stem = known::stem(&lower);
+        let stem = known_words::stem(&lower);
         let extension = lower[stem.len()..].encode_utf16().count();
         let mut hash = self.hash("word");
         hash.update(stem.as_bytes());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Finding, Kind, Remark};
 use crate::catalogue::Datum;
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// Id of the legacy setting. Bit 1 of its value enables TCP timestamps.
 const TCP_1323: &str = "tcp1323opts";
@@ -19,7 +19,7 @@ pub(super) fn add(findings: &mut [Finding]) {
             by_setting.entry(id).or_default().push(number);
         }
     }
-    let of = |id: &str| by_setting.get(id).map_or(&[][..], Vec::as_slice);
+    let entries = |id: &str| by_setting.get(id).map_or(&[][..], Vec::as_slice);
     let mut remarks = Vec::new();
     for (one, finding) in findings.iter().enumerate() {
         let Some(value) = &finding.value else {
@@ -30,7 +30,7 @@ pub(super) fn add(findings: &mut [Finding]) {
             remarks.push((one, format!("{place} is {contrary} ({origin}).")));
         };
         let others = if is_machine_wide(finding) {
-            of(&finding.setting.id)
+            entries(&finding.setting.id)
         } else {
             &[]
         };
@@ -77,7 +77,7 @@ fn is_machine_wide(finding: &Finding) -> bool {
 /// Returns true if the timestamp bit of the legacy setting contradicts `now`, the value of the setting that
 /// replaced it.
 fn are_timestamps_contrary(legacy: &Datum, now: &Datum) -> bool {
-    let asked = legacy.number().map(|bits| bits & 2 != 0);
+    let is_on = legacy.number().map(|bits| bits & 2 != 0);
     let now = match now {
         Datum::Number(number) => Some(*number != 0),
         Datum::Text(word) if word.eq_ignore_ascii_case("enabled") => Some(true),
@@ -85,5 +85,5 @@ fn are_timestamps_contrary(legacy: &Datum, now: &Datum) -> bool {
         // `allowed` is neither on nor off.
         Datum::Text(_) => None,
     };
-    matches!((asked, now), (Some(asked), Some(now)) if asked != now)
+    matches!((is_on, now), (Some(is_on), Some(now)) if is_on != now)
 }

@@ -2,7 +2,7 @@
 
 use super::{Kind, Remark};
 use crate::catalogue::{Catalogue, Setting};
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// Maximum edit distance between a misspelt name and the known name, in letters.
 const MOST_LETTERS: usize = 2;

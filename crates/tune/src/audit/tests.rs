@@ -90,8 +90,8 @@ fn a_number_in_a_policy_has_the_wrong_type() {
 #[test]
 fn a_text_that_is_no_number_is_not_allowed_where_a_number_is_asked() {
     let bytes = testdata::bytes("settings/reg_text_that_looks_like_hex.reg");
-    let found = audit(&read("a.reg", &bytes).unwrap(), &PRO);
-    assert_eq!(kinds(&found, "qos_dscp"), [Kind::NotAllowed]);
+    let findings = audit(&read("a.reg", &bytes).unwrap(), &PRO);
+    assert_eq!(kinds(&findings, "qos_dscp"), [Kind::NotAllowed]);
     let policy = r"[HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS\Game]";
     for (value, expected) in [
         ("64", &[Kind::NotAllowed][..]),
@@ -99,14 +99,14 @@ fn a_text_that_is_no_number_is_not_allowed_where_a_number_is_asked() {
         ("46", &[]),
         ("-1", &[]),
     ] {
-        let found = audit_reg(&format!("{policy}\r\n\"DSCP Value\"=\"{value}\""), &PRO);
-        assert_eq!(kinds(&found, "qos_dscp"), expected, "{value}");
+        let findings = audit_reg(&format!("{policy}\r\n\"DSCP Value\"=\"{value}\""), &PRO);
+        assert_eq!(kinds(&findings, "qos_dscp"), expected, "{value}");
     }
     // A mask of 9 bytes is a text in the catalogue, but a valid value.
     let kernel = r"[HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\kernel]";
     let mask = "\"ReservedCpuSets\"=hex:ff,0,0,0,0,0,0,0,1";
-    let found = audit_reg(&format!("{kernel}\r\n{mask}"), &PRO);
-    assert!(!kinds(&found, "reservedcpusets").contains(&Kind::NotAllowed));
+    let findings = audit_reg(&format!("{kernel}\r\n{mask}"), &PRO);
+    assert!(!kinds(&findings, "reservedcpusets").contains(&Kind::NotAllowed));
 }
 
 /// Source: "smb-signing", first section. Windows 11 24H2 Pro requires signatures by default, earlier builds do not.
@@ -119,10 +119,10 @@ fn a_default_that_only_some_builds_have_is_no_failure_if_the_build_is_unknown() 
         (Machine::default(), "give --build and --edition."),
         (pro_of_unknown_build, "give --build."),
     ] {
-        let found = audit_reg(lines, &machine);
-        assert_eq!(kinds(&found, "smb_srv_require"), [Kind::Doubtful]);
-        assert!(!found.findings[0].fails());
-        let says = &found.findings[0].remarks[0].says;
+        let findings = audit_reg(lines, &machine);
+        assert_eq!(kinds(&findings, "smb_srv_require"), [Kind::Doubtful]);
+        assert!(!findings.findings[0].fails());
+        let says = &findings.findings[0].remarks[0].says;
         assert!(says.ends_with(given), "{says}");
     }
     let known = audit_reg(lines, &on(26100));
@@ -211,9 +211,9 @@ fn given_builds_override_those_of_inputs() {
         (machine.build, machine.edition),
         (Some(19045), Some(Edition::Home))
     );
-    let asked = audit_reg(version, &PRO).machine;
+    let machine = audit_reg(version, &PRO).machine;
     assert_eq!(
-        (asked.build, asked.edition),
+        (machine.build, machine.edition),
         (Some(22631), Some(Edition::Pro))
     );
 }

@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Datum, When};
+use super::{Condition, Datum};
 
 /// A default and the machines that have it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "DefaultToml")]
 pub struct DefaultRule {
     /// Machines that have the default.
-    pub when: When,
+    pub when: Condition,
     /// Default of the setting on these machines.
     pub value: DefaultValue,
     /// Remark on the default for the user.
@@ -45,7 +45,7 @@ impl DefaultValue {
 #[serde(deny_unknown_fields)]
 struct DefaultToml {
     #[serde(default)]
-    when: When,
+    when: Condition,
     value: Option<Datum>,
     #[serde(default)]
     absent: bool,

@@ -1,12 +1,12 @@
 //! Catalogue of settings: `catalogue/*.toml`, one file per group.
 
+mod condition;
 mod datum;
 mod default_value;
 mod place_pattern;
 mod rule;
 mod setting;
 mod shown;
-mod when;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -14,19 +14,19 @@ use std::sync::LazyLock;
 use registry::Key;
 use serde::Deserialize;
 
+pub use condition::{Condition, Kind, Scheme};
 pub use datum::Datum;
 pub use default_value::{DefaultRule, DefaultValue};
 pub use place_pattern::PlacePattern;
 pub(crate) use place_pattern::is_open;
 pub use rule::{Rule, Verdict};
 pub use setting::{
-    Allowed, Builds, Checked, Confidence, Misspelling, NamedValue, Setting, TakesEffect, Type,
-    WrongType,
+    AllowedValues, Builds, Confidence, FactCheck, Misspelling, NamedValue, Setting, TakesEffect,
+    Type, WrongType,
 };
 pub use shown::{Shown, Times};
-pub use when::{Kind, Scheme, When};
 
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// Returns the name and the text of each group's file in `catalogue/`.
 macro_rules! files {

@@ -5,7 +5,7 @@ use std::fmt;
 use registry::{Key, is_same_name};
 use serde::Deserialize;
 
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// A place in which parts of a registry key may be placeholders, such as `<adapter>` or `<interface>`. A
 /// placeholder matches the name of any one key.
@@ -71,28 +71,28 @@ impl PlacePattern {
         }
     }
 
-    /// Returns true if `found` is the registry key of the pattern.
-    pub fn is_in(&self, found: &Key) -> bool {
+    /// Returns true if `own` is the registry key of the pattern.
+    pub fn is_in(&self, own: &Key) -> bool {
         let PlacePattern::Registry { key, .. } = self else {
             return false;
         };
-        let mut asked = key.split('\\');
-        let mut found = found.as_str().split('\\');
+        let mut parts = key.split('\\');
+        let mut own = own.as_str().split('\\');
         loop {
-            match (asked.next(), found.next()) {
+            match (parts.next(), own.next()) {
                 (None, None) => return true,
-                (Some(asked), Some(found)) if is_open(asked) || is_same_name(asked, found) => {}
+                (Some(part), Some(own)) if is_open(part) || is_same_name(part, own) => {}
                 _ => return false,
             }
         }
     }
 
     /// Returns the parts of the registry key that match the placeholders of the pattern.
-    pub fn open_parts<'k>(&self, found: &'k Key) -> Vec<&'k str> {
+    pub fn open_parts<'k>(&self, own: &'k Key) -> Vec<&'k str> {
         let PlacePattern::Registry { key, .. } = self else {
             return Vec::new();
         };
-        let parts = key.split('\\').zip(found.as_str().split('\\'));
+        let parts = key.split('\\').zip(own.as_str().split('\\'));
         (parts.filter(|(asked, _)| is_open(asked)))
             .map(|(_, found)| found)
             .collect()

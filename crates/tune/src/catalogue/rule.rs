@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{Datum, When};
-use crate::found::Place;
+use super::{Condition, Datum};
 use crate::machine::Machine;
+use crate::placed_value::Place;
 
 /// A remark that an audit makes about some values of a setting on some machines.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -12,7 +12,7 @@ use crate::machine::Machine;
 pub struct Rule {
     /// Machines to which the rule applies.
     #[serde(default)]
-    pub when: When,
+    pub when: Condition,
     /// Values to which the rule applies; empty for all values.
     #[serde(default)]
     pub is: Vec<Datum>,

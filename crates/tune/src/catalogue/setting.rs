@@ -5,9 +5,9 @@ use std::fmt;
 use registry::Value;
 use serde::{Deserialize, Serialize};
 
-use super::{Datum, DefaultRule, PlacePattern, Rule, Shown, When};
-use crate::found::Place;
+use super::{Condition, Datum, DefaultRule, PlacePattern, Rule, Shown};
 use crate::machine::Machine;
+use crate::placed_value::Place;
 
 /// A setting that `catalogue/*.toml` describes.
 #[derive(Clone, Debug, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Setting {
     pub defaults: Vec<DefaultRule>,
     /// Allowed values of the setting.
     #[serde(default)]
-    pub allowed: Allowed,
+    pub allowed: AllowedValues,
     /// Effect of the setting.
     pub meaning: String,
     /// Builds of Windows that support the setting.
@@ -66,7 +66,7 @@ pub struct Setting {
     /// Command that prints the effective value of the setting.
     pub read_with: Option<String>,
     /// Result of the last check against the sources.
-    pub checked: Checked,
+    pub checked: FactCheck,
     /// URLs of the sources for the facts about the setting.
     pub sources: Vec<String>,
 }
@@ -74,7 +74,7 @@ pub struct Setting {
 /// Result of a check of the facts about a setting against its sources.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Checked {
+pub struct FactCheck {
     /// Date of the check, such as `2026-11-23`.
     pub on: String,
     /// Positions of the facts in the sources.
@@ -120,7 +120,7 @@ pub struct Misspelling {
 /// Allowed values of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Allowed {
+pub struct AllowedValues {
     /// Bits that Windows reads. Windows ignores all other bits.
     pub mask: Option<u64>,
     /// Smallest and largest allowed number, inclusive.
@@ -205,7 +205,7 @@ enum ConfidenceRules {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfidenceRule {
-    when: When,
+    when: Condition,
     is: Confidence,
 }
 
@@ -218,7 +218,7 @@ pub struct WrongType {
     wanted: String,
 }
 
-impl Allowed {
+impl AllowedValues {
     /// Returns one text each for the range, the values and the note. `named` formats a value with its
     /// name and effect.
     pub fn describe(&self, named: impl Fn(&Datum, &str) -> String) -> Vec<String> {
@@ -264,10 +264,10 @@ impl Setting {
     /// Returns true if the build of the machine supports the setting. Returns `None` if the build is needed
     /// but unknown.
     pub fn is_known_to(&self, machine: &Machine) -> Option<bool> {
-        let bounds = When {
+        let bounds = Condition {
             from: self.builds.from,
             until: self.builds.until,
-            ..When::default()
+            ..Condition::default()
         };
         bounds.holds(machine, None)
     }
@@ -286,7 +286,7 @@ impl Setting {
     }
 
     /// Returns the confidences with their conditions.
-    pub fn confidences(&self) -> Vec<(Option<&When>, Confidence)> {
+    pub fn confidences(&self) -> Vec<(Option<&Condition>, Confidence)> {
         match &self.confidence {
             ConfidenceRules::Always(confidence) => vec![(None, *confidence)],
             ConfidenceRules::ByBuild(rules) => (rules.iter())
@@ -308,7 +308,7 @@ impl Setting {
     /// Returns true if a value is allowed. Returns `None` if the catalogue has neither a range nor a list of
     /// values. A setting whose types are numbers allows no text.
     pub fn allows(&self, value: &Datum) -> Option<bool> {
-        let Allowed { range, values, .. } = &self.allowed;
+        let AllowedValues { range, values, .. } = &self.allowed;
         if values.iter().any(|named| named.is == *value) {
             return Some(true);
         }

@@ -14,8 +14,8 @@
 use registry::Value;
 use serde::Serialize;
 
-use crate::found::{Place, PlacedValue};
 use crate::machine::Edition;
+use crate::placed_value::{Place, PlacedValue};
 
 /// Parent key of the policy keys, with a trailing backslash.
 pub const POLICIES: &str = r"HKLM\SOFTWARE\Policies\Microsoft\Windows\QoS\";
@@ -310,7 +310,7 @@ fn are_ports(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::found::{At, Origin};
+    use crate::placed_value::{InputPosition, Origin};
     use registry::Key;
 
     fn found(key: &str, name: &str, value: Value) -> PlacedValue {
@@ -322,7 +322,7 @@ mod tests {
             value: Some(value),
             origin: Origin {
                 source: "test".into(),
-                at: At::Whole,
+                at: InputPosition::Whole,
             },
         }
     }
@@ -464,8 +464,8 @@ mod tests {
             ..Scope::default()
         };
         for ports in ["50000-50019", "50000:50019", "443", "*"] {
-            let found = policy(&[("Local Port", text(ports))]);
-            assert_eq!(faults(&found, &domain), "", "{ports}");
+            let values = policy(&[("Local Port", text(ports))]);
+            assert_eq!(faults(&values, &domain), "", "{ports}");
         }
         let short = [
             ("Remote IP Prefix Length", None),

@@ -101,7 +101,7 @@ fn zip(bytes: &[u8]) -> io::Result<Files> {
             ),
         ));
     }
-    let mut extracted = Extracted::default();
+    let mut extracted = ExtractedFiles::default();
     if archive.len() > MAX_FILES {
         return Err(too_many("archive"));
     }
@@ -120,12 +120,12 @@ fn cabinet(bytes: &[u8]) -> io::Result<Files> {
 }
 
 #[derive(Default)]
-struct Extracted {
+struct ExtractedFiles {
     files: Files,
     size: usize,
 }
 
-impl Extracted {
+impl ExtractedFiles {
     fn add(&mut self, name: String, file: impl Read) -> io::Result<()> {
         let left = MAX_EXTRACTED - self.size;
         let mut bytes = Vec::new();

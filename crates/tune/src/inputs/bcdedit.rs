@@ -10,7 +10,7 @@ use registry::{Value, bcd};
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// Translations of "Yes" and "No", in lower case.
 const YES: [&str; 17] = [
@@ -129,9 +129,9 @@ mod tests {
         assert!(starts(text));
         let read = read("bcd.txt", &decode(text.as_bytes())).input;
         assert_eq!(read.complaints.count, 0);
-        let found = read.found.iter();
-        found
-            .map(|found| format!("{} = {}", found.place, found.value.as_ref().unwrap()))
+        let values = read.found.iter();
+        values
+            .map(|values| format!("{} = {}", values.place, values.value.as_ref().unwrap()))
             .collect()
     }
 
@@ -145,9 +145,9 @@ mod tests {
             identifier              {current}\r\n\
             useplatformclock        Yes\r\n\
             tscsyncpolicy           Enhanced\r\n";
-        let found = found(text);
+        let values = found(text);
         assert_eq!(
-            found[2..],
+            values[2..],
             [
                 "bcd {current} useplatformclock = \"Yes\"",
                 "bcd {current} tscsyncpolicy = \"Enhanced\""

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::reading::{Reading, line};
 use super::text::Text;
 use super::{Format, InputError};
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// Cmdlets, and properties that only their output has.
 const COMMANDS: [(&str, &[&str]); 8] = [
@@ -54,7 +54,7 @@ const COMMANDS: [(&str, &[&str]); 8] = [
 #[derive(Default)]
 struct Object {
     /// Names, values and positions of the properties.
-    properties: Vec<(String, String, At)>,
+    properties: Vec<(String, String, InputPosition)>,
 }
 
 impl Object {
@@ -117,13 +117,13 @@ pub(super) fn read_json(name: &str, text: &Text) -> Result<Reading, InputError> 
     let mut is_known = false;
     for object in objects {
         let Json::Object(properties) = object else {
-            reading.complain(At::Whole, "not an object with properties");
+            reading.complain(InputPosition::Whole, "not an object with properties");
             continue;
         };
         let properties = properties.into_iter();
         let object = Object {
             properties: properties
-                .filter_map(|(name, value)| Some((name, plain(&value)?, At::Whole)))
+                .filter_map(|(name, value)| Some((name, plain(&value)?, InputPosition::Whole)))
                 .collect(),
         };
         is_known |= command_of(&object).is_some();
@@ -251,7 +251,7 @@ fn rule(text: &str) -> Option<usize> {
 }
 
 /// Reads a table. The hyphens below a column name start where the values of the column start.
-fn table(text: &str, complain: &mut dyn FnMut(At, String)) -> Vec<Object> {
+fn table(text: &str, complain: &mut dyn FnMut(InputPosition, String)) -> Vec<Object> {
     let lines: Vec<&str> = text.lines().collect();
     let Some(rule) = rule(text).filter(|rule| *rule > 0) else {
         return Vec::new();
@@ -298,11 +298,11 @@ mod tests {
     use crate::inputs::text::decode;
 
     fn lines(reading: &Reading) -> Vec<String> {
-        let found = reading.input.found.iter();
-        found
-            .map(|found| match &found.value {
-                Some(value) => format!("{} {value}", found.place),
-                None => format!("{} -", found.place),
+        let values = reading.input.found.iter();
+        values
+            .map(|values| match &values.value {
+                Some(value) => format!("{} {value}", values.place),
+                None => format!("{} -", values.place),
             })
             .collect()
     }
@@ -319,12 +319,12 @@ mod tests {
             IndirectionTable: [Group:Number]: 0:0\t0:4\t0:0\n\
             \x20                                 0:4\n\n";
         assert!(starts(text));
-        let found = lines(&read("rss.txt", &decode(text.as_bytes())));
+        let values = lines(&read("rss.txt", &decode(text.as_bytes())));
         assert!(
-            found.contains(&r#"Get-NetAdapterRss "Ethernet" NumberOfReceiveQueues "2""#.into())
+            values.contains(&r#"Get-NetAdapterRss "Ethernet" NumberOfReceiveQueues "2""#.into())
         );
-        assert!(found.contains(&r#"Get-NetAdapterRss "Ethernet" BaseProcessorNumber "4""#.into()));
-        assert!(found.contains(
+        assert!(values.contains(&r#"Get-NetAdapterRss "Ethernet" BaseProcessorNumber "4""#.into()));
+        assert!(values.contains(
             &r#"Get-NetAdapterRss "Ethernet" IndirectionTable "0:0\t0:4\t0:0 0:4""#.into()
         ));
     }
@@ -353,13 +353,13 @@ mod tests {
         let server = "EnableSMB1Protocol       : False\nRequireSecuritySignature : True\n";
         let client = "EnableBandwidthThrottling : True\nRequireSecuritySignature  : False\n";
         let both = format!("{server}\n{client}");
-        let found = lines(&read("smb.txt", &decode(both.as_bytes())));
+        let values = lines(&read("smb.txt", &decode(both.as_bytes())));
         assert_eq!(
-            found[1],
+            values[1],
             "Get-SmbServerConfiguration RequireSecuritySignature \"True\""
         );
         assert_eq!(
-            found[3],
+            values[3],
             "Get-SmbClientConfiguration RequireSecuritySignature \"False\""
         );
     }

@@ -10,8 +10,8 @@ use super::reading::{Reading, line};
 use super::text::Text;
 use super::xml::{self, Lines};
 use super::{Format, InputError};
-use crate::found::At;
-use crate::observed::{Quantity, Subject};
+use crate::observation::{Quantity, Subject};
+use crate::placed_value::InputPosition;
 
 /// Root element of the XML.
 pub(super) const ROOT: &str = "EnergyReport";
@@ -29,7 +29,7 @@ struct Entry<G> {
     group: G,
     /// Names and values.
     details: Vec<(String, String)>,
-    at: At,
+    at: InputPosition,
 }
 
 /// Returns true if the text is a report of `powercfg /energy` in HTML.
@@ -154,7 +154,7 @@ fn period(
     name: &'static str,
     subject: Option<Subject>,
     value: &str,
-    at: At,
+    at: InputPosition,
 ) {
     match value.parse() {
         Ok(units) => reading.observed(name, subject, Quantity::TimerPeriod(units), at),

@@ -5,7 +5,7 @@ use registry::{Hive, HiveError, HiveKey, HiveValue, Key, Value, bcd};
 use super::Format;
 use super::reading::Reading;
 use super::walk::{KeyTree, KeyValue, read_wanted};
-use crate::found::{At, Place};
+use crate::placed_value::{InputPosition, Place};
 
 impl KeyTree for HiveKey<'_> {
     type Error = HiveError;
@@ -30,7 +30,7 @@ impl From<HiveValue> for KeyValue {
         KeyValue {
             name: value.name,
             value: value.value,
-            at: At::Offset(value.offset),
+            at: InputPosition::Offset(value.offset),
         }
     }
 }
@@ -52,7 +52,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
     let claimed = hive.claimed_size();
     if claimed > bytes.len() as u64 {
         reading.complain(
-            At::Whole,
+            InputPosition::Whole,
             format!(
                 "the file is cut off: {} of {claimed} bytes; settings in the rest are missing",
                 bytes.len()
@@ -69,13 +69,15 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Reading, HiveError> {
                 Some(set) => {
                     read_wanted(&mut reading, &set, &key(r"HKLM\SYSTEM\CurrentControlSet"));
                 }
-                None => reading.complain(At::Whole, format!("the key {name} is missing")),
+                None => {
+                    reading.complain(InputPosition::Whole, format!("the key {name} is missing"))
+                }
             }
         }
         Some(Kind::Software) => read_wanted(&mut reading, &root, &key(r"HKLM\SOFTWARE")),
         Some(Kind::User) => read_wanted(&mut reading, &root, &key("HKCU")),
         None => reading.complain(
-            At::Whole,
+            InputPosition::Whole,
             "not SYSTEM, SOFTWARE, a user's hive or a BCD store: no settings were read",
         ),
     }
@@ -111,7 +113,7 @@ fn control_set(reading: &mut Reading, root: &HiveKey<'_>) -> Result<String, Hive
         Some(number) => Ok(format!("ControlSet{number:03}")),
         None => {
             reading.complain(
-                At::Whole,
+                InputPosition::Whole,
                 r"Select\Current does not name the control set in use: ControlSet001 was read",
             );
             Ok("ControlSet001".to_owned())
@@ -142,7 +144,10 @@ fn boot(reading: &mut Reading, root: &HiveKey<'_>) -> Result<(), HiveError> {
         for element in elements.children()? {
             let Ok(number) = u32::from_str_radix(&element.name(), 16) else {
                 let name = element.name();
-                reading.complain(At::Whole, format!("not a number of a boot element: {name}"));
+                reading.complain(
+                    InputPosition::Whole,
+                    format!("not a number of a boot element: {name}"),
+                );
                 continue;
             };
             let Some(value) = element.value("Element")? else {
@@ -156,7 +161,11 @@ fn boot(reading: &mut Reading, root: &HiveKey<'_>) -> Result<(), HiveError> {
                 entry: name.clone(),
                 element: bcd::element_name(number),
             };
-            reading.found(place, Some(Value::Text(text)), At::Offset(value.offset));
+            reading.found(
+                place,
+                Some(Value::Text(text)),
+                InputPosition::Offset(value.offset),
+            );
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use registry::{Key, Value};
 
-use crate::found::{Place, PlacedValue};
 use crate::machine::{Edition, Machine};
+use crate::placed_value::{Place, PlacedValue};
 
 /// Registry key with the build and edition.
 const VERSION: &str = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion";

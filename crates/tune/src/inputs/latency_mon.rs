@@ -6,7 +6,7 @@ use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
 use crate::machine::Edition;
-use crate::observed::{Decimal, Observed, Quantity, Subject};
+use crate::observation::{Decimal, Observation, Quantity, Subject};
 
 /// Names of the values that are read, without the unit. Saved reports often misspell the unit.
 const FIGURES: [(&str, Unit); 10] = [
@@ -91,7 +91,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
 
 /// Sets the driver of the last value. `label` is the name of this value and the driver, such as `highest DPC routine
 /// execution time: ndis.sys - Network Driver Interface`.
-fn name_driver(observed: &mut [Observed], label: &str) {
+fn name_driver(observed: &mut [Observation], label: &str) {
     if let Some(last) = observed.last_mut()
         && let Some((name, rest)) = label.split_at_checked(last.name.len())
         && name.eq_ignore_ascii_case(last.name)

@@ -130,13 +130,13 @@ mod tests {
                     Six\nBINARY:0\n\nnonsense\n";
         assert!(starts(text));
         let read = read("a.txt", &decode(text.as_bytes())).input;
-        let found: Vec<String> = read
+        let values: Vec<String> = read
             .found
             .iter()
-            .map(|found| format!("{} {:?} {}", found.place, found.value, found.origin))
+            .map(|values| format!("{} {:?} {}", values.place, values.value, values.origin))
             .collect();
         assert_eq!(
-            found,
+            values,
             [
                 "HKLM\\Software\\Policies\\A\\One Some(Dword(16)) a.txt:7",
                 "HKCU\\Software\\Policies\\B\\Two Some(Text(\"a b \")) a.txt:12",

@@ -10,7 +10,7 @@ use windows_registry::{
 use super::reading::Reading;
 use super::walk::{KeyTree, KeyValue, read_wanted};
 use super::{Format, Input, identity};
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// Name of the live registry as an input of findings.
 pub const NAME: &str = "the live registry";
@@ -29,7 +29,7 @@ pub fn read() -> Input {
         let key = Key::new(name).expect("a known hive");
         match hive.open(path) {
             Ok(root) => read_wanted(&mut reading, &Tree(root), &key),
-            Err(error) => reading.complain(At::Whole, format!("{key}: {error}")),
+            Err(error) => reading.complain(InputPosition::Whole, format!("{key}: {error}")),
         }
     }
     let mut input = reading.input;
@@ -69,7 +69,7 @@ impl KeyTree for Tree {
                 Ok(KeyValue {
                     name,
                     value: Value::from_bytes(value.ty().into(), &value),
-                    at: At::Whole,
+                    at: InputPosition::Whole,
                 })
             })
             .collect())

@@ -33,9 +33,9 @@ use std::path::{Path, PathBuf};
 
 use registry::{HiveError, HiveLog, Key, is_hive, is_hive_log, is_log_name_of, replay};
 
-use crate::found::{At, Origin, PlacedValue};
 use crate::machine::Machine;
-use crate::observed::Observed;
+use crate::observation::Observation;
+use crate::placed_value::{InputPosition, Origin, PlacedValue};
 pub use admx::PolicyName;
 use archive::Member;
 pub use identity::complete;
@@ -57,7 +57,7 @@ pub struct Input {
     /// Values that the file sets or deletes, in the order of the file.
     pub found: Vec<PlacedValue>,
     /// Values that the file contains and that are not settings, in the order of the file.
-    pub observed: Vec<Observed>,
+    pub observed: Vec<Observation>,
     /// Registry keys that the file deletes with all subkeys.
     pub deleted_keys: Vec<(Key, Origin)>,
     /// Names of the policies that write registry values, if the file is an ADMX file.
@@ -86,7 +86,7 @@ impl Complaints {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     /// Position of the part in the input.
-    pub at: At,
+    pub at: InputPosition,
     /// Sentence that describes the problem.
     pub what: String,
 }
@@ -303,8 +303,8 @@ fn is_log_of_any(log: &Path, paths: &[impl AsRef<Path>]) -> bool {
 /// this is an error.
 fn known_inputs(
     name: &str,
-    files: impl Iterator<Item = Result<Vec<Localized>, InputError>>,
-) -> Result<Vec<Localized>, InputError> {
+    files: impl Iterator<Item = Result<Vec<LocalizedInput>, InputError>>,
+) -> Result<Vec<LocalizedInput>, InputError> {
     let mut inputs = Vec::new();
     for file in files {
         match file {
@@ -324,7 +324,7 @@ fn known_inputs(
     Ok(inputs)
 }
 
-fn read_file(path: &Path) -> Result<Vec<Localized>, InputError> {
+fn read_file(path: &Path) -> Result<Vec<LocalizedInput>, InputError> {
     let failed = |source| InputError::Io {
         path: path.to_owned(),
         source,
@@ -370,12 +370,12 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Input>, InputError> {
 }
 
 /// An input, with its strings if it is an ADML file.
-struct Localized {
+struct LocalizedInput {
     input: Input,
     strings: admx::Strings,
 }
 
-impl From<Reading> for Localized {
+impl From<Reading> for LocalizedInput {
     fn from(reading: Reading) -> Self {
         Self {
             input: reading.input,
@@ -385,7 +385,7 @@ impl From<Reading> for Localized {
 }
 
 /// Replaces the policy names of each ADMX file by the policy names in the ADML file with the same name.
-fn with_policy_names(inputs: Vec<Localized>) -> Vec<Input> {
+fn with_policy_names(inputs: Vec<LocalizedInput>) -> Vec<Input> {
     let stem = |input: &Input| {
         let base = input.name.rsplit(['/', '\\']).next().unwrap_or("");
         let stem = base.rsplit_once('.').map_or(base, |(stem, _)| stem);
@@ -413,7 +413,7 @@ fn read_any(
     name: &str,
     bytes: Vec<u8>,
     logs: &dyn Fn() -> Vec<HiveLog>,
-) -> Result<Vec<Localized>, InputError> {
+) -> Result<Vec<LocalizedInput>, InputError> {
     if !archive::starts(&bytes) {
         return Ok(vec![read_one(name, bytes, logs)?]);
     }
@@ -438,7 +438,7 @@ fn read_one(
     name: &str,
     mut bytes: Vec<u8>,
     logs: &dyn Fn() -> Vec<HiveLog>,
-) -> Result<Localized, InputError> {
+) -> Result<LocalizedInput, InputError> {
     let mut localized = if is_hive_log(&bytes) {
         return Err(InputError::LogOfHive {
             name: name.to_owned(),
@@ -452,7 +452,7 @@ fn read_one(
             source,
         })?;
         for note in notes {
-            reading.complain(At::Whole, note.to_string());
+            reading.complain(InputPosition::Whole, note.to_string());
         }
         reading.into()
     } else if registry_pol::starts(&bytes) {
@@ -475,14 +475,14 @@ fn read_policy(name: &str, bytes: &[u8]) -> Reading {
     let mut reading = registry_pol::read(name, bytes, hive);
     if folder != "user" && folder != "machine" {
         reading.complain(
-            At::Whole,
+            InputPosition::Whole,
             "this file was read as a policy of the machine; policies of users must be in a folder User",
         );
     }
     reading
 }
 
-fn read_text(name: &str, bytes: Vec<u8>) -> Result<Localized, InputError> {
+fn read_text(name: &str, bytes: Vec<u8>) -> Result<LocalizedInput, InputError> {
     if bytes.len() > MAX_TEXT {
         return Err(InputError::TooLarge {
             name: name.to_owned(),
@@ -501,14 +501,14 @@ fn read_text(name: &str, bytes: Vec<u8>) -> Result<Localized, InputError> {
                 advice,
             });
         }
-        let found = first_words(&start, &text.text);
+        let words = first_words(&start, &text.text);
         return Err(match claim(&name) {
             Some(claimed) => InputError::NotWhatItClaims {
                 name,
                 claimed,
-                found,
+                found: words,
             },
-            None => InputError::Unknown { name, found },
+            None => InputError::Unknown { name, found: words },
         });
     };
     check_claim(name, format)?;
@@ -538,11 +538,11 @@ fn read_text(name: &str, bytes: Vec<u8>) -> Result<Localized, InputError> {
     };
     if text.guessed {
         reading.complain(
-            At::Whole,
+            InputPosition::Whole,
             "the text is neither UTF-8 nor UTF-16: characters other than ASCII are guessed and may be wrong",
         );
     }
-    Ok(Localized {
+    Ok(LocalizedInput {
         input: reading.input,
         strings,
     })
@@ -582,8 +582,8 @@ fn recognise(text: &str) -> Option<Format> {
         (netsh::starts, Format::Netsh),
         (cmdlet::starts, Format::Cmdlet),
     ];
-    let found = signs.into_iter().find(|(starts, _)| starts(text));
-    found.map(|(_, format)| format)
+    let format = signs.into_iter().find(|(starts, _)| starts(text));
+    format.map(|(_, format)| format)
 }
 
 /// Returns the description of a text that has no settings, and advice for the user. Such texts look like inputs,

@@ -100,7 +100,7 @@ fn full_label(label: &str) -> Option<&'static str> {
         .split(|letter: char| !letter.is_alphanumeric())
         .collect();
     let mut labels = LABELS.iter();
-    let found = labels.find(|(part, _)| {
+    let label = labels.find(|(part, _)| {
         let part = part.to_lowercase();
         // Short parts are abbreviations. In other languages, words can contain the same letters by chance, so a short
         // part must match a whole word.
@@ -109,7 +109,7 @@ fn full_label(label: &str) -> Option<&'static str> {
             _ => label.contains(&part),
         }
     });
-    found.map(|(_, label)| *label)
+    label.map(|(_, label)| *label)
 }
 
 pub(super) fn read(name: &str, text: &Text) -> Reading {
@@ -168,11 +168,11 @@ mod tests {
             Something New                       : on\n";
         assert!(starts(text));
         let read = read("tcp.txt", &decode(text.as_bytes())).input;
-        let found: Vec<String> = (read.found.iter())
-            .map(|found| format!("{} {}", found.place, found.value.as_ref().unwrap()))
+        let values: Vec<String> = (read.found.iter())
+            .map(|values| format!("{} {}", values.place, values.value.as_ref().unwrap()))
             .collect();
         assert_eq!(
-            found,
+            values,
             [
                 "netsh int tcp show global Receive-Side Scaling State \"enabled\"",
                 "netsh int tcp show global Receive Window Auto-Tuning Level \"disabled\"",
@@ -200,11 +200,11 @@ mod tests {
         assert!(starts(text));
         let read_it = |text: &str| read("tcp.txt", &decode(text.as_bytes())).input;
         let input = read_it(text);
-        let found: Vec<String> = (input.found.iter())
-            .map(|found| format!("{} {}", found.place, found.value.as_ref().unwrap()))
+        let values: Vec<String> = (input.found.iter())
+            .map(|values| format!("{} {}", values.place, values.value.as_ref().unwrap()))
             .collect();
         assert_eq!(
-            found[..5],
+            values[..5],
             [
                 "netsh int tcp show global Receive-Side Scaling State \"disabled\"",
                 "netsh int tcp show global Receive Window Auto-Tuning Level \"disabled\"",

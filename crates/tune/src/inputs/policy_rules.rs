@@ -11,7 +11,7 @@ use super::reading::Reading;
 use super::text::Text;
 use super::xml::{self, Lines};
 use super::{Format, InputError, security_template};
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// Root element of the document.
 pub(super) const ROOT: &str = "PolicyRules";
@@ -38,7 +38,7 @@ pub(super) fn read(name: &str, text: &Text) -> Result<Reading, InputError> {
     Ok(reading)
 }
 
-fn registry_value(reading: &mut Reading, rule: Node<'_, '_>, hive: &str, at: At) {
+fn registry_value(reading: &mut Reading, rule: Node<'_, '_>, hive: &str, at: InputPosition) {
     let (Some(path), Some(name)) = (xml::text(rule, "Key"), xml::text(rule, "Value")) else {
         reading.complain(at, "a rule without Key or Value");
         return;
@@ -105,17 +105,17 @@ mod tests {
     #[test]
     fn rules_are_read() {
         let read = read("a.PolicyRules", &decode(RULES.as_bytes())).unwrap();
-        let found: Vec<String> = read
+        let values: Vec<String> = read
             .input
             .found
             .iter()
-            .map(|found| {
-                let value = found.value.as_ref().unwrap();
-                format!("{}={value} {}", found.place, found.origin)
+            .map(|values| {
+                let value = values.value.as_ref().unwrap();
+                format!("{}={value} {}", values.place, values.origin)
             })
             .collect();
         assert_eq!(
-            found,
+            values,
             [
                 r"HKLM\Software\Policies\Microsoft\Windows\LanmanWorkstation\AllowInsecureGuestAuth=0x0 a.PolicyRules:3",
                 r#"HKCU\Software\Policies\A\B="c" a.PolicyRules:11"#,

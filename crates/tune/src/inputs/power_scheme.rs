@@ -8,7 +8,7 @@ use registry::Value;
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// Indentation of lines with the GUID of a scheme, in spaces.
 const SCHEME: usize = 0;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use registry::{Key, Value};
 
 use super::{Complaint, Complaints, Format, Input};
-use crate::found::{At, Origin, Place, PlacedValue};
 use crate::machine::Machine;
-use crate::observed::{Observed, Quantity, Subject};
+use crate::observation::{Observation, Quantity, Subject};
+use crate::placed_value::{InputPosition, Origin, Place, PlacedValue};
 
 /// Collects the findings and complaints of one input.
 pub(super) struct Reading {
@@ -33,7 +33,7 @@ impl Reading {
     }
 
     /// Adds a value that the input sets. If `value` is `None`, the input deletes the value.
-    pub(super) fn found(&mut self, place: Place, value: Option<Value>, at: At) {
+    pub(super) fn found(&mut self, place: Place, value: Option<Value>, at: InputPosition) {
         let origin = self.origin(at);
         self.input.found.push(PlacedValue {
             place,
@@ -43,7 +43,13 @@ impl Reading {
     }
 
     /// Adds a registry value. If `value` is `None`, the input deletes the value.
-    pub(super) fn registry(&mut self, key: &Key, name: &str, value: Option<Value>, at: At) {
+    pub(super) fn registry(
+        &mut self,
+        key: &Key,
+        name: &str,
+        value: Option<Value>,
+        at: InputPosition,
+    ) {
         let place = Place::Registry {
             key: key.clone(),
             name: name.to_owned(),
@@ -53,7 +59,14 @@ impl Reading {
 
     /// Adds a property in the output of a command. An empty value is not added, so the property stays
     /// unknown.
-    pub(super) fn answer(&mut self, command: &str, object: &str, name: &str, value: &str, at: At) {
+    pub(super) fn answer(
+        &mut self,
+        command: &str,
+        object: &str,
+        name: &str,
+        value: &str,
+        at: InputPosition,
+    ) {
         if value.trim().is_empty() {
             return;
         }
@@ -71,10 +84,10 @@ impl Reading {
         name: &'static str,
         subject: Option<Subject>,
         quantity: Quantity,
-        at: At,
+        at: InputPosition,
     ) {
         let origin = self.origin(at);
-        self.input.observed.push(Observed {
+        self.input.observed.push(Observation {
             name,
             subject,
             quantity,
@@ -83,13 +96,13 @@ impl Reading {
     }
 
     /// Adds a registry key that the input deletes.
-    pub(super) fn deleted(&mut self, key: Key, at: At) {
+    pub(super) fn deleted(&mut self, key: Key, at: InputPosition) {
         let origin = self.origin(at);
         self.input.deleted_keys.push((key, origin));
     }
 
     /// Adds a complaint, unless the list already contains it.
-    pub(super) fn complain(&mut self, at: At, what: impl Into<String>) {
+    pub(super) fn complain(&mut self, at: InputPosition, what: impl Into<String>) {
         let complaints = &mut self.input.complaints;
         let what = what.into();
         let complaint = Complaint { at, what };
@@ -102,13 +115,13 @@ impl Reading {
         }
     }
 
-    fn origin(&self, at: At) -> Origin {
+    fn origin(&self, at: InputPosition) -> Origin {
         let source = Arc::clone(&self.source);
         Origin { source, at }
     }
 }
 
 /// Returns the position for the index of a line. Line numbers start at 1.
-pub(super) fn line(index: usize) -> At {
-    At::Line(u32::try_from(index + 1).unwrap_or(u32::MAX))
+pub(super) fn line(index: usize) -> InputPosition {
+    InputPosition::Line(u32::try_from(index + 1).unwrap_or(u32::MAX))
 }

@@ -326,11 +326,11 @@ mod tests {
     use testdata::Rng;
 
     use super::*;
-    use crate::found::Place;
     use crate::inputs::text::decode;
+    use crate::placed_value::Place;
 
     fn entries(reading: &Reading) -> Vec<Entry> {
-        let entry = |found: &crate::found::PlacedValue| match &found.place {
+        let entry = |found: &crate::placed_value::PlacedValue| match &found.place {
             Place::Registry { key, name } => Entry {
                 key: key.clone(),
                 name: name.clone(),

@@ -7,7 +7,7 @@ use registry::{Key, Value};
 
 use super::Format;
 use super::reading::Reading;
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// First bytes of a file: the signature and the version 1.
 const START: &[u8] = b"PReg\x01\0\0\0";
@@ -28,11 +28,11 @@ pub(super) fn read(name: &str, bytes: &[u8], hive: &str) -> Reading {
         at: START.len(),
     };
     while cursor.at < bytes.len() {
-        let at = At::Offset(cursor.at as u64);
+        let at = InputPosition::Offset(cursor.at as u64);
         let Some(entry) = cursor.entry() else {
             let left = bytes.len() - cursor.at;
             reading.complain(
-                At::Offset(cursor.at as u64),
+                InputPosition::Offset(cursor.at as u64),
                 format!(
                     "damaged entry, expected [key;value;type;size;data]: the last {left} bytes were not read"
                 ),
@@ -55,7 +55,7 @@ struct Entry<'a> {
 }
 
 /// Adds an entry. It sets a value or, if its name is special, deletes values and keys.
-fn add(reading: &mut Reading, key: &Key, entry: &Entry<'_>, at: At) {
+fn add(reading: &mut Reading, key: &Key, entry: &Entry<'_>, at: InputPosition) {
     let value = Value::from_bytes(entry.kind, entry.data);
     let list = || match Value::from_bytes(1, entry.data) {
         Value::Text(names) => names.split(';').map(str::to_owned).collect(),
@@ -161,7 +161,7 @@ mod tests {
     use testdata::Rng;
 
     use super::*;
-    use crate::found::Place;
+    use crate::placed_value::Place;
 
     fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
@@ -194,14 +194,14 @@ mod tests {
         ]
         .concat();
         let read = read("registry.pol", &bytes, "HKLM").input;
-        let found: Vec<String> = read
+        let values: Vec<String> = read
             .found
             .iter()
-            .map(|found| format!("{} {:?}", found.place, found.value))
+            .map(|values| format!("{} {:?}", values.place, values.value))
             .collect();
         let path = format!(r"HKLM\{key}");
         assert_eq!(
-            found,
+            values,
             [
                 format!("{path}\\DSCP Value Some(Text(\"46\"))"),
                 format!("{path}\\Number Some(Dword(7))"),
@@ -220,7 +220,10 @@ mod tests {
         bytes.truncate(bytes.len() - 3);
         let read = read("registry.pol", &bytes, "HKCU").input;
         assert_eq!(read.found.len(), 1);
-        assert_eq!(read.complaints.first[0].at, At::Offset(end as u64));
+        assert_eq!(
+            read.complaints.first[0].at,
+            InputPosition::Offset(end as u64)
+        );
     }
 
     #[test]
@@ -243,12 +246,12 @@ mod tests {
                 let (kind, data) = value.to_bytes();
                 bytes.extend(entry(r"Software\K", name, kind, &data));
             }
-            let found = read("a", &bytes, "HKLM").input.found;
-            let names = |found: &crate::found::PlacedValue| match &found.place {
-                Place::Registry { name, .. } => (name.clone(), found.value.clone().unwrap()),
+            let values = read("a", &bytes, "HKLM").input.found;
+            let names = |values: &crate::placed_value::PlacedValue| match &values.place {
+                Place::Registry { name, .. } => (name.clone(), values.value.clone().unwrap()),
                 _ => unreachable!(),
             };
-            assert_eq!(found.iter().map(names).collect::<Vec<_>>(), written);
+            assert_eq!(values.iter().map(names).collect::<Vec<_>>(), written);
             for _ in 0..4 {
                 let place = rng.below(bytes.len());
                 bytes[place] = rng.bits() as u8;

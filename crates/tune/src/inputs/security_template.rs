@@ -8,7 +8,7 @@ use registry::{Key, Value};
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// Returns true if the text is an `.inf` file that has sections of a security template.
 pub(super) fn starts(text: &str) -> bool {
@@ -49,7 +49,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
 }
 
 /// Reads a registry value from a line of the form `MACHINE\path\name=type,data`.
-pub(super) fn registry_value(reading: &mut Reading, written: &str, at: At) {
+pub(super) fn registry_value(reading: &mut Reading, written: &str, at: InputPosition) {
     let parsed = || {
         let (path, data) = written.split_once('=')?;
         let (path, name) = path.trim().trim_matches('"').rsplit_once('\\')?;
@@ -87,7 +87,7 @@ fn value(kind: u32, data: &str) -> Option<Value> {
 
 /// Reads a service from a line of the form `"service",start,"rights"`. The start type is 2 (automatic),
 /// 3 (manual) or 4 (disabled).
-fn service(reading: &mut Reading, written: &str, at: At) {
+fn service(reading: &mut Reading, written: &str, at: InputPosition) {
     let parsed = || {
         let mut parts = written.splitn(3, ',');
         let name = parts.next()?.trim().trim_matches('"');
@@ -120,13 +120,13 @@ mod tests {
             [Service General Setting]\r\n\"BFE\",4,\"\"\r\n";
         assert!(starts(text));
         let read = read("GptTmpl.inf", &decode(text.as_bytes())).input;
-        let found: Vec<String> = read
+        let values: Vec<String> = read
             .found
             .iter()
-            .map(|found| format!("{} {}", found.place, found.value.as_ref().unwrap()))
+            .map(|values| format!("{} {}", values.place, values.value.as_ref().unwrap()))
             .collect();
         assert_eq!(
-            found,
+            values,
             [
                 "HKLM\\System\\CurrentControlSet\\Services\\LanManServer\\Parameters\\RequireSecuritySignature 0x1",
                 "HKLM\\Software\\A\\Text \"10\"",

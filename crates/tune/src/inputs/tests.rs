@@ -5,18 +5,18 @@ use registry::bcd;
 use testdata::Rng;
 
 use super::*;
-use crate::found::Place;
 use crate::machine::Edition;
+use crate::placed_value::Place;
 
 const PRIORITY: &str = r"HKLM\SYSTEM\CurrentControlSet\Control\PriorityControl";
 
 /// Returns the findings of an input as text, one line each.
 fn lines(input: &Input) -> Vec<String> {
-    let found = input.found.iter();
-    found
-        .map(|found| match &found.value {
-            Some(value) => format!("{} = {value}", found.place),
-            None => format!("{} is deleted", found.place),
+    let values = input.found.iter();
+    values
+        .map(|values| match &values.value {
+            Some(value) => format!("{} = {value}", values.place),
+            None => format!("{} is deleted", values.place),
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use registry::{Key, Value};
 use super::identity;
 use super::reading::Reading;
 use crate::catalogue::{Catalogue, PlacePattern, is_open};
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// A registry key with its subkeys, in a hive or in the live registry.
 pub(super) trait KeyTree: Sized {
@@ -29,7 +29,7 @@ pub(super) trait KeyTree: Sized {
 pub(super) struct KeyValue {
     pub(super) name: String,
     pub(super) value: Value,
-    pub(super) at: At,
+    pub(super) at: InputPosition,
 }
 
 /// Returns the keys of all settings and of their misspellings, and the keys that identify the machine. A
@@ -84,7 +84,7 @@ fn walk<T: KeyTree>(reading: &mut Reading, tree: &T, key: &Key, below: &str) {
                 walk(reading, &child, &key.child(&name), rest);
             }
         }
-        Err(error) => reading.complain(At::Whole, format!("{key}: {error}")),
+        Err(error) => reading.complain(InputPosition::Whole, format!("{key}: {error}")),
     }
 }
 
@@ -96,10 +96,10 @@ fn read_values<T: KeyTree>(reading: &mut Reading, tree: &T, key: &Key) {
                     Ok(KeyValue { name, value, at }) => {
                         reading.registry(key, &name, Some(value), at);
                     }
-                    Err(error) => reading.complain(At::Whole, format!("{key}: {error}")),
+                    Err(error) => reading.complain(InputPosition::Whole, format!("{key}: {error}")),
                 }
             }
         }
-        Err(error) => reading.complain(At::Whole, format!("{key}: {error}")),
+        Err(error) => reading.complain(InputPosition::Whole, format!("{key}: {error}")),
     }
 }

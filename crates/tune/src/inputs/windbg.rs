@@ -8,8 +8,8 @@ use registry::Value;
 use super::Format;
 use super::reading::{Reading, line};
 use super::text::Text;
-use crate::found::{At, Place};
 use crate::machine::Edition;
+use crate::placed_value::{InputPosition, Place};
 
 /// A command that displays memory, and the part of its output that was read.
 struct Command {
@@ -20,7 +20,7 @@ struct Command {
     symbol: String,
     /// Displayed bytes.
     bytes: Vec<u8>,
-    at: At,
+    at: InputPosition,
 }
 
 /// Error: the debugger could not read the memory.
@@ -100,7 +100,7 @@ pub(super) fn read(name: &str, text: &Text) -> Reading {
 }
 
 /// Parses a command that displays a variable, such as `dd nt!PsPrioritySeparation L1`.
-fn command(typed: &str, at: At) -> Option<Command> {
+fn command(typed: &str, at: InputPosition) -> Option<Command> {
     let mut words = typed.split_whitespace();
     let unit = match words.next()? {
         "db" => 1,

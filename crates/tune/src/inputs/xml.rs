@@ -3,12 +3,11 @@
 use ::xml::{Document, Node};
 
 use super::InputError;
-use crate::found::At;
+use crate::placed_value::InputPosition;
 
 /// Maximum number of elements, attributes and texts. The largest baselines have some ten thousand.
 const MAX_NODES: u32 = 2_000_000;
 
-/// Parses a document.
 pub(super) fn parse<'a>(name: &str, text: &'a str) -> Result<Document<'a>, InputError> {
     ::xml::parse(text, MAX_NODES).map_err(|source| InputError::Xml {
         name: name.to_owned(),
@@ -35,7 +34,7 @@ impl Lines {
         Self(text.match_indices('\n').map(|(place, _)| place).collect())
     }
 
-    pub(super) fn at(&self, node: Node<'_, '_>) -> At {
+    pub(super) fn at(&self, node: Node<'_, '_>) -> InputPosition {
         let before = self.0.partition_point(|place| *place < node.range().start);
         super::reading::line(before)
     }

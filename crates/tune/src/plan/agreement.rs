@@ -1,7 +1,7 @@
 //! Comparison of the values in a plan with the values of a machine.
 
-use crate::found::Place;
 use crate::inputs::Input;
+use crate::placed_value::Place;
 use crate::state::{State, States};
 
 /// Returns the places that one of the plan's files (`apply.reg` or `undo.reg`) sets or deletes, each with a

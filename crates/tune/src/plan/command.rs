@@ -14,7 +14,7 @@ use registry::Value;
 
 use super::powershell::quoted;
 use crate::catalogue::{Datum, PlacePattern, Setting};
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// Command that sets a property.
 enum Setter {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use registry::{Key, Value};
 
 use super::{Change, Plan, command};
-use crate::found::Place;
+use crate::placed_value::Place;
 
 const START: &str = "#Requires -RunAsAdministrator\r\n$ErrorActionPreference = 'Stop'\r\n";
 

@@ -7,7 +7,7 @@ use wording::MarkdownCode;
 
 use super::{Change, Plan, command};
 use crate::catalogue::TakesEffect;
-use crate::found::Place;
+use crate::placed_value::Place;
 
 /// Formats the plan as Markdown.
 pub(super) fn describe(plan: &Plan) -> String {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use explain::{Evidence, Explanation, Finding, Judgement, Severity, Verdict};
-use report::Explained;
+use report::ExplainedTrace;
 use session::SEVERAL_SYSTEMS;
 
 use crate::output::{self, Columns, Side, counted, duration};
@@ -17,7 +17,11 @@ pub(super) struct Detail {
     pub(super) is_scoped: bool,
 }
 
-pub(super) fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut dyn Write,
+    explained: &ExplainedTrace,
+    detail: Detail,
+) -> io::Result<()> {
     write_trace(out, explained)?;
     if detail.is_scoped {
         write_answer(out, &explained.explanation, detail)?
@@ -29,7 +33,11 @@ pub(super) fn write(out: &mut dyn Write, explained: &Explained, detail: Detail) 
 }
 
 /// Writes all findings. The most severe finding comes first.
-fn write_findings(out: &mut dyn Write, explained: &Explained, detail: Detail) -> io::Result<()> {
+fn write_findings(
+    out: &mut dyn Write,
+    explained: &ExplainedTrace,
+    detail: Detail,
+) -> io::Result<()> {
     let explanation = &explained.explanation;
     if let Some(conclusion) = explained.conclusion() {
         output::heading(out, conclusion.trim_end_matches('.'))?;
@@ -82,7 +90,7 @@ fn write_answer(out: &mut dyn Write, explanation: &Explanation, detail: Detail) 
 }
 
 /// Writes one paragraph about the recording: events, duration, system.
-fn write_trace(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
+fn write_trace(out: &mut dyn Write, explained: &ExplainedTrace) -> io::Result<()> {
     let info = &explained.info;
     let (windows, cpus) = (info.system.name(), info.cpus.counted());
     let extent = &info.trace;
@@ -223,7 +231,7 @@ fn write_judged(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()
 }
 
 /// Writes the loss and damage of the recording, and the questions that it cannot answer.
-fn write_capture(out: &mut dyn Write, explained: &Explained) -> io::Result<()> {
+fn write_capture(out: &mut dyn Write, explained: &ExplainedTrace) -> io::Result<()> {
     output::heading(out, "The capture")?;
     let (info, damage) = (&explained.info, explained.damage());
     if damage.is_empty() {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use explain::{Finding, Scope};
-use report::{Brief, Explained};
+use report::{Brief, ExplainedTrace};
 
 use super::Failure;
 use super::open::TabledTrace;
@@ -59,10 +59,10 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
     }
     let tables = args.trace.open_any()?;
     // The scope is also read from tables. If they were made alone, the trace would be read again for the others.
-    tables.make(&Explained::tables())?;
+    tables.make(&ExplainedTrace::tables())?;
     let scope = args.scope.scope(&tables)?;
     let is_scoped = scope != Scope::default();
-    let (explained, symbols) = Explained::read(&tables, scope, &args.symbols.options())?;
+    let (explained, symbols) = ExplainedTrace::read(&tables, scope, &args.symbols.options())?;
     super::warn_of_missing_symbols(&symbols.missing());
     if json {
         if args.brief {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use explain::{Explanation, Finding, Judgement, Severity};
-use report::Explained;
+use report::ExplainedTrace;
 use session::SEVERAL_SYSTEMS;
 use wording::Sentence;
 
@@ -29,7 +29,11 @@ const CERTAINTY: usize = 3;
 const SHORT: usize = 4;
 
 /// Writes the first screen.
-pub(super) fn write(out: &mut dyn Write, explained: &Explained, is_scoped: bool) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut dyn Write,
+    explained: &ExplainedTrace,
+    is_scoped: bool,
+) -> io::Result<()> {
     let columns = output::width().map_or(COLUMNS, |width| width.min(COLUMNS));
     for (look, line) in lines(explained, is_scoped, columns) {
         output::line(out, look, &line)?;
@@ -39,7 +43,7 @@ pub(super) fn write(out: &mut dyn Write, explained: &Explained, is_scoped: bool)
 
 type Lines = Vec<(Look, String)>;
 
-fn lines(explained: &Explained, is_scoped: bool, columns: usize) -> Lines {
+fn lines(explained: &ExplainedTrace, is_scoped: bool, columns: usize) -> Lines {
     let screen = Screen { columns };
     let explanation = &explained.explanation;
     let mut lines = vec![(Look::Heading, screen.cut(&trace(explained)))];
@@ -107,7 +111,7 @@ fn least_severity(explanation: &Explanation, is_scoped: bool) -> Severity {
 }
 
 /// Returns the line about the trace: name, length, system, losses.
-fn trace(explained: &Explained) -> String {
+fn trace(explained: &ExplainedTrace) -> String {
     let info = &explained.info;
     let mut files = info.trace.files.iter();
     let first = files.next().map_or("", |path| tables::file_name(path));
@@ -206,13 +210,13 @@ impl Screen {
         match line.char_indices().nth(self.columns) {
             None => line,
             Some(_) => {
-                let kept: String = line.chars().take(self.columns.saturating_sub(1)).collect();
-                format!("{}…", kept.trim_end_matches([' ', '…']))
+                let start: String = line.chars().take(self.columns.saturating_sub(1)).collect();
+                format!("{}…", start.trim_end_matches([' ', '…']))
             }
         }
     }
 
-    fn conclusion(&self, lines: &mut Lines, explained: &Explained, is_scoped: bool) {
+    fn conclusion(&self, lines: &mut Lines, explained: &ExplainedTrace, is_scoped: bool) {
         let explanation = &explained.explanation;
         let mut say = |text: &str| {
             lines.push((Look::Plain, String::new()));
@@ -322,8 +326,8 @@ impl Screen {
             (false, true) => "  z: not recorded",
         };
         let (from, to) = (output::moment(span.start), output::moment(span.end));
-        let taken = INDENT + from.len() + to.len() + legend.len() + 4;
-        let cells = self.columns.saturating_sub(taken);
+        let width = INDENT + from.len() + to.len() + legend.len() + 4;
+        let cells = self.columns.saturating_sub(width);
         if cells < 10 {
             return None;
         }

@@ -421,7 +421,7 @@ fn sockets(args: &Args) -> UdpOptions {
 
 /// Returns the selected transports of packets without duplicates.
 fn carriers(args: &Args) -> Vec<Carrier> {
-    let carriers = args.transport.iter().map(|of| of.carrier());
+    let carriers = args.transport.iter().map(|transport| transport.carrier());
     deduplicate(carriers, |known, carrier| known == carrier)
 }
 
@@ -494,7 +494,7 @@ fn in_group(args: &Args, group: IpAddr) -> Result<Place, Failure> {
 
 /// Resolves a host name or address with an optional port.
 fn resolve(to: &str, args: &Args) -> Result<SocketAddr, Failure> {
-    let found = match to.parse::<IpAddr>() {
+    let addresses = match to.parse::<IpAddr>() {
         Ok(address) => Ok(vec![(address, args.port).into()]),
         // The text is an IPv6 address in brackets with a port, or a name or IPv4 address with a port.
         Err(_) if to.contains("]:") || to.matches(':').count() == 1 => {
@@ -502,10 +502,11 @@ fn resolve(to: &str, args: &Args) -> Result<SocketAddr, Failure> {
         }
         Err(_) => (to, args.port).to_socket_addrs().map(|all| all.collect()),
     };
-    let found = found.map_err(|error| Failure::Input(format!("cannot resolve {to}: {error}")))?;
+    let addresses =
+        addresses.map_err(|error| Failure::Input(format!("cannot resolve {to}: {error}")))?;
     let of_family = |address: &&SocketAddr| address.is_ipv6() == args.ipv6;
-    (found.iter().find(of_family))
-        .or(found.first())
+    (addresses.iter().find(of_family))
+        .or(addresses.first())
         .copied()
         .ok_or_else(|| Failure::Input(format!("cannot resolve {to}: it has no address")))
 }
@@ -558,9 +559,9 @@ fn method(name: &str) -> Result<Method, String> {
 }
 
 fn spin(text: &str) -> Result<Duration, String> {
-    let asked = time(text)?;
-    if asked <= MAX_SPIN {
-        Ok(asked)
+    let time_ns = time(text)?;
+    if time_ns <= MAX_SPIN {
+        Ok(time_ns)
     } else {
         Err(format!(
             "expected at most {MAX_SPIN:?}: a thread that spins longer blocks its CPU for other threads"

@@ -296,20 +296,20 @@ fn setting(text: &str) -> Result<SleepSetting, String> {
 /// Parses a timer resolution: milliseconds, or `begin:` followed by whole milliseconds.
 fn resolution(text: &str) -> Result<Resolution, String> {
     let expected = "expected milliseconds such as 0.5 or 0.507, or begin:1, up to 1000";
-    let found = match text.strip_prefix("begin:") {
+    let resolution = match text.strip_prefix("begin:") {
         Some(ms) => ms.parse().ok().map(Resolution::Multimedia),
         None => parse_duration(text, DefaultUnit::Milliseconds)
             .and_then(|ns| u32::try_from(ns / 100).ok())
             .map(Resolution::Native),
     };
-    found
+    resolution
         .filter(|resolution| (1..=1_000_000_000).contains(&resolution.ns()))
         .ok_or_else(|| expected.to_owned())
 }
 
 /// JSON output of --hold. Programs rely on its fields.
 #[derive(Serialize)]
-struct Holding<'h> {
+struct HoldReport<'h> {
     grants: &'h [Grant],
     /// Current timer resolution of the system in nanoseconds.
     resolution_ns: Option<i64>,
@@ -321,18 +321,18 @@ fn hold(args: &Args, json: bool) -> Result<(), Failure> {
         let message = "--hold accepts one resolution at a time; give one";
         return Err(Failure::Input(message.to_owned()));
     };
-    let held = hold_resolution(Some(resolution), args.no_throttling);
-    let resolution_ns = held.current_ns();
+    let hold = hold_resolution(Some(resolution), args.no_throttling);
+    let resolution_ns = hold.current_ns();
     // Grants are the system's answers to requested settings. The last grant is about the timer resolution.
-    let is_held = held.grants.last().is_some_and(Grant::is_granted);
+    let is_held = hold.grants.last().is_some_and(Grant::is_granted);
     if json {
-        output::json(&Holding {
-            grants: &held.grants,
+        output::json(&HoldReport {
+            grants: &hold.grants,
             resolution_ns,
         })?;
     } else {
         let mut out = output::for_people();
-        for grant in &held.grants {
+        for grant in &hold.grants {
             output::paragraph(&mut out, &grant.to_string())?;
         }
         if let Some(ns) = resolution_ns.filter(|_| is_held) {

@@ -20,7 +20,7 @@ use crate::cli::Failure;
 use crate::cli::explain::write_evidence;
 use crate::cli::open::TabledTrace;
 use crate::cli::prove::both_sides;
-use crate::cli::prove::diff_page::{Explored, NewPage};
+use crate::cli::prove::diff_page::{NewPage, PictureSource};
 use crate::cli::scope::time_range;
 use crate::cli::symbols::SymbolArgs;
 use crate::output::{self, Columns, Side, counted, duration, size};
@@ -168,7 +168,7 @@ struct SideTraces {
     /// Critical paths of the thread that `--thread` names, one for each trace.
     paths: Vec<PathTimes>,
     /// Traces for the pictures, if a page is written.
-    explored: Vec<Explored>,
+    explored: Vec<PictureSource>,
 }
 
 /// Sums the traces `files`, which were all recorded before the change or all after it. If `between` has two times,
@@ -207,7 +207,7 @@ fn read(
         let explored = args.output.as_ref().map(|_| {
             let memory_bytes = Explorer::MEMORY_BYTES / all;
             let store = Arc::clone(tables.store());
-            Explored {
+            PictureSource {
                 name: file
                     .file_name()
                     .unwrap_or(file.as_os_str())

@@ -13,7 +13,7 @@ use crate::cli::prove::new_page;
 use crate::watch;
 
 /// Trace from which pictures can be made.
-pub(super) struct Explored {
+pub(super) struct PictureSource {
     /// Name of the file.
     pub(super) name: String,
     pub(super) explorer: Explorer,
@@ -36,7 +36,7 @@ impl NewPage<'_> {
     pub(super) fn write(
         self,
         diff: &Diff,
-        sides: [(&[Explored], &[Recording]); 2],
+        sides: [(&[PictureSource], &[Recording]); 2],
     ) -> Result<u64, Failure> {
         let [before, after] = sides.map(|(explored, recordings)| {
             let each = explored.iter().zip(recordings);

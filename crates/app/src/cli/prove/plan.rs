@@ -138,8 +138,8 @@ fn write(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
         counts.dedup();
         for count in counts {
             let change = |line: &PlanLine| {
-                let found = line.detectable.iter().find(|it| it.pairs == count);
-                found.map_or("-".to_owned(), |it| change_text(line, it.change, plan))
+                let entry = line.detectable.iter().find(|it| it.pairs == count);
+                entry.map_or("-".to_owned(), |it| change_text(line, it.change, plan))
             };
             table.row(std::iter::once(count.to_string()).chain(planned().map(change)));
         }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use diff::{ReadOptions, Recording};
-use prove::change_plan::{self, Answer, Evidence, MeasurePlan, PlaceSeen, Side, Verdict, verdict};
+use prove::change_plan::{self, Answer, Evidence, MeasurePlan, PlaceCheck, Side, Verdict, verdict};
 use prove::measured::MeasuredFile;
 use tune::inputs::Input;
 
@@ -52,20 +52,20 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         let folder = args.plan.parent().unwrap_or(Path::new("."));
         (folder, args.plan.clone())
     };
-    let asked = read_plan(&file)?;
+    let plan = read_plan(&file)?;
     let evidence = Evidence {
         before: side(args, &args.before, folder, "before", tune::plan::UNDO)?,
         after: side(args, &args.after, folder, "after", tune::plan::APPLY)?,
     };
-    let found = verdict(&asked, &evidence)?;
+    let verdict = verdict(&plan, &evidence)?;
     if json {
-        output::json(&found)?;
+        output::json(&verdict)?;
     } else {
         let mut out = output::for_people();
-        write(&mut out, &found)?;
+        write(&mut out, &verdict)?;
         out.flush()?;
     }
-    match found.answer {
+    match verdict.answer {
         Answer::Helped => Ok(()),
         Answer::Harmed => Err(negative("the changes did harm")),
         Answer::NoDifference => Err(negative("the changes make no difference that matters")),
@@ -133,7 +133,7 @@ fn side(
     if !exports.is_empty() && planned.exists() {
         let places = tune::plan::agreement(&read_settings(&[planned])?, &read_settings(&exports)?);
         side.places = (places.into_iter())
-            .map(|(place, as_planned)| PlaceSeen {
+            .map(|(place, as_planned)| PlaceCheck {
                 place: place.to_string(),
                 as_planned,
             })

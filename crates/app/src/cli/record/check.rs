@@ -25,7 +25,7 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct Checked {
+struct FileRemarks {
     file: String,
     remarks: Vec<Remark>,
 }
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         let checked = read(path)
             .and_then(|text| wprp::check(&text).map_err(|error| Failure::input(path, error)));
         match checked {
-            Ok(remarks) => all.push(Checked {
+            Ok(remarks) => all.push(FileRemarks {
                 file: path.display().to_string(),
                 remarks,
             }),
@@ -73,9 +73,9 @@ pub(in crate::cli) fn read(path: &Path) -> Result<String, Failure> {
     wprp::text(&bytes).map_err(|error| Failure::input(path, error))
 }
 
-fn write(all: &[Checked]) -> io::Result<()> {
+fn write(all: &[FileRemarks]) -> io::Result<()> {
     let mut out = output::for_people();
-    for Checked { file, remarks } in all {
+    for FileRemarks { file, remarks } in all {
         if remarks.is_empty() {
             writeln!(
                 out,

@@ -69,8 +69,8 @@ pub(super) fn investigation(name: &str) -> Result<Investigation, String> {
 
 fn detail(name: &str) -> Result<Detail, String> {
     let mut all = Detail::ALL.into_iter();
-    let found = all.find(|detail| detail.name().eq_ignore_ascii_case(name));
-    found.ok_or_else(|| "expected verbose or light".to_owned())
+    let detail = all.find(|detail| detail.name().eq_ignore_ascii_case(name));
+    detail.ok_or_else(|| "expected verbose or light".to_owned())
 }
 
 pub(super) fn run(args: &KitOptions, json: bool) -> Result<(), Failure> {

@@ -82,7 +82,7 @@ mod system {
     /// JSON output. Programs rely on its fields.
     #[derive(Serialize)]
     struct Report {
-        files: Vec<Saved>,
+        files: Vec<SavedRecording>,
         investigation: &'static str,
         theories: &'static [&'static str],
         /// Cost from the start to the end of the recording.
@@ -92,7 +92,7 @@ mod system {
 
     /// Recording that was saved.
     #[derive(Serialize)]
-    struct Saved {
+    struct SavedRecording {
         path: String,
         bytes: u64,
         /// Length of the time that the recording covers, in nanoseconds.
@@ -164,7 +164,7 @@ mod system {
     }
 
     /// Saves a recording under an unused name, and the facts in a file next to it.
-    fn save(args: &Args, capture: &Capture) -> Result<Saved, Failure> {
+    fn save(args: &Args, capture: &Capture) -> Result<SavedRecording, Failure> {
         let wanted = args
             .output
             .clone()
@@ -183,7 +183,7 @@ mod system {
             .map_err(|error| Failure::writing(&facts, &error))?;
         new.finish()?;
         let covers = capture.range().map_or(0, |range| range.end - range.start);
-        Ok(Saved {
+        Ok(SavedRecording {
             path: path.display().to_string(),
             bytes,
             covers_ns: covers,

@@ -214,8 +214,8 @@ fn start_packets(file: &Path) -> bool {
 fn stop_packets(packets: &Path, trace: &Path) {
     let is_stopped = run(&commands::stop_packets()).is_ok_and(|is_fine| is_fine);
     let name = trace.file_stem().unwrap_or_default().to_string_lossy();
-    let kept = trace.with_file_name(format!("{name}-packets.etl"));
-    if is_stopped && packets.is_file() && fs::rename(packets, &kept).is_err() {
+    let target = trace.with_file_name(format!("{name}-packets.etl"));
+    if is_stopped && packets.is_file() && fs::rename(packets, &target).is_err() {
         say(&format!(
             "cannot move the captured packets; they remain in {}",
             packets.display()

@@ -248,9 +248,9 @@ fn session(
         return Err(Failure::Input(FROM_AFTER_TO.to_owned()));
     }
     let outside = range.as_ref().map(|range| {
-        let asked = *range.start()..range.end().saturating_add(1);
+        let span = *range.start()..range.end().saturating_add(1);
         let each = traces.iter();
-        each.map(|trace| check_time("--from and --to", &asked, trace.store.info()))
+        each.map(|trace| check_time("--from and --to", &span, trace.store.info()))
             .collect::<Vec<_>>()
     });
     if let Some(outside) = outside
@@ -425,8 +425,8 @@ impl From<SqlError> for Failure {
 mod tests {
     use super::*;
 
-    fn inputs(of: &[&str]) -> Vec<OsString> {
-        of.iter().map(OsString::from).collect()
+    fn inputs(names: &[&str]) -> Vec<OsString> {
+        names.iter().map(OsString::from).collect()
     }
 
     #[test]

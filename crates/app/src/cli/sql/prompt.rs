@@ -267,16 +267,16 @@ mod tests {
                 .map(str::to_owned)
                 .into(),
         );
-        let of = |line: &str| names.complete(line, line.len());
-        assert_eq!(of("sel"), (0, vec!["SELECT".to_owned()]));
-        assert_eq!(of("SELECT cpu_").1, ["cpu_runs"]);
+        let complete = |line: &str| names.complete(line, line.len());
+        assert_eq!(complete("sel"), (0, vec!["SELECT".to_owned()]));
+        assert_eq!(complete("SELECT cpu_").1, ["cpu_runs"]);
         assert_eq!(
-            of("SELECT sum(r.cpu"),
+            complete("SELECT sum(r.cpu"),
             (13, vec!["cpu".to_owned(), "cpu_runs".to_owned()])
         );
-        assert_eq!(of(".ta"), (0, vec![".tables".to_owned()]));
-        assert_eq!(of("SELECT "), (7, vec![]));
-        assert_eq!(of("SELECT 'é").1, Vec::<String>::new());
+        assert_eq!(complete(".ta"), (0, vec![".tables".to_owned()]));
+        assert_eq!(complete("SELECT "), (7, vec![]));
+        assert_eq!(complete("SELECT 'é").1, Vec::<String>::new());
     }
 
     #[test]

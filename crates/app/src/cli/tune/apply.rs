@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use registry::Entry;
-use tune::found::Place;
 use tune::inputs;
+use tune::placed_value::Place;
 use tune::plan::{APPLY, UNDO};
 
 use super::failure;
@@ -36,13 +36,13 @@ pub(super) struct Args {
 fn entries(folder: &Path, name: &str) -> Result<Vec<Entry>, Failure> {
     let inputs = inputs::read_files(&[folder.join(name)]);
     let inputs = inputs.map_err(|error| failure(&error))?;
-    let found = inputs.into_iter().flat_map(|input| input.found);
-    Ok(found
-        .filter_map(|found| match found.place {
+    let values = inputs.into_iter().flat_map(|input| input.found);
+    Ok(values
+        .filter_map(|entry| match entry.place {
             Place::Registry { key, name } => Some(Entry {
                 key,
                 name,
-                value: found.value,
+                value: entry.value,
             }),
             _ => None,
         })
@@ -90,7 +90,7 @@ mod live_registry {
     use serde::Serialize;
     use tune::inputs::{live, reg};
 
-    use super::super::described;
+    use super::super::texts;
     use super::*;
     use crate::output;
 
@@ -123,14 +123,14 @@ mod live_registry {
                     "{}\\{} is {}, not {} as in the plan: make a new plan",
                     entry.key,
                     entry.name,
-                    described::value(entry.value.as_ref()),
-                    described::value(before.value.as_ref())
+                    texts::value(entry.value.as_ref()),
+                    texts::value(before.value.as_ref())
                 )));
             }
             changes.push(ChangeJson {
                 place: format!("{}\\{}", entry.key, entry.name),
-                now: described::value(entry.value.as_ref()),
-                then: described::value(after.value.as_ref()),
+                now: texts::value(entry.value.as_ref()),
+                then: texts::value(after.value.as_ref()),
                 done,
             });
             now.push(entry);

@@ -10,12 +10,12 @@ use report::TextPage;
 use serde::Serialize;
 use session::NewFile;
 use tune::audit::{Audit, Finding, Remark};
-use tune::found::{Place, PlacedValue};
 use tune::inputs::Input;
 use tune::machine::Machine;
-use tune::observed::Observed;
+use tune::observation::Observation;
+use tune::placed_value::{Place, PlacedValue};
 
-use super::{MachineOptions, described, inputs};
+use super::{MachineOptions, inputs, texts};
 use crate::cli::Failure;
 use crate::output::{self, Columns, Printable, Side, counted, grouped};
 
@@ -99,13 +99,13 @@ struct Report<'a> {
     failing: usize,
     findings: Vec<FindingJson<'a>>,
     /// Values of reports that are not settings.
-    observed: Vec<&'a Observed>,
+    observed: Vec<&'a Observation>,
     /// Number of values in the inputs that belong to no known setting.
     others: usize,
 }
 
 /// Returns the name, the value and the subject of a value of a report.
-fn cells(observed: &Observed) -> [String; 3] {
+fn cells(observed: &Observation) -> [String; 3] {
     let subject = observed.subject.as_ref().map(ToString::to_string);
     [
         observed.name.to_owned(),
@@ -164,7 +164,7 @@ impl<'a> Report<'a> {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         output::first_heading(out, "Machine")?;
-        output::paragraph(out, &described::machine(self.machine))?;
+        output::paragraph(out, &texts::machine(self.machine))?;
         let (shown, quiet): (Vec<_>, Vec<_>) =
             (self.findings.iter()).partition(|finding| !finding.is_quiet());
         for finding in &shown {
@@ -203,18 +203,18 @@ impl<'a> Report<'a> {
 impl<'a> FindingJson<'a> {
     fn new(finding: &'a Finding, policy: &dyn Fn(&PlacedValue) -> Option<String>) -> Self {
         let setting = finding.setting;
-        let found = &finding.found;
+        let placed_value = &finding.found;
         FindingJson {
             setting: &setting.id,
             name: &setting.name,
-            place: found.place.to_string(),
-            origin: found.origin.to_string(),
-            policy: policy(found),
-            found: found.value.as_ref().map(Value::to_string),
-            found_as: found.value.as_ref().map(Value::type_name),
+            place: placed_value.place.to_string(),
+            origin: placed_value.origin.to_string(),
+            policy: policy(placed_value),
+            found: placed_value.value.as_ref().map(Value::to_string),
+            found_as: placed_value.value.as_ref().map(Value::type_name),
             value: finding.value.as_ref().map(ToString::to_string),
             defaults: (finding.defaults.iter())
-                .map(|rule| described::default_rule(rule))
+                .map(|rule| texts::default_rule(rule))
                 .collect(),
             differs: finding.differs,
             fails: finding.fails(),
@@ -231,7 +231,7 @@ impl<'a> FindingJson<'a> {
             set_before: finding
                 .before
                 .iter()
-                .map(|found| found.origin.to_string())
+                .map(|placed_value| placed_value.origin.to_string())
                 .collect(),
             sources: &setting.sources,
         }
@@ -249,9 +249,9 @@ impl<'a> FindingJson<'a> {
 
     /// Returns a sentence about the value and the default.
     fn sentence(&self) -> String {
-        let found = match (&self.value, &self.found, self.found_as) {
+        let text = match (&self.value, &self.found, self.found_as) {
             (Some(value), ..) => value.clone(),
-            (None, Some(found), Some(kind)) => format!("{found} ({kind})"),
+            (None, Some(text), Some(kind)) => format!("{text} ({kind})"),
             (None, ..) => "not set".to_owned(),
         };
         let default = match self.defaults.as_slice() {
@@ -263,7 +263,7 @@ impl<'a> FindingJson<'a> {
             Some(false) => "at the default",
             None => "not compared",
         };
-        format!("{found} ({default}; {standing})")
+        format!("{text} ({default}; {standing})")
     }
 
     /// Returns the details, one line each.
@@ -335,7 +335,7 @@ fn page(report: &Report<'_>) -> String {
     let header = html! {
         p.what { "Settings of this machine" }
         h1 { (TITLE) }
-        p { (Printable(&described::machine(report.machine))) }
+        p { (Printable(&texts::machine(report.machine))) }
     };
     let main = html! {
         section {

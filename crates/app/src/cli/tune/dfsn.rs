@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueEnum};
 use dfsn::{
     self, Change, Export, Judgement, Migration, Names, Reason, Referrals, ServerName, Step,
-    UnchangedTarget, WhyLeft,
+    UnchangedReason, UnchangedTarget,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -153,7 +153,9 @@ fn rewrite(args: &RewriteArgs, json: bool) -> Result<(), Failure> {
     } else {
         write_report(&report)?
     }
-    let open = |left: &&UnchangedTarget| matches!(left.why, WhyLeft::NoRule | WhyLeft::TooLong);
+    let open = |left: &&UnchangedTarget| {
+        matches!(left.why, UnchangedReason::NoRule | UnchangedReason::TooLong)
+    };
     match rewritten.left.iter().filter(open).count() {
         0 => Ok(()),
         count => Err(Failure::Negative(format!(
@@ -192,11 +194,13 @@ fn write_report(report: &RewriteReport<'_>) -> Result<(), Failure> {
         let mut columns = Columns::new(&[Side::Right, Side::Left, Side::Left, Side::Left]);
         for left in report.left {
             let why = match left.why {
-                WhyLeft::NamespaceServer => "namespace server: separate commands add and remove it",
-                WhyLeft::Address => "IP address",
-                WhyLeft::NoRule => "no rule applies",
-                WhyLeft::TooLong => "too long with the suffix",
-                WhyLeft::Twice => {
+                UnchangedReason::NamespaceServer => {
+                    "namespace server: separate commands add and remove it"
+                }
+                UnchangedReason::Address => "IP address",
+                UnchangedReason::NoRule => "no rule applies",
+                UnchangedReason::TooLong => "too long with the suffix",
+                UnchangedReason::Twice => {
                     "duplicate: another target of the link has this server and folder"
                 }
             };

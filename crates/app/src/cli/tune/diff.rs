@@ -8,7 +8,7 @@ use serde::Serialize;
 use tune::diff::{Diff, Difference, Side};
 use tune::machine::Machine;
 
-use super::{MachineOptions, described, inputs};
+use super::{MachineOptions, inputs, texts};
 use crate::cli::Failure;
 use crate::output::{self, Columns, counted};
 
@@ -90,7 +90,7 @@ impl SideJson {
     fn new(side: &Side) -> Self {
         SideJson {
             cell: cell(side),
-            found: described::state(&side.state),
+            found: texts::state(&side.state),
             effective: side.effective.as_ref().map(ToString::to_string),
         }
     }
@@ -98,7 +98,7 @@ impl SideJson {
 
 /// Formats the stored value. If the effective value is different, adds the effective value.
 fn cell(side: &Side) -> String {
-    let found = described::state(&side.state);
+    let text = texts::state(&side.state);
     let number = side.state.value().and_then(Value::number);
     match &side.effective {
         // If both numbers are equal, the text of the effective value is enough. It has the number in decimal and
@@ -106,8 +106,8 @@ fn cell(side: &Side) -> String {
         Some(effective) if number.is_some() && number == effective.number() => {
             effective.to_string()
         }
-        Some(effective) if effective.to_string() != found => format!("{found} = {effective}"),
-        _ => found,
+        Some(effective) if effective.to_string() != text => format!("{text} = {effective}"),
+        _ => text,
     }
 }
 
@@ -138,8 +138,8 @@ impl<'a> Report<'a> {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         output::first_heading(out, "Machines")?;
-        output::paragraph(out, &format!("A: {}", described::machine(self.a)))?;
-        output::paragraph(out, &format!("B: {}", described::machine(self.b)))?;
+        output::paragraph(out, &format!("A: {}", texts::machine(self.a)))?;
+        output::paragraph(out, &format!("B: {}", texts::machine(self.b)))?;
         for (heading, wanted) in [
             ("Different", Some(true)),
             ("Unknown: one side has no value", None),

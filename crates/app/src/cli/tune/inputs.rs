@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tune::found::Origin;
 use tune::inputs::{Complaint, Input, complete, read_files};
 use tune::machine::Machine;
+use tune::placed_value::Origin;
 
 use super::failure;
 use crate::cli::Failure;

@@ -4,7 +4,6 @@ mod adapters;
 mod apply;
 mod audit;
 mod bisect;
-mod described;
 mod dfsn;
 mod diff;
 mod explain;
@@ -12,6 +11,7 @@ mod inputs;
 mod plan;
 mod replica;
 mod supports;
+mod texts;
 
 use std::error::Error;
 use std::io;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tune::machine::Machine;
 use tune::plan::{Change, Plan, Request};
 
-use super::{MachineOptions, described, failure, inputs};
+use super::{MachineOptions, failure, inputs, texts};
 use crate::cli::Failure;
 use crate::output;
 
@@ -140,8 +140,8 @@ impl ChangeJson {
             setting: &setting.id,
             name: &setting.name,
             place: change.place.to_string(),
-            from: described::value(change.from.as_ref()),
-            to: described::value(change.to.as_ref()),
+            from: texts::value(change.from.as_ref()),
+            to: texts::value(change.to.as_ref()),
             is_done: change.is_done(),
             takes_effect: setting
                 .takes_effect
@@ -158,7 +158,7 @@ impl ChangeJson {
 impl Report<'_> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         output::first_heading(out, "Plan")?;
-        output::paragraph(out, &described::machine(self.machine))?;
+        output::paragraph(out, &texts::machine(self.machine))?;
         for change in &self.changes {
             output::heading(out, change.name)?;
             if change.is_done {

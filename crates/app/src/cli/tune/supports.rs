@@ -152,10 +152,10 @@ fn search(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, Sea
     let bytes = files::read_file(file, MAX_FILE)?;
     let image = Image::read(&bytes)?;
     let build = image.version.map(Version::build);
-    let found = names
+    let mention = names
         .iter()
         .find_map(|name| Some((name, mention(&bytes, name)?)));
-    let (encoding, offset) = match found {
+    let (encoding, offset) = match mention {
         Some((_, Mention::Utf16 { offset })) => (Some("UTF-16"), Some(offset)),
         Some((_, Mention::Ascii { offset })) => (Some("ASCII"), Some(offset)),
         None => (None, None),
@@ -168,8 +168,8 @@ fn search(file: &Path, names: &[String], stores: &mut Stores) -> Result<Row, Sea
         version: image.version.map(|version| version.to_string()),
         build,
         windows: build.and_then(windows_release),
-        knows: found.is_some() || symbol.is_some(),
-        name: found.map(|(name, _)| name.clone()),
+        knows: mention.is_some() || symbol.is_some(),
+        name: mention.map(|(name, _)| name.clone()),
         encoding,
         offset,
         symbol,
@@ -194,8 +194,8 @@ fn symbol(
         let unusable = |error| say(&format!("{}: {error}; skipped", path.display()));
         read(bytes).map_err(unusable).ok()
     });
-    let found = next_to_file.or_else(|| match stores.read(&id, &read) {
-        Ok(found) => Some(found),
+    let symbols = next_to_file.or_else(|| match stores.read(&id, &read) {
+        Ok(symbols) => Some(symbols),
         Err(not_found) => {
             if !not_found.attempts.is_empty() {
                 say(&format!(
@@ -206,7 +206,10 @@ fn symbol(
             None
         }
     })?;
-    let symbol = names.iter().zip(found).find(|(_, found)| *found);
+    let symbol = names
+        .iter()
+        .zip(symbols)
+        .find(|(_, is_present)| *is_present);
     Some((id.name().to_owned(), symbol.map(|(name, _)| name.clone())))
 }
 

@@ -5,7 +5,7 @@ use wording::Sentence;
 
 use super::group::Group;
 use super::linux;
-use super::threaded::{self, ThreadedDpcs};
+use super::threaded_dpcs::{self, ThreadedDpcs};
 use super::weigh::Cause;
 use crate::drivers::{DriverInSystem, SYSTEM};
 use crate::{Case, Evidence, Finding, Name, Subject, counted, listed};
@@ -29,7 +29,7 @@ impl Advice {
         group: &Group<'_>,
         driver: Option<DriverInSystem>,
     ) -> Result<Advice, StoreError> {
-        if let Some(threaded) = threaded::find(case, &group.worst().waiter)? {
+        if let Some(threaded) = threaded_dpcs::find(case, &group.worst().waiter)? {
             return Ok(Advice::about_threaded(threaded));
         }
         if let Some(driver) = driver {
@@ -85,7 +85,6 @@ impl Advice {
         }
     }
 
-    /// Adds the advice to a finding.
     pub(crate) fn add_to(self, mut finding: Finding) -> Finding {
         finding.why.extend(self.of_driver);
         finding.remedies.extend(self.remedies);
@@ -152,7 +151,7 @@ fn remedies_for_cause(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
             (second.process_row, second.process_id) != (most.process_row, most.process_id)
         });
         let both = std::iter::once(most).chain(second);
-        let both = both.map(|of| case.processes(of.process_row, of.process_id));
+        let both = both.map(|user| case.processes(user.process_row, user.process_id));
         listed(both.collect::<Vec<_>>())
     });
     let is_itself = most.is_some() && group.most_of_others().is_none();

@@ -93,7 +93,7 @@ pub(crate) fn narrow(
 /// events of the CPU are lost. Times during which the machine was suspended do not count.
 fn without_samples(case: &Case<'_>, apart_ns: i64) -> Result<Vec<Range<i64>>, StoreError> {
     /// State of reading the samples of one CPU.
-    struct Sampled {
+    struct SampledCpu {
         last_ns: i64,
         is_idle_sampled: bool,
         gaps: Vec<Range<i64>>,
@@ -104,7 +104,7 @@ fn without_samples(case: &Case<'_>, apart_ns: i64) -> Result<Vec<Range<i64>>, St
         let length = gap.end.saturating_sub(gap.start);
         length > apart_ns && length - silences.asleep_ns(gap) > apart_ns
     };
-    let mut cpus: FxHashMap<u16, Sampled> = FxHashMap::default();
+    let mut cpus: FxHashMap<u16, SampledCpu> = FxHashMap::default();
     let samples = case.table(Table::Samples)?;
     let columns = ["time_ns", "cpu", "thread_id"];
     for batch in case.batches(&samples, i64::MIN..i64::MAX, &columns) {
@@ -112,7 +112,7 @@ fn without_samples(case: &Case<'_>, apart_ns: i64) -> Result<Vec<Range<i64>>, St
         let view = SamplesView::new(&batch)?;
         for row in 0..view.len() {
             let time_ns = view.time_ns[row];
-            let sampled = cpus.entry(view.cpu[row]).or_insert(Sampled {
+            let sampled = cpus.entry(view.cpu[row]).or_insert(SampledCpu {
                 last_ns: span.start,
                 is_idle_sampled: false,
                 gaps: Vec::new(),

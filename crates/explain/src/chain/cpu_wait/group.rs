@@ -8,12 +8,12 @@ use tables::StoreError;
 
 use super::ExaminedWait;
 use super::weigh::{Cause, Facts};
-use crate::chain::held::{self, Most, WhoRan};
+use crate::chain::holder_times::{self, Most, WhoRan};
 use crate::chain::holders::Holders;
 use crate::drivers::SYSTEM;
 use crate::finding::Attention;
 use crate::ranges::union;
-use crate::survey::{NoticedWaits, Wanted};
+use crate::survey::{NoticedWaits, WaitFilter};
 use crate::thresholds::{ABANDONED_NS, DISRUPTIVE_NS, NOTICED_NS, SAME_DELAY_PERCENT, is_share};
 use crate::{Case, Column, Evidence, Severity, Unit};
 
@@ -137,20 +137,23 @@ type WaitsOfCause = (Vec<ExaminedWait>, Vec<(Option<Cause>, i64)>);
 fn by_cause(waits: Vec<ExaminedWait>) -> Vec<WaitsOfCause> {
     let mut causes: Vec<(i64, Vec<ExaminedWait>)> = Vec::new();
     for one in waits {
-        let same = |of: &&mut (i64, Vec<ExaminedWait>)| of.1[0].weighed.cause == one.weighed.cause;
+        let same =
+            |cause: &&mut (i64, Vec<ExaminedWait>)| cause.1[0].weighed.cause == one.weighed.cause;
         match causes.iter_mut().find(same) {
-            Some(of) => of.1.push(one),
+            Some(cause) => cause.1.push(one),
             None => causes.push((0, vec![one])),
         }
     }
-    let causes = causes.into_iter().flat_map(|(_, of)| by_culprit(of));
+    let causes = causes.into_iter().flat_map(|(_, waits)| by_culprit(waits));
     let mut causes: Vec<(i64, Vec<ExaminedWait>)> = causes.collect();
     // The sort is stable. If two causes cost the same time, the cause of the worst wait comes first.
     causes.sort_by_key(|(ns, _)| Reverse(*ns));
     let mut causes = causes.into_iter();
     let first = causes.next().map(|(_, first)| first);
     let (own, small): (Vec<_>, Vec<_>) = causes.partition(|(ns, _)| *ns >= DISRUPTIVE_NS);
-    let smaller = small.into_iter().map(|(ns, of)| (of[0].weighed.cause, ns));
+    let smaller = small
+        .into_iter()
+        .map(|(ns, waits)| (waits[0].weighed.cause, ns));
     let first = first.map(|first| (first, smaller.collect()));
     let own = own.into_iter().map(|(_, of_cause)| (of_cause, Vec::new()));
     first.into_iter().chain(own).collect()
@@ -167,22 +170,25 @@ fn by_culprit(waits: Vec<ExaminedWait>) -> Vec<(i64, Vec<ExaminedWait>)> {
     };
     let mut culprits: Vec<Vec<ExaminedWait>> = Vec::new();
     for one in waits {
-        match culprits.iter_mut().find(|of| who(&of[0]) == who(&one)) {
-            Some(of) => of.push(one),
+        match culprits
+            .iter_mut()
+            .find(|culprit| who(&culprit[0]) == who(&one))
+        {
+            Some(culprit) => culprit.push(one),
             None => culprits.push(vec![one]),
         }
     }
     let mut parts: Vec<(i64, Vec<ExaminedWait>)> = Vec::new();
-    for of in culprits {
-        let ns = lost_in_these(&of);
+    for waits in culprits {
+        let ns = lost_in_these(&waits);
         match parts.first_mut() {
-            Some((_, first)) if ns < DISRUPTIVE_NS => first.extend(of),
-            _ => parts.push((ns, of)),
+            Some((_, first)) if ns < DISRUPTIVE_NS => first.extend(waits),
+            _ => parts.push((ns, waits)),
         }
     }
-    for (ns, of) in &mut parts {
-        of.sort_by_key(|one| Reverse((one.delay_ns(), one.waiter.ready_ns())));
-        *ns = lost_in_these(of);
+    for (ns, waits) in &mut parts {
+        waits.sort_by_key(|one| Reverse((one.delay_ns(), one.waiter.ready_ns())));
+        *ns = lost_in_these(waits);
     }
     parts
 }
@@ -196,11 +202,11 @@ fn noticed<'c>(
 ) -> Option<&'c NoticedWaits> {
     let waiter = &waits[0].waiter;
     let mut all = case.survey.noticed_waits.iter();
-    let found = all.find(|noticed| {
+    let noticed = all.find(|noticed| {
         noticed.process_row == waiter.process_row
             && (waiter.process_row.is_some() || noticed.process_id == waiter.process_id)
     });
-    found.filter(|noticed| waiter.is_whole() && noticed.waits > 0 && !facts.waits_may_be_none())
+    noticed.filter(|noticed| waiter.is_whole() && noticed.waits > 0 && !facts.waits_may_be_none())
 }
 
 impl<'c> Group<'c> {
@@ -239,7 +245,7 @@ impl<'c> Group<'c> {
             .iter()
             .filter(|one| one.waiter.its_cpus() == worst.waiter.its_cpus());
         let stretches = union(alike.map(|one| one.waiter.range.clone()).collect());
-        let who_ran = held::by_process(case, Some(&worst.waiter), &stretches, holders);
+        let who_ran = holder_times::by_process(case, Some(&worst.waiter), &stretches, holders);
         Group {
             noticed,
             delay_ns,
@@ -373,7 +379,7 @@ fn slept_ns(case: &Case<'_>, noticed: &NoticedWaits) -> i64 {
 /// wait begins or ends in it.
 fn query(case: &Case<'_>, all: &[&NoticedWaits]) -> String {
     let (complete, damage) = (&case.survey.complete, case.survey.damage);
-    let wanted = Wanted::new(&case.names, &case.scope, complete, damage);
+    let wanted = WaitFilter::new(&case.names, &case.scope, complete, damage);
     let conditions: Vec<String> = all
         .iter()
         .map(|noticed| {

@@ -9,7 +9,7 @@ use tables::{InterruptsView, StoreError, Table};
 use super::ExaminedWait;
 use super::group::Group;
 use super::weigh::Cause;
-use crate::chain::held::{By, Most};
+use crate::chain::holder_times::{Holder, Most};
 use crate::chain::waiter::Waiter;
 use crate::thresholds::{PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, duration};
@@ -48,9 +48,9 @@ pub(crate) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
 /// Returns true if threads of another priority than the waiting thread used a notable part of the CPUs' time. The
 /// program with most CPU time may then be the program of these threads.
 pub(crate) fn is_mixed(wait: &ExaminedWait) -> bool {
-    let held = &wait.held;
-    let others_ns = held.by(By::Priority) + held.by(By::Dispatcher);
-    is_share(others_ns, held.awake_ns(), PARTIAL_CAUSE_PERCENT)
+    let times = &wait.times;
+    let others_ns = times.by(Holder::Priority) + times.by(Holder::Dispatcher);
+    is_share(others_ns, times.awake_ns(), PARTIAL_CAUSE_PERCENT)
 }
 
 /// Returns the clause about threads of lower priority. `share` is the part of the CPUs' time that they used.
@@ -158,7 +158,7 @@ pub(crate) fn add_details(
 
 /// Returns true if a process is a thread of the kernel that runs softirqs, because there are too many for interrupts.
 fn is_of_softirqs(case: &Case<'_>, process: Option<&Most>) -> bool {
-    let process = process.map(|of| case.names.process(of.process_row, of.process_id));
+    let process = process.map(|thread| case.names.process(thread.process_row, thread.process_id));
     let name = process.and_then(|process| process.name);
     name.is_some_and(|name| name.starts_with("ksoftirqd/"))
 }

@@ -4,8 +4,8 @@ mod advice;
 mod certain;
 pub(crate) mod group;
 pub(crate) mod linux;
-mod lost;
-mod threaded;
+mod lost_events;
+mod threaded_dpcs;
 pub(crate) mod weigh;
 mod words;
 
@@ -15,7 +15,7 @@ use std::ops::Range;
 use selection::{Condition, Expression, Selection};
 use tables::{StoreError, Table};
 
-use super::held::{Held, Most};
+use super::holder_times::{HolderTimes, Most};
 use super::holders::Holders;
 use super::waiter::{self, Waiter};
 use crate::drivers::{DriverInSystem, SYSTEM};
@@ -24,14 +24,14 @@ use crate::{Case, Column, Evidence, Unit, Value, Verdict};
 pub(crate) use advice::Advice;
 use group::Group;
 pub(crate) use linux::SPREAD;
-use weigh::{Cause, Facts, Weighed};
+use weigh::{Cause, Facts, WaitVerdicts};
 pub(crate) use words::because;
 
 /// Wait with its examined causes.
 pub(crate) struct ExaminedWait {
     pub(crate) waiter: Waiter,
-    pub(crate) held: Held,
-    pub(crate) weighed: Weighed,
+    pub(crate) times: HolderTimes,
+    pub(crate) weighed: WaitVerdicts,
     /// Evidence for a wait that is recorded only in part; `None` for other waits.
     pub(crate) in_part: Option<Evidence>,
 }
@@ -58,11 +58,11 @@ pub(crate) fn examine_causes(
     let holders = Holders::read(case, &windows)?;
     let mut waits: Vec<ExaminedWait> = Vec::new();
     for (waiter, in_part) in waiters.into_iter().zip(in_part) {
-        let held = Held::new(case, &waiter, &holders);
-        let weighed = weigh::weigh(case, facts, &waiter, &held, &holders);
+        let times = HolderTimes::new(case, &waiter, &holders);
+        let weighed = weigh::weigh(case, facts, &waiter, &times, &holders);
         waits.push(ExaminedWait {
             waiter,
-            held,
+            times,
             weighed,
             in_part,
         });
@@ -72,7 +72,7 @@ pub(crate) fn examine_causes(
 }
 
 /// Wait for a CPU with its cause.
-pub(crate) struct Examined {
+pub(crate) struct WaitWithCause {
     pub(crate) wait: Wait,
     /// Name of the cause; `None` if no cause explains half of the wait.
     pub(crate) cause: Option<&'static str>,
@@ -90,7 +90,7 @@ pub(crate) struct Examined {
 
 /// Examines the causes of waits that are too short for a separate finding. In the result, the
 /// worst wait comes first.
-pub(crate) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, StoreError> {
+pub(crate) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<WaitWithCause>, StoreError> {
     if waits.is_empty() {
         return Ok(Vec::new());
     }
@@ -101,7 +101,7 @@ pub(crate) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
     let title = "The longest of these waits";
     let examined = waits.iter().filter_map(|one| {
         let wait = one.waiter.wait?;
-        Some(Examined {
+        Some(WaitWithCause {
             wait,
             cause: one.weighed.cause.map(|cause| cause.name(case)),
             because: words::because(case, one),
@@ -111,7 +111,7 @@ pub(crate) fn examine(case: &Case<'_>, waits: &[Wait]) -> Result<Vec<Examined>, 
             verdicts: one.weighed.verdicts.clone(),
             evidence: [
                 wait_table(case, title, &[wait]),
-                one.held.evidence(&one.waiter, &case.survey.suspend_gaps),
+                one.times.evidence(&one.waiter, &case.survey.suspend_gaps),
             ],
             most: (one.weighed.most.as_ref())
                 .filter(|_| one.weighed.cause != Some(Cause::Dispatcher))

@@ -5,8 +5,8 @@ use std::ops::Range;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DamagesView, ProcessFreezesView, StoreError, Table};
 
-use super::lost;
-use crate::chain::held::{self, By, Held, Most, WhoRan};
+use super::lost_events;
+use crate::chain::holder_times::{self, Holder, HolderTimes, Most, WhoRan};
 use crate::chain::holders::Holders;
 use crate::chain::waiter::Waiter;
 use crate::survey::{Effect, cpu_names};
@@ -229,9 +229,9 @@ impl Facts {
     /// Returns true if a wait is probably wrong. The CPUs must have been mostly idle, although the thread was not
     /// paged out. In addition, at least one of three conditions must hold: events may be lost during the wait, clocks
     /// disagree, or only one end of the wait is recorded.
-    fn may_have_lost(&self, waiter: &Waiter, held: &Held) -> bool {
+    fn may_have_lost(&self, waiter: &Waiter, times: &HolderTimes) -> bool {
         waiter.is_paged_out != Some(true)
-            && is_share(held.by(By::Idle), held.all_ns, CAUSE_PERCENT)
+            && is_share(times.by(Holder::Idle), times.all_ns, CAUSE_PERCENT)
             && (!waiter.is_whole()
                 || self.clocks_disagree()
                 || waiter.certain.is_none()
@@ -240,7 +240,7 @@ impl Facts {
 }
 
 /// Verdicts about a wait, and facts for its description.
-pub(crate) struct Weighed {
+pub(crate) struct WaitVerdicts {
     pub(crate) verdicts: Vec<Verdict>,
     /// Cause of the wait, if a cause explains half of the wait or more.
     pub(crate) cause: Option<Cause>,
@@ -289,10 +289,10 @@ pub(crate) fn weigh(
     case: &Case<'_>,
     facts: &Facts,
     waiter: &Waiter,
-    held: &Held,
+    times: &HolderTimes,
     holders: &Holders,
-) -> Weighed {
-    let asleep_ns = held.part_of_wait(held.by(By::Suspended));
+) -> WaitVerdicts {
+    let asleep_ns = times.part_of_wait(times.by(Holder::Suspended));
     let awake_ns = waiter.ready_ns() - asleep_ns;
     let scales = Scales {
         ready_ns: waiter.ready_ns(),
@@ -302,7 +302,7 @@ pub(crate) fn weigh(
             NOTICED_NS.. => awake_ns,
             _ => waiter.ready_ns(),
         },
-        held,
+        times,
     };
     let stretch = [waiter.range.clone()];
     let WhoRan {
@@ -310,10 +310,10 @@ pub(crate) fn weigh(
         second,
         own_ns,
         ..
-    } = held::by_process(case, Some(waiter), &stretch, holders);
-    let is_large = |of: &Most| is_share(of.ns, held.awake_ns(), BLAME_PERCENT);
+    } = holder_times::by_process(case, Some(waiter), &stretch, holders);
+    let is_large = |process: &Most| is_share(process.ns, times.awake_ns(), BLAME_PERCENT);
     let ideal = AtIdeal::new(case, waiter, holders);
-    let mut weighed = users(case, facts, waiter, held, &scales, &ideal);
+    let mut weighed = users(case, facts, waiter, times, &scales, &ideal);
     let (affinity, idle_beyond_ns) = affinity(case, waiter, holders, &scales);
     weighed.push((Cause::Affinity, affinity));
     if case.is_linux() {
@@ -324,12 +324,12 @@ pub(crate) fn weigh(
     }
     weighed.push((Cause::Suspended, suspended(case, waiter, &scales)));
     let is_doubtful = waiter.ran_unseen
-        || !held.is_recorded()
+        || !times.is_recorded()
         || facts.may_be_of_run_before(waiter)
-        || facts.may_have_lost(waiter, held);
+        || facts.may_have_lost(waiter, times);
     weighed.push((
         Cause::LostEvents,
-        lost::judge(facts, waiter, is_doubtful, &scales),
+        lost_events::judge(facts, waiter, is_doubtful, &scales),
     ));
 
     let explain_half = weighed.iter().filter(|(_, verdict)| {
@@ -348,7 +348,7 @@ pub(crate) fn weigh(
     };
     let sampled_locks = sampled_locks(case, waiter);
     let is_known = |_: &Most| sampled_locks.is_empty();
-    Weighed {
+    WaitVerdicts {
         verdicts: weighed.into_iter().map(|(_, verdict)| verdict).collect(),
         cause,
         not_delay_ns,
@@ -360,9 +360,9 @@ pub(crate) fn weigh(
             .map(|ideal| (ideal.cpu, ideal.interrupts_ns())),
         idle_beyond_ns,
         is_among_its_own: causes.contains(&Cause::EqualPriority)
-            && is_share(own_ns, held.awake_ns(), CAUSE_PERCENT),
+            && is_share(own_ns, times.awake_ns(), CAUSE_PERCENT),
         is_idle_unexplained: cause.is_none()
-            && is_share(held.by(By::Idle), held.awake_ns(), CAUSE_PERCENT),
+            && is_share(times.by(Holder::Idle), times.awake_ns(), CAUSE_PERCENT),
         has_interrupts: facts.has_interrupts,
         sampled_locks,
     }
@@ -373,7 +373,7 @@ fn users(
     case: &Case<'_>,
     facts: &Facts,
     waiter: &Waiter,
-    held: &Held,
+    times: &HolderTimes,
     scales: &Scales<'_>,
     ideal: &Option<AtIdeal>,
 ) -> Vec<(Cause, Verdict)> {
@@ -381,9 +381,10 @@ fn users(
     let is_linux = case.is_linux();
 
     let its_time = &*waiter.time_in_words();
-    let had = |who: &str, by: &[By]| {
-        let ns: i64 = by.iter().map(|by| held.by(*by)).sum();
-        format!("{who} used {} of {its_time}.", percent(ns, held.awake_ns()))
+    let awake_ns = times.awake_ns();
+    let had = |who: &str, by: &[Holder]| {
+        let ns: i64 = by.iter().map(|by| times.by(*by)).sum();
+        format!("{who} used {} of {its_time}.", percent(ns, awake_ns))
     };
     weighed.push((Cause::HigherPriority, priority(waiter, scales, its_time)));
     weighed.push((
@@ -398,20 +399,20 @@ fn users(
             };
             scales.cpu_time(
                 &QUANTUM,
-                &[By::EqualPriority],
-                had(who, &[By::EqualPriority]),
+                &[Holder::EqualPriority],
+                had(who, &[Holder::EqualPriority]),
             )
         },
     ));
     if !is_linux {
-        weighed.push((Cause::Rank, rank(case, waiter, held, scales, its_time)));
+        weighed.push((Cause::Rank, rank(case, waiter, times, scales, its_time)));
     }
-    weighed.push((Cause::Dispatcher, dispatcher(case, held, scales, its_time)));
+    weighed.push((Cause::Dispatcher, dispatcher(case, scales, its_time)));
     let routines = wording::capitalized(case.terms().routines);
     weighed.push((
         Cause::Interrupts,
         if facts.has_interrupts {
-            let had = had(&routines, &[By::Dpc, By::Isr]);
+            let had = had(&routines, &[Holder::Dpc, Holder::Isr]);
             interrupts(case, ideal, scales, had)
         } else {
             let because = format!("{routines} are not recorded.");
@@ -426,20 +427,20 @@ pub(crate) struct Scales<'h> {
     pub(crate) ready_ns: i64,
     /// Part of the wait with which causes are compared, in nanoseconds.
     lost_ns: i64,
-    held: &'h Held,
+    times: &'h HolderTimes,
 }
 
 impl Scales<'_> {
     /// Returns true if threads of unknown priority ran for a notable part of the wait.
     fn lacks_priority(&self) -> bool {
-        let unknown_ns = self.held.by(By::Unknown);
-        unknown_ns > 0 && is_share(unknown_ns, self.held.awake_ns(), PARTIAL_CAUSE_PERCENT)
+        let unknown_ns = self.times.by(Holder::Unknown);
+        unknown_ns > 0 && is_share(unknown_ns, self.times.awake_ns(), PARTIAL_CAUSE_PERCENT)
     }
 
     /// Returns the verdict on a cause that used CPU time.
-    fn cpu_time(&self, about: &About, by: &[By], because: String) -> Verdict {
-        let ns: i64 = by.iter().map(|by| self.held.by(*by)).sum();
-        self.explains(about, self.held.part_of_wait(ns), because)
+    fn cpu_time(&self, about: &About, by: &[Holder], because: String) -> Verdict {
+        let ns: i64 = by.iter().map(|by| self.times.by(*by)).sum();
+        self.explains(about, self.times.part_of_wait(ns), because)
     }
 
     /// Returns the verdict on a cause that explains a part of the wait. `because` may begin with a small letter.
@@ -465,12 +466,12 @@ const UNKNOWN_PRIORITY: &str = "The priority of the thread during the wait is no
 /// unknown but Windows raised it because of starvation, the verdict is yes: Windows raises only
 /// threads that were ready for about four seconds.
 fn priority(waiter: &Waiter, scales: &Scales<'_>, its_time: &str) -> Verdict {
-    let held = scales.held;
-    let share = |by: By| percent(held.by(by), held.awake_ns());
+    let times = scales.times;
+    let share = |by: Holder| percent(times.by(by), times.awake_ns());
     if !scales.lacks_priority() {
-        let higher = share(By::Priority);
+        let higher = share(Holder::Priority);
         let because = format!("Threads of higher priority used {higher} of {its_time}.");
-        return scales.cpu_time(&PRIORITY, &[By::Priority], because);
+        return scales.cpu_time(&PRIORITY, &[Holder::Priority], because);
     }
     if !waiter.is_starved {
         return not_recorded(&PRIORITY, UNKNOWN_PRIORITY);
@@ -478,9 +479,9 @@ fn priority(waiter: &Waiter, scales: &Scales<'_>, its_time: &str) -> Verdict {
     let because = format!(
         "Its priority during the wait is not recorded, but Windows raised it to 15 at the end, as \
          it does with starved threads: threads of higher or equal priority used {} of {its_time}.",
-        share(By::Unknown)
+        share(Holder::Unknown)
     );
-    scales.cpu_time(&PRIORITY, &[By::Priority, By::Unknown], because)
+    scales.cpu_time(&PRIORITY, &[Holder::Priority, Holder::Unknown], because)
 }
 
 fn not_recorded(about: &About, because: &str) -> Verdict {
@@ -493,7 +494,7 @@ struct AtIdeal {
     cpu: u16,
     /// The wait, as if the thread could run only on its ideal processor.
     waiter: Waiter,
-    held: Held,
+    times: HolderTimes,
 }
 
 impl AtIdeal {
@@ -510,17 +511,17 @@ impl AtIdeal {
             limited_to: Some(vec![cpu]),
             ..waiter.clone()
         };
-        let held = Held::new(case, &waiter, holders);
-        Some(AtIdeal { cpu, waiter, held })
+        let times = HolderTimes::new(case, &waiter, holders);
+        Some(AtIdeal { cpu, waiter, times })
     }
 
     fn interrupts_ns(&self) -> i64 {
-        self.held.by(By::Dpc) + self.held.by(By::Isr)
+        self.times.by(Holder::Dpc) + self.times.by(Holder::Isr)
     }
 
     /// Returns true if DPCs and service routines used most of the ideal processor's time.
     fn is_locked(&self) -> bool {
-        let all_ns = self.held.all_ns;
+        let all_ns = self.times.all_ns;
         all_ns > 0 && is_share(self.interrupts_ns(), all_ns, CAUSE_PERCENT)
     }
 }
@@ -541,7 +542,7 @@ fn interrupts(
     scales: &Scales<'_>,
     had: String,
 ) -> Verdict {
-    let by = [By::Dpc, By::Isr];
+    let by = [Holder::Dpc, Holder::Isr];
     let Some(ideal) = ideal.as_ref().filter(|ideal| ideal.is_locked()) else {
         return scales.cpu_time(about_interrupts(case), &by, had);
     };
@@ -549,13 +550,13 @@ fn interrupts(
         "{had} It waited in the queue of its ideal processor, CPU {}, where DPCs and ISRs used {} of \
          the time.",
         ideal.cpu,
-        percent(ideal.interrupts_ns(), ideal.held.all_ns)
+        percent(ideal.interrupts_ns(), ideal.times.all_ns)
     );
-    let of_all_ns = by.iter().map(|by| scales.held.by(*by)).sum();
-    let explains_ns = (scales.held.part_of_wait(of_all_ns)).max(ideal.interrupts_ns());
+    let of_all_ns = by.iter().map(|by| scales.times.by(*by)).sum();
+    let explains_ns = (scales.times.part_of_wait(of_all_ns)).max(ideal.interrupts_ns());
     let mut verdict = scales.explains(&INTERRUPTS, explains_ns, because);
     let mut evidence = ideal
-        .held
+        .times
         .evidence(&ideal.waiter, &case.survey.suspend_gaps);
     evidence.title = format!(
         "Use of CPU {}, its ideal processor, during the wait",
@@ -569,7 +570,7 @@ fn interrupts(
 fn rank(
     case: &Case<'_>,
     waiter: &Waiter,
-    held: &Held,
+    times: &HolderTimes,
     scales: &Scales<'_>,
     its_time: &str,
 ) -> Verdict {
@@ -586,7 +587,7 @@ fn rank(
     if rank > 0 && scales.lacks_priority() {
         return not_recorded(&RANK, UNKNOWN_PRIORITY);
     }
-    let because = match (rank, held.outranked_by) {
+    let because = match (rank, times.outranked_by) {
         (0, _) => "the thread's rank was 0, the best one.".to_owned(),
         (rank, None) => {
             format!("the thread's rank was {rank}, but no thread with a better rank ran.")
@@ -594,36 +595,35 @@ fn rank(
         (rank, Some(by)) => format!(
             "the thread's rank was {rank}, and 0 is the best rank. Threads with a better rank used {} of \
              {its_time}, although their priorities ({} to {}) were the same or lower.",
-            percent(held.by(By::Rank), held.awake_ns()),
+            percent(times.by(Holder::Rank), times.awake_ns()),
             by.priorities.0,
             by.priorities.1
         ),
     };
-    scales.cpu_time(&RANK, &[By::Rank], because)
+    scales.cpu_time(&RANK, &[Holder::Rank], because)
 }
 
 /// Returns the verdict on threads of lower precedence that ran during the wait. The time of idle CPUs is left out. A
 /// ready thread takes an idle CPU first, so another cause kept the thread from an idle CPU.
-fn dispatcher(case: &Case<'_>, held: &Held, scales: &Scales<'_>, its_time: &str) -> Verdict {
+fn dispatcher(case: &Case<'_>, scales: &Scales<'_>, its_time: &str) -> Verdict {
+    let (ns, awake_ns) = (scales.times.by(Holder::Dispatcher), scales.times.awake_ns());
     let had = format!(
         "Threads of lower precedence used {} of {its_time}",
-        percent(held.by(By::Dispatcher), held.awake_ns()),
+        percent(ns, awake_ns),
     );
     if case.is_linux() {
         let because = format!("{had}.");
-        return scales.cpu_time(&LINUX_SCHEDULER, &[By::Dispatcher], because);
+        return scales.cpu_time(&LINUX_SCHEDULER, &[Holder::Dispatcher], because);
     }
     // If ranks are not recorded, threads of lower priority may have had a better rank.
-    if case.survey.runs_with_rank == 0
-        && is_share(held.by(By::Dispatcher), held.awake_ns(), CAUSE_PERCENT)
-    {
+    if case.survey.runs_with_rank == 0 && is_share(ns, awake_ns, CAUSE_PERCENT) {
         let because = format!(
             "{had}, but perhaps their ranks were better: the context switches in this trace do \
             not contain ranks."
         );
         return not_recorded(&DISPATCHER, &because);
     }
-    let mut verdict = scales.cpu_time(&DISPATCHER, &[By::Dispatcher], format!("{had}."));
+    let mut verdict = scales.cpu_time(&DISPATCHER, &[Holder::Dispatcher], format!("{had}."));
     if verdict.judgement == Judgement::For {
         verdict.because = format!(
             "{:#} The dispatcher compares a ready thread only with the thread on its ideal processor.",
@@ -655,7 +655,7 @@ fn affinity(
         cpu_names(cpus)
     );
     let title = "Idle time of CPUs that it may not use";
-    match held::idle_beyond(case, waiter, (cpus, title), holders) {
+    match holder_times::idle_beyond(case, waiter, (cpus, title), holders) {
         None => {
             let because = format!("{of_all}. The other CPUs were not idle.");
             (scales.explains(&AFFINITY, 0, because), None)
@@ -695,7 +695,7 @@ fn queue(case: &Case<'_>, waiter: &Waiter, holders: &Holders, scales: &Scales<'_
         .collect();
     let title = "Idle time of other CPUs that it may use";
     let waited = format!("It waited in the queue of CPU {queue}");
-    match held::idle_beyond(case, waiter, (&not_free, title), holders) {
+    match holder_times::idle_beyond(case, waiter, (&not_free, title), holders) {
         None => {
             let because = format!("{waited}. The other CPUs that it may use were not idle.");
             scales.explains(&QUEUE, 0, because)
@@ -714,7 +714,8 @@ fn paged_out(case: &Case<'_>, waiter: &Waiter, scales: &Scales<'_>) -> Verdict {
         Some(true) => {
             // The trace does not record when the kernel stack was in memory again. The thread gets a CPU as soon as the
             // stack is in memory, so the whole wait counts as time for the stack.
-            let suspended = scales.held.part_of_wait(scales.held.by(By::Suspended));
+            let times = scales.times;
+            let suspended = times.part_of_wait(times.by(Holder::Suspended));
             let because =
                 "When it was readied, its kernel stack or its process was not in memory and had to \
                  be read first."

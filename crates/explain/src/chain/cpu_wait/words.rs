@@ -3,7 +3,7 @@
 use super::weigh::Cause;
 use super::{ExaminedWait, linux};
 use crate::Case;
-use crate::chain::held::{By, Most};
+use crate::chain::holder_times::{Holder, Most};
 use crate::survey::cpu_names;
 use crate::thresholds::{IDLE_EXIT_NS, PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{duration, listed, percent};
@@ -39,11 +39,11 @@ struct Words<'w, 'c> {
 }
 
 impl Words<'_, '_> {
-    fn share(&self, by: By) -> String {
-        let held = &self.wait.held;
+    fn share(&self, by: Holder) -> String {
+        let times = &self.wait.times;
         match by {
-            By::Suspended => percent(held.by(by), held.all_ns),
-            _ => percent(held.by(by), held.awake_ns()),
+            Holder::Suspended => percent(times.by(by), times.all_ns),
+            _ => percent(times.by(by), times.awake_ns()),
         }
     }
 
@@ -71,11 +71,11 @@ impl Words<'_, '_> {
             Cause::HigherPriority if waiter.priority().is_none() => format!(
                 "it was starved (Windows raised it to priority 15 at the end), and threads of higher \
                  or equal priority used {} of {its_time}{most}",
-                self.share(By::Unknown)
+                self.share(Holder::Unknown)
             ),
             Cause::HigherPriority => format!(
                 "threads of higher priority used {} of {its_time}{most}",
-                self.share(By::Priority)
+                self.share(Holder::Priority)
             ),
             Cause::EqualPriority if is_linux => {
                 let most = if linux::is_mixed(self.wait) {
@@ -83,19 +83,19 @@ impl Words<'_, '_> {
                 } else {
                     &most
                 };
-                linux::equals(waiter, &self.share(By::EqualPriority), its_time) + most
+                linux::equals(waiter, &self.share(Holder::EqualPriority), its_time) + most
             }
             Cause::EqualPriority => format!(
                 "threads of the same priority used {} of {its_time}, in turns{most}",
-                self.share(By::EqualPriority)
+                self.share(Holder::EqualPriority)
             ),
             Cause::Dispatcher if is_linux => {
-                linux::lower(waiter, &self.share(By::Dispatcher), its_cpus) + &most
+                linux::lower(waiter, &self.share(Holder::Dispatcher), its_cpus) + &most
             }
             Cause::Dispatcher => format!(
                 "{its_cpus} ran threads of lower precedence for {} of the time, but the dispatcher \
                  looks only at the ideal processor",
-                self.share(By::Dispatcher)
+                self.share(Holder::Dispatcher)
             ),
             Cause::Interrupts => self.interrupts(),
             Cause::Affinity => self.affinity(),
@@ -112,7 +112,7 @@ impl Words<'_, '_> {
             Cause::Suspended => format!(
                 "{} for {} of the time",
                 self.case.survey.suspend_gaps.clause(),
-                self.share(By::Suspended)
+                self.share(Holder::Suspended)
             ),
             Cause::LostEvents => {
                 let why = if !self.case.survey.clock_skews.is_empty() {
@@ -129,7 +129,7 @@ impl Words<'_, '_> {
 
     fn rank(&self) -> String {
         let rank = self.wait.waiter.rank.unwrap_or(0);
-        let by = self.wait.held.outranked_by;
+        let by = self.wait.times.outranked_by;
         let by = by.map_or(String::new(), |by| {
             let ranks = match by.ranks {
                 (a, b) if a == b => format!("rank {a}"),
@@ -143,7 +143,7 @@ impl Words<'_, '_> {
         });
         format!(
             "its rank was {rank}, and {by} used {} of {}{}",
-            self.share(By::Rank),
+            self.share(Holder::Rank),
             self.its_time,
             self.most()
         )
@@ -154,9 +154,9 @@ impl Words<'_, '_> {
         let used = format!(
             "{} used {} and {} {} of {}",
             terms.dpcs,
-            self.share(By::Dpc),
+            self.share(Holder::Dpc),
             terms.isrs,
-            self.share(By::Isr),
+            self.share(Holder::Isr),
             self.its_time
         );
         match self.wait.weighed.locked_ideal {
@@ -172,14 +172,19 @@ impl Words<'_, '_> {
     fn affinity(&self) -> String {
         let ExaminedWait {
             waiter,
-            held,
+            times,
             weighed,
             ..
         } = self.wait;
-        let kinds = [By::Priority, By::Rank, By::EqualPriority, By::Dispatcher];
-        let threads_ns: i64 = kinds.into_iter().map(|by| held.by(by)).sum();
-        let other_ns = threads_ns.saturating_add(held.by(By::Unknown));
-        let used = if is_share(other_ns, held.awake_ns(), PARTIAL_CAUSE_PERCENT) {
+        let kinds = [
+            Holder::Priority,
+            Holder::Rank,
+            Holder::EqualPriority,
+            Holder::Dispatcher,
+        ];
+        let threads_ns: i64 = kinds.into_iter().map(|by| times.by(by)).sum();
+        let other_ns = threads_ns.saturating_add(times.by(Holder::Unknown));
+        let used = if is_share(other_ns, times.awake_ns(), PARTIAL_CAUSE_PERCENT) {
             format!("which other threads used{}", self.most())
         } else if weighed.has_interrupts {
             "where no other thread ran".to_owned()
@@ -202,7 +207,7 @@ impl Words<'_, '_> {
             Some(_) => format!("{}, was", self.its_cpus),
             None => format!("{} were", self.its_cpus),
         };
-        let idle = self.share(By::Idle);
+        let idle = self.share(Holder::Idle);
         if weighed.is_idle_unexplained && waiter.ready_ns() < IDLE_EXIT_NS {
             return format!(
                 "{its_cpus_were} idle for {idle} of the time, and a CPU can need this long to leave an \
@@ -215,7 +220,10 @@ impl Words<'_, '_> {
                 "no event explains it: {its_cpus_were} idle for {idle} of the time{unknown}"
             );
         }
-        let (higher, same) = (self.share(By::Priority), self.share(By::EqualPriority));
+        let (higher, same) = (
+            self.share(Holder::Priority),
+            self.share(Holder::EqualPriority),
+        );
         let used = if self.case.is_linux() || self.case.survey.runs_with_rank == 0 {
             format!(
                 "Threads of higher priority used {higher}, and threads of the same priority {same}"
@@ -224,7 +232,7 @@ impl Words<'_, '_> {
             format!(
                 "Threads of better rank used {}, threads of higher priority {higher}, and threads of the same \
                  priority {same}",
-                self.share(By::Rank)
+                self.share(Holder::Rank)
             )
         };
         format!(
@@ -239,23 +247,23 @@ impl Words<'_, '_> {
 /// priority. The end of the clause names the other kinds of threads that also used CPU time.
 fn partly(wait: &ExaminedWait, its_time: &str) -> String {
     let of_kind = match wait.weighed.cause {
-        Some(Cause::Rank) => By::Rank,
-        Some(Cause::HigherPriority) => By::Priority,
-        Some(Cause::EqualPriority) => By::EqualPriority,
+        Some(Cause::Rank) => Holder::Rank,
+        Some(Cause::HigherPriority) => Holder::Priority,
+        Some(Cause::EqualPriority) => Holder::EqualPriority,
         _ => return String::new(),
     };
-    let held = &wait.held;
+    let times = &wait.times;
     let kinds = [
-        (By::Priority, "higher priority"),
-        (By::Rank, "better rank"),
-        (By::EqualPriority, "the same priority"),
+        (Holder::Priority, "higher priority"),
+        (Holder::Rank, "better rank"),
+        (Holder::EqualPriority, "the same priority"),
     ];
     let others = kinds.into_iter().filter(|(by, _)| {
-        *by != of_kind && is_share(held.by(*by), held.awake_ns(), PARTIAL_CAUSE_PERCENT)
+        *by != of_kind && is_share(times.by(*by), times.awake_ns(), PARTIAL_CAUSE_PERCENT)
     });
     let others: Vec<String> = others
         .map(|(by, name)| {
-            let share = percent(held.by(by), held.awake_ns());
+            let share = percent(times.by(by), times.awake_ns());
             format!("threads of {name} used {share} of {its_time}")
         })
         .collect();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DotnetPausesView, StoreError, Table};
 
-use crate::chain::noticed::Noticed;
+use crate::chain::user_attention::UserAttention;
 use crate::ranges::union;
 use crate::thresholds::{DISRUPTIVE_NS, GC_PERCENT, NOTICED_NS, is_share};
 use crate::{
@@ -44,7 +44,6 @@ const SHOWN: usize = 10;
 /// Maximum number of findings.
 const FINDINGS: usize = 3;
 
-/// Pauses of a process.
 #[derive(Default)]
 struct ProcessPauses {
     process_id: u32,
@@ -143,7 +142,7 @@ fn read(case: &Case<'_>) -> Result<Vec<ProcessPauses>, StoreError> {
 
 /// Describes the pauses of a process. Returns `None` if users do not notice the pauses: each pause is short, and all
 /// pauses together take only a small part of the time.
-fn finding(case: &Case<'_>, noticed: &Noticed, pauses: &ProcessPauses) -> Option<Finding> {
+fn finding(case: &Case<'_>, noticed: &UserAttention, pauses: &ProcessPauses) -> Option<Finding> {
     let longest = pauses.longest.as_ref()?;
     let gaps = &case.survey.suspend_gaps;
     let mut noticed_ns = 0;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order, Selection};
 use tables::{DotnetPoolsView, StoreError, Table};
 
-use crate::chain::noticed::Noticed;
+use crate::chain::user_attention::UserAttention;
 use crate::finding::Attention;
 use crate::thresholds::{DISRUPTIVE_NS, POOL_GAP_NS, POOL_REPORTS};
 use crate::{
@@ -78,10 +78,10 @@ impl Theory for Pools {
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let noticed = case.noticed()?;
-        let found = pools.iter().filter_map(|pool| finding(case, noticed, pool));
-        let found: Vec<Finding> = found.take(FINDINGS).collect();
-        if !found.is_empty() {
-            return Ok(Outcome::For(found));
+        let findings = pools.iter().filter_map(|pool| finding(case, noticed, pool));
+        let findings: Vec<Finding> = findings.take(FINDINGS).collect();
+        if !findings.is_empty() {
+            return Ok(Outcome::For(findings));
         }
         let because = format!(
             "no thread pool starved for {}; {} of the {} of pools report starvation",
@@ -119,7 +119,7 @@ fn read(case: &Case<'_>) -> Result<(Vec<Pool>, u64), StoreError> {
 }
 
 /// Describes a pool, if it starved for a disruptive time.
-fn finding(case: &Case<'_>, noticed: &Noticed, pool: &Pool) -> Option<Finding> {
+fn finding(case: &Case<'_>, noticed: &UserAttention, pool: &Pool) -> Option<Finding> {
     let ranges = pool.ranges();
     let gaps = &case.survey.suspend_gaps;
     let lengths = ranges

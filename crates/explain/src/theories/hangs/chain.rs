@@ -5,9 +5,9 @@ use tables::StoreError;
 
 use super::pick::Candidate;
 use super::sent_messages::SentMessages;
-use crate::chain::noticed::Noticed;
 use crate::chain::parts::{Kind, Part, Process, Sources, What, Who, parts};
 use crate::chain::path::{self, Leg, Runs, Thread};
+use crate::chain::user_attention::UserAttention;
 use crate::drivers::is_of_disks;
 use crate::ranges::overlap;
 use crate::survey::MESSAGES;
@@ -22,7 +22,7 @@ const RESPONSE_LEGS: usize = 1_000;
 
 /// Chain that led to the end of a wait.
 pub(super) struct Chain<'c> {
-    pub(super) of: Candidate<'c>,
+    pub(super) candidate: Candidate<'c>,
     /// Steps of the chain, the latest first.
     pub(super) legs: Vec<Leg>,
     /// Parts of the wait, the longest first. The sum of their lengths is the length of the wait.
@@ -46,20 +46,20 @@ impl<'c> Chain<'c> {
     pub(super) fn follow(
         case: &Case<'_>,
         runs: &mut Runs<'_>,
-        of: &Candidate<'_>,
+        candidate: &Candidate<'_>,
         sent: &SentMessages,
     ) -> Result<Vec<Leg>, StoreError> {
         let thread = Thread {
-            id: of.wait.thread_id,
-            row: of.wait.thread_row,
+            id: candidate.wait.thread_id,
+            row: candidate.wait.thread_row,
         };
-        let legs = match of.kind {
+        let legs = match candidate.kind {
             Kind::Response => RESPONSE_LEGS,
             _ => LEGS,
         };
-        let mut legs = path::path(runs, thread, &of.range(), legs)?;
-        if of.kind == Kind::SentMessage {
-            end_at_messages(case, of, sent, &mut legs);
+        let mut legs = path::path(runs, thread, &candidate.range(), legs)?;
+        if candidate.kind == Kind::SentMessage {
+            end_at_messages(case, candidate, sent, &mut legs);
         }
         Ok(legs)
     }
@@ -67,20 +67,20 @@ impl<'c> Chain<'c> {
     /// Divides a chain into parts.
     pub(super) fn new(
         case: &Case<'_>,
-        of: Candidate<'c>,
+        candidate: Candidate<'c>,
         legs: Vec<Leg>,
         sources: Sources<'_>,
     ) -> Chain<'c> {
-        let range = of.range();
+        let range = candidate.range();
         let own = Who {
-            process_row: of.wait.process_row,
-            process_id: of.wait.process_id,
-            thread_id: of.wait.thread_id,
-            thread_row: of.wait.thread_row,
+            process_row: candidate.wait.process_row,
+            process_id: candidate.wait.process_id,
+            thread_id: candidate.wait.thread_id,
+            thread_row: candidate.wait.thread_row,
         };
         let parts = parts(&legs, sources, own, &range, &case.survey.suspend_gaps);
         let mut chain = Chain {
-            of,
+            candidate,
             legs,
             parts,
             disks: Disks::Recorded,
@@ -148,22 +148,25 @@ impl<'c> Chain<'c> {
         let first = self.blamed();
         let is_disk = first.is_some_and(|part| matches!(part.what, What::Disk(_) | What::Page))
             || self.disks == Disks::EndedWait;
-        match self.of.kind {
-            _ if self.of.is_asked_open => true,
+        match self.candidate.kind {
+            _ if self.candidate.is_asked_open => true,
             // A wait for a disk is always a hang. A wait for another device is a hang if two conditions hold:
             // the thread does not usually wait for this reason; and the thread has a window, or another
             // thread ended the wait.
             Kind::Device if self.is_unknown_device() => true,
-            Kind::Device => is_disk || !self.of.is_usual && (self.of.is_window || self.is_handed()),
-            Kind::Lock | Kind::Object if self.of.is_usual => is_disk || self.is_ring(),
-            Kind::Lock | Kind::Object => self.is_handed() || self.of.is_window,
+            Kind::Device => {
+                is_disk
+                    || !self.candidate.is_usual && (self.candidate.is_window || self.is_handed())
+            }
+            Kind::Lock | Kind::Object if self.candidate.is_usual => is_disk || self.is_ring(),
+            Kind::Lock | Kind::Object => self.is_handed() || self.candidate.is_window,
             // A single wait for a CPU is the finding of another theory.
             Kind::Response => first.is_some_and(|part| match part.what {
                 What::Ready => !self.is_own(part),
                 // Another theory reports threads that waited long for pages.
                 What::Page if self.is_own(part) => part.ns < HARD_FAULTS_NS,
-                What::Ran => !(self.is_own(part) && self.of.may_loop()),
-                What::Waited(_) => !self.of.may_loop(),
+                What::Ran => !(self.is_own(part) && self.candidate.may_loop()),
+                What::Waited(_) => !self.candidate.may_loop(),
                 _ => true,
             }),
             _ => true,
@@ -173,10 +176,10 @@ impl<'c> Chain<'c> {
     /// Returns true if the wait was probably for a disk or another device, and requests to disks are not recorded. Such
     /// a wait may be a hang.
     pub(super) fn is_unknown_device(&self) -> bool {
-        self.of.kind == Kind::Device
+        self.candidate.kind == Kind::Device
             && self.disks == Disks::Unknown
-            && !self.of.is_usual
-            && !self.of.is_window
+            && !self.candidate.is_usual
+            && !self.candidate.is_window
             && !self.is_handed()
     }
 
@@ -188,34 +191,34 @@ impl<'c> Chain<'c> {
             What::Waited(reason) => Kind::from_reason(reason) == Some(Kind::Device),
             _ => false,
         });
-        self.of.kind == Kind::Response && self.disks == Disks::Unknown && is_device
+        self.candidate.kind == Kind::Response && self.disks == Disks::Unknown && is_device
     }
 
     /// Returns true if a thread without a window waited until a window of its program gave it work.
     fn is_given_by_window(&self, case: &Case<'_>) -> bool {
-        let of = &self.of;
+        let candidate = &self.candidate;
         let Some(by) = self
             .ended_by()
-            .filter(|_| !of.is_window && !of.is_asked_open)
+            .filter(|_| !candidate.is_window && !candidate.is_asked_open)
         else {
             return false;
         };
         case.scope.has_all_threads()
             && case.survey.threads.iter().any(|thread| {
                 (thread.thread_id, thread.thread_row) == (by.id, by.row)
-                    && thread.process_row == of.thread.process_row
-                    && Noticed::has_window(thread)
+                    && thread.process_row == candidate.thread.process_row
+                    && UserAttention::has_window(thread)
             })
     }
 
     /// Returns true if a part is a part of the waiting thread.
     pub(super) fn is_own(&self, part: &Part) -> bool {
-        part.who.thread_id == self.of.wait.thread_id
+        part.who.thread_id == self.candidate.wait.thread_id
     }
 
     /// Returns true if a thread ended the wait.
     fn is_handed(&self) -> bool {
-        self.of.wait.readied_by_dpc == Some(false)
+        self.candidate.wait.readied_by_dpc == Some(false)
     }
 
     /// Returns true if the threads of the chain pass a token in a ring. At the beginning of the wait, this thread
@@ -223,8 +226,8 @@ impl<'c> Chain<'c> {
     /// them once. A server and its client, the stages of a pipeline, or workers and the thread that gives them work form
     /// no ring.
     fn is_ring(&self) -> bool {
-        let reason = self.of.wait.previous_wait_reason;
-        let me = self.of.wait.thread_id;
+        let reason = self.candidate.wait.previous_wait_reason;
+        let me = self.candidate.wait.thread_id;
         let mut passed = self
             .legs
             .iter()
@@ -237,7 +240,7 @@ impl<'c> Chain<'c> {
 
     /// Returns the thread that ended the wait, if a thread ended it.
     pub(super) fn ended_by(&self) -> Option<Thread> {
-        let wait = self.of.wait;
+        let wait = self.candidate.wait;
         let id = wait.readying_thread_id.filter(|id| *id != 0)?;
         (self.is_handed() && id != wait.thread_id).then_some(Thread {
             id,
@@ -251,10 +254,10 @@ impl<'c> Chain<'c> {
         parts.find(|part| part.what == What::Ready && !self.is_own(part))
     }
 
-    /// Returns the longest noticeable wait for a CPU of the thread from [`Chain::starved`] during this wait.
+    /// Returns the longest noticeable wait for a CPU of the thread from [`Chain::starved_threads`] during this wait.
     pub(super) fn starved_wait<'s>(&self, case: &'s Case<'_>) -> Option<&'s Wait> {
         let who = self.starved()?.who;
-        let range = self.of.range();
+        let range = self.candidate.range();
         let waits = case.survey.noticed_waits.iter();
         let waits = waits
             .flat_map(|noticed| &noticed.longest)
@@ -268,7 +271,7 @@ impl<'c> Chain<'c> {
     /// Returns the time for which other threads of the chain were ready without a CPU, in nanoseconds.
     pub(super) fn starved_ns(&self) -> i64 {
         let ready = self.parts.iter().filter(|part| {
-            part.what == What::Ready && part.who.thread_id != self.of.wait.thread_id
+            part.what == What::Ready && part.who.thread_id != self.candidate.wait.thread_id
         });
         ready.map(|part| part.ns).sum()
     }
@@ -276,15 +279,20 @@ impl<'c> Chain<'c> {
 
 /// Ends the path at the thread that waited for messages while it handled the sent message, for example in a menu. The thread
 /// that gave it a message is not the cause.
-fn end_at_messages(case: &Case<'_>, of: &Candidate<'_>, sent: &SentMessages, legs: &mut Vec<Leg>) {
+fn end_at_messages(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    sent: &SentMessages,
+    legs: &mut Vec<Leg>,
+) {
     let is_of_receiver = |leg: &Leg| {
         let has_sent = sent.has(leg.run.stack_id);
-        leg.run.thread_id != of.wait.thread_id
+        leg.run.thread_id != candidate.wait.thread_id
             && leg.run.previous_wait_reason == Some(MESSAGES)
             && !has_sent
     };
     if let Some(at) = legs.iter().position(is_of_receiver) {
         legs.truncate(at + 1);
-        legs[at].begin_at(case, of.range().start);
+        legs[at].begin_at(case, candidate.range().start);
     }
 }

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::computed::{self, Computed};
 use super::pick::Edge;
+use super::thread_samples::{self, ThreadSamples};
 use super::{ABOUT, Facts, Group, SHOWN, stacks, words};
 use crate::chain::cpu_wait::explain_wait;
 use crate::chain::disk_waits;
 use crate::chain::parts::{Part, What};
 use crate::chain::path::{self, Thread};
-use crate::chain::starved::Starved;
+use crate::chain::starved_threads::StarvedThreads;
 use crate::chain::wakers;
 use crate::drivers::is_of_windows;
 use crate::finding::Attention;
@@ -29,7 +29,7 @@ impl Group<'_> {
             return Ok(None);
         };
         let delay_ns = self.delay_ns(case);
-        let (wait, range) = (worst.of.wait, worst.of.range());
+        let (wait, range) = (worst.candidate.wait, worst.candidate.range());
         let starved = self.starved(case)?;
         let starved_wait = starved.as_ref().and_then(|_| worst.starved_wait(case));
         let text = words::HangText {
@@ -67,22 +67,22 @@ impl Group<'_> {
 
     /// Returns the threads that ran while threads of the worst chain were ready, if these threads were ready for a notable
     /// part of the wait.
-    fn starved(&self, case: &Case<'_>) -> Result<Option<Starved>, StoreError> {
+    fn starved(&self, case: &Case<'_>) -> Result<Option<StarvedThreads>, StoreError> {
         let worst = self.worst();
         if !is_share(worst.starved_ns(), worst.awake_ns().max(1), BLAME_PERCENT) {
             return Ok(None);
         }
         let thread = Thread {
-            id: worst.of.wait.thread_id,
-            row: worst.of.wait.thread_row,
+            id: worst.candidate.wait.thread_id,
+            row: worst.candidate.wait.thread_row,
         };
-        Starved::read(case, thread, &[worst.of.range()]).map(Some)
+        StarvedThreads::read(case, thread, &[worst.candidate.range()]).map(Some)
     }
 
     /// Returns the rows of the waits, and the chain that led to the end of the worst one.
     fn evidence(&self, case: &Case<'_>) -> Vec<Evidence> {
         let worst = self.worst();
-        let mut evidence = match worst.of.edge {
+        let mut evidence = match worst.candidate.edge {
             Edge::Start => vec![self.open_waits()],
             _ => {
                 let both = [self.table(case), self.responses(case)];
@@ -103,12 +103,12 @@ impl Group<'_> {
     }
 
     /// Returns the main parts of the worst wait in which a thread ran, with the samples of these parts.
-    fn computed(&self, case: &Case<'_>) -> Result<Vec<(Part, Computed)>, StoreError> {
+    fn computed(&self, case: &Case<'_>) -> Result<Vec<(Part, ThreadSamples)>, StoreError> {
         let worst = self.worst();
         let mut computed = Vec::new();
         let ran = worst.main_parts().into_iter();
         for part in ran.filter(|part| part.what == What::Ran) {
-            let samples = Computed::read(case, &part.who, &worst.of.range())?;
+            let samples = ThreadSamples::read(case, &part.who, &worst.candidate.range())?;
             computed.extend(samples.map(|samples| (*part, samples)));
         }
         Ok(computed)
@@ -119,7 +119,7 @@ impl Group<'_> {
         &self,
         mut finding: Finding,
         case: &Case<'_>,
-        computed: &[(Part, Computed)],
+        computed: &[(Part, ThreadSamples)],
     ) -> Finding {
         let worst = self.worst();
         for (part, samples) in computed.iter().rev() {
@@ -132,20 +132,22 @@ impl Group<'_> {
             let module = samples.module(case).map(str::to_owned);
             finding = finding
                 .subjects(module.map(|name| Subject::Module { name }))
-                .with(samples.evidence(case, &part.who, &worst.of.range()));
+                .with(samples.evidence(case, &part.who, &worst.candidate.range()));
         }
         finding
     }
 
     /// Returns a sentence about the user's input during the worst wait, if the user probably looked at the window.
     fn input(&self, case: &Case<'_>, facts: &Facts<'_>) -> Result<Option<String>, StoreError> {
-        let of = &self.worst().of;
-        let attention = facts.noticed.attention(of.wait.process_row, &of.range());
+        let candidate = &self.worst().candidate;
+        let attention = facts
+            .noticed
+            .attention(candidate.wait.process_row, &candidate.range());
         let has_focus = attention == Some(Attention::Focus);
-        if !of.is_window || !has_focus && facts.noticed.knows_focus() {
+        if !candidate.is_window || !has_focus && facts.noticed.knows_focus() {
             return Ok(None);
         }
-        computed::input(case, &of.range(), has_focus)
+        thread_samples::input(case, &candidate.range(), has_focus)
     }
 
     /// Adds what the call stacks show about the worst wait.

@@ -2,13 +2,13 @@
 //! chain of threads that led to the end of such a wait is followed back to its cause.
 
 mod chain;
-mod computed;
 mod finding;
 mod latency;
 mod pick;
 mod rate_control;
 mod sent_messages;
 mod stacks;
+mod thread_samples;
 mod words;
 
 use std::cmp::Reverse;
@@ -21,9 +21,9 @@ use tables::{ImageTracker, StoreError, Table};
 use crate::chain::disk_waits::DiskWaits;
 use crate::chain::freezes::{self, Freeze};
 use crate::chain::interruptions::Interruptions;
-use crate::chain::noticed::{Noticed, is_asked};
 use crate::chain::parts::{Kind, What, Who};
 use crate::chain::path::{Leg, Runs};
+use crate::chain::user_attention::{UserAttention, is_asked};
 use crate::chain::wakers::Wakers;
 use crate::finding::Attention;
 use crate::ranges::{overlap, union};
@@ -106,9 +106,15 @@ impl Theory for Hangs {
         let mut candidates = noticed.candidates(case, &sent);
         let freezes = freezes::read(case)?;
         // Waits of frozen processes are left out, because another theory reports the freezes.
-        candidates.retain(|of| !is_frozen(&freezes, of));
+        candidates.retain(|candidate| !is_frozen(&freezes, candidate));
         pick::without_readied(case, &mut candidates)?;
-        candidates.sort_by_key(|of| (Reverse(of.wait.waits_ns), of.wait.start_ns, of.wait.cpu));
+        candidates.sort_by_key(|candidate| {
+            (
+                Reverse(candidate.wait.waits_ns),
+                candidate.wait.start_ns,
+                candidate.wait.cpu,
+            )
+        });
         candidates.truncate(FOLLOWED);
         let ranges = candidates.iter().map(Candidate::range).collect();
         let details = DiskWaits::read(case, ranges)?;
@@ -142,38 +148,38 @@ impl Theory for Hangs {
             noticed,
             lacks_freezes: case.table(Table::ProcessFreezes)?.rows() == 0,
         };
-        let mut found = Vec::new();
+        let mut findings = Vec::new();
         for group in groups {
-            found.extend(group.finding(case, &facts)?);
+            findings.extend(group.finding(case, &facts)?);
         }
         for mut finding in rate_controlled {
             // A hang that ends at CPU rate control says so itself.
             if limited.iter().any(|row| is_about(&finding, *row)) {
                 finding.severity = Severity::Information;
             }
-            found.push(finding);
+            findings.push(finding);
         }
-        found.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
-        found.truncate(FINDINGS);
-        if found.is_empty()
+        findings.sort_by_key(|finding: &Finding| Reverse((finding.severity, finding.delay_ns())));
+        findings.truncate(FINDINGS);
+        if findings.is_empty()
             && let Some(why) = case.survey.lacks_processes().filter(|_| is_of_all)
         {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        if found.is_empty() && may_be_of_disks {
+        if findings.is_empty() && may_be_of_disks {
             let why = "requests to disks are not recorded, and a window waited often for devices";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        if found.is_empty()
+        if findings.is_empty()
             && let Some(why) = sent.may_be_unseen
         {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        if found.is_empty() && may_be_late_unseen(case) {
+        if findings.is_empty() && may_be_late_unseen(case) {
             let why = "events are missing from the middle of a window's response, so that it may have been long";
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
-        if found.is_empty() {
+        if findings.is_empty() {
             let whose = if facts.noticed.knows_focus() {
                 "of a program with the focus"
             } else {
@@ -184,16 +190,16 @@ impl Theory for Hangs {
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        Ok(Outcome::For(found))
+        Ok(Outcome::For(findings))
     }
 }
 
 /// Returns true if a window in scope may have been late unseen.
 fn may_be_late_unseen(case: &Case<'_>) -> bool {
-    let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+    let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
     let mut threads = case.survey.threads.iter();
     threads.any(|thread| {
-        is_asked(&case.scope, &asked, thread) && thread.unseen_response_ns >= DISRUPTIVE_NS
+        is_asked(&case.scope, &scope_rows, thread) && thread.unseen_response_ns >= DISRUPTIVE_NS
     })
 }
 
@@ -223,14 +229,14 @@ fn without_parts<'c>(case: &Case<'_>, groups: Vec<Group<'c>>) -> Vec<Group<'c>> 
 fn with_victims<'c>(
     case: &Case<'_>,
     mut groups: Vec<Group<'c>>,
-    noticed: &Noticed,
+    noticed: &UserAttention,
 ) -> Vec<Group<'c>> {
     groups.sort_by_cached_key(|group| {
         let delay_ns = group.delay_ns(case);
-        let of = &group.worst().of;
-        let attention = noticed.attention(of.thread.process_row, &of.range());
+        let candidate = &group.worst().candidate;
+        let attention = noticed.attention(candidate.thread.process_row, &candidate.range());
         let severity = group.severity(delay_ns, noticed);
-        Reverse((severity, attention, of.is_window, delay_ns))
+        Reverse((severity, attention, candidate.is_window, delay_ns))
     });
     let mut first: Vec<Group<'c>> = Vec::new();
     for group in groups {
@@ -247,7 +253,7 @@ struct Facts<'c> {
     details: DiskWaits,
     wakers: Wakers,
     images: ImageTracker,
-    noticed: &'c Noticed,
+    noticed: &'c UserAttention,
     /// True if the trace has no events of freezes.
     lacks_freezes: bool,
 }
@@ -267,11 +273,11 @@ impl<'c> Group<'c> {
         for chain in chains {
             let key = |chain: &Chain<'_>| {
                 (
-                    chain.of.thread.process_row,
-                    chain.of.thread.process_id,
-                    chain.of.is_window,
-                    chain.of.kind,
-                    std::mem::discriminant(&chain.of.edge),
+                    chain.candidate.thread.process_row,
+                    chain.candidate.thread.process_id,
+                    chain.candidate.is_window,
+                    chain.candidate.kind,
+                    std::mem::discriminant(&chain.candidate.edge),
                     chain.cause(),
                 )
             };
@@ -296,7 +302,7 @@ impl<'c> Group<'c> {
     /// Returns true if the other group waited mainly for the thread of this group, and the waits of this group are within
     /// its waits.
     fn is_part_of(&self, whole: &Group<'_>) -> bool {
-        let own = self.worst().of.thread;
+        let own = self.worst().candidate.thread;
         let worst = whole.worst();
         let is_for_own = worst.blamed().is_some_and(|part| {
             (part.who.thread_id, part.who.thread_row) == (own.thread_id, own.thread_row)
@@ -315,12 +321,16 @@ impl<'c> Group<'c> {
     /// windows of this program.
     fn is_victim_like(&self, whole: &Group<'_>) -> bool {
         let key = |group: &Group<'_>| {
-            let of = &group.worst().of;
-            (of.thread.process_row, of.thread.process_id, of.is_window)
+            let candidate = &group.worst().candidate;
+            (
+                candidate.thread.process_row,
+                candidate.thread.process_id,
+                candidate.is_window,
+            )
         };
         let (own, other) = (self.worst(), whole.worst());
         let is_known = |(what, _): &_| !matches!(what, What::Unknown | What::Page);
-        let (range, around) = (own.of.range(), other.of.range());
+        let (range, around) = (own.candidate.range(), other.candidate.range());
         let shorter_ns = (range.end - range.start).min(around.end - around.start);
         key(self) != key(whole)
             && own
@@ -334,8 +344,8 @@ impl<'c> Group<'c> {
     /// Returns the time ranges of the waits and of the responses that contain them, disjoint and in order.
     fn ranges(&self) -> Vec<Range<i64>> {
         let ranges = self.chains.iter().map(|chain| {
-            let whole = chain.of.whole.map(|response| response.range());
-            whole.unwrap_or(chain.of.range())
+            let whole = chain.candidate.whole.map(|response| response.range());
+            whole.unwrap_or(chain.candidate.range())
         });
         union(ranges.collect())
     }
@@ -351,22 +361,26 @@ impl<'c> Group<'c> {
         awake.sum()
     }
 
-    fn severity(&self, delay_ns: i64, noticed: &Noticed) -> Severity {
-        let of = &self.worst().of;
-        let attention = noticed.attention(of.thread.process_row, &of.range());
+    fn severity(&self, delay_ns: i64, noticed: &UserAttention) -> Severity {
+        let candidate = &self.worst().candidate;
+        let attention = noticed.attention(candidate.thread.process_row, &candidate.range());
         // Each response is noticed on its own, so a number of short ones is no hang.
-        let is_short = of.kind == Kind::Response && self.worst().awake_ns() < SLOW_RESPONSE_NS;
+        let is_short =
+            candidate.kind == Kind::Response && self.worst().awake_ns() < SLOW_RESPONSE_NS;
         // If the focus is not recorded, a thread without a window may work in the background, where no user
         // waits for it.
-        let is_noticed = noticed.knows_focus() || of.is_window;
+        let is_noticed = noticed.knows_focus() || candidate.is_window;
         match delay_ns {
             // A thread that usually waits for this reason may simply have had nothing to do.
-            _ if of.is_usual
-                && (of.is_asked_open || matches!(of.kind, Kind::Call | Kind::Unknown)) =>
+            _ if candidate.is_usual
+                && (candidate.is_asked_open
+                    || matches!(candidate.kind, Kind::Call | Kind::Unknown)) =>
             {
                 Severity::Information
             }
-            _ if of.windows_responded || self.worst().is_unknown_device() => Severity::Information,
+            _ if candidate.windows_responded || self.worst().is_unknown_device() => {
+                Severity::Information
+            }
             // The user looked at another window.
             DISRUPTIVE_NS.. if attention == Some(Attention::Window) => Severity::Warning,
             _ if attention == Some(Attention::Window) => Severity::Information,
@@ -384,13 +398,16 @@ impl<'c> Group<'c> {
         let Some(by) = worst.ended_by() else {
             return 0;
         };
-        let range = worst.of.range();
+        let range = worst.candidate.range();
         let is_fellow = |thread: &&ThreadWaits| {
             (thread.thread_id, thread.thread_row)
-                != (worst.of.thread.thread_id, worst.of.thread.thread_row)
+                != (
+                    worst.candidate.thread.thread_id,
+                    worst.candidate.thread.thread_row,
+                )
                 && thread.blocks.iter().any(|wait| {
                     let waits_ns = wait.waits_ns.unwrap_or(0);
-                    wait.previous_wait_reason == worst.of.wait.previous_wait_reason
+                    wait.previous_wait_reason == worst.candidate.wait.previous_wait_reason
                         && wait.readying_thread_id == Some(by.id)
                         && wait.readied_by_dpc == Some(false)
                         && wait.start_ns.saturating_sub(waits_ns) < range.end
@@ -407,12 +424,12 @@ impl<'c> Group<'c> {
             process_row: who.process_row,
         };
         let worst = self.worst();
-        let of = worst.of.thread;
+        let waiter = worst.candidate.thread;
         let own = Who {
-            process_row: of.process_row,
-            process_id: of.process_id,
-            thread_id: of.thread_id,
-            thread_row: of.thread_row,
+            process_row: waiter.process_row,
+            process_id: waiter.process_id,
+            thread_id: waiter.thread_id,
+            thread_row: waiter.thread_row,
         };
         let mut subjects = vec![thread(&own)];
         subjects.extend(case.process_subject(own.process_row, own.process_id));
@@ -427,7 +444,7 @@ impl<'c> Group<'c> {
         }
         let victims = self.victims.iter().flat_map(|victim| &victim.chains);
         let waiting = self.chains.iter().chain(victims);
-        let others = waiting.map(|chain| chain.of.thread);
+        let others = waiting.map(|chain| chain.candidate.thread);
         subjects.extend(others.map(|thread| Subject::Thread {
             id: thread.thread_id,
             row: thread.thread_row,
@@ -439,13 +456,14 @@ impl<'c> Group<'c> {
     /// Returns true if CPU rate control stopped the threads of this group, and one of the findings is about all stops of
     /// their process.
     fn is_rate_controlled_like(&self, findings: &[Finding]) -> bool {
-        let row = self.worst().of.thread.process_row;
+        let row = self.worst().candidate.thread.process_row;
         let mut findings = findings.iter();
-        self.worst().of.kind == Kind::RateControl && findings.any(|finding| is_about(finding, row))
+        self.worst().candidate.kind == Kind::RateControl
+            && findings.any(|finding| is_about(finding, row))
     }
 
     fn threads(&self) -> usize {
-        let threads = self.chains.iter().map(|chain| chain.of.thread);
+        let threads = self.chains.iter().map(|chain| chain.candidate.thread);
         let threads: FxHashSet<(u32, Option<u32>)> = threads
             .map(|thread| (thread.thread_id, thread.thread_row))
             .collect();
@@ -455,7 +473,11 @@ impl<'c> Group<'c> {
     /// Returns evidence for waits that last until the trace ends: the last run of each thread before its
     /// wait.
     fn open_waits(&self) -> Evidence {
-        let mut waits: Vec<_> = self.chains.iter().map(|chain| chain.of.wait).collect();
+        let mut waits: Vec<_> = self
+            .chains
+            .iter()
+            .map(|chain| chain.candidate.wait)
+            .collect();
         waits.sort_by_key(|wait| (wait.previous_out_ns, wait.thread_id, wait.cpu));
         waits.truncate(SHOWN);
         let threads: Vec<u32> = waits.iter().map(|wait| wait.thread_id).collect();
@@ -496,13 +518,16 @@ impl<'c> Group<'c> {
     /// Returns the waits and responses of this group and of its victims.
     fn candidates(&self) -> impl Iterator<Item = &Candidate<'c>> {
         let victims = self.victims.iter().flat_map(|victim| &victim.chains);
-        self.chains.iter().chain(victims).map(|chain| &chain.of)
+        self.chains
+            .iter()
+            .chain(victims)
+            .map(|chain| &chain.candidate)
     }
 
     /// Returns evidence with the responses, the longest first; `None` if there are only waits.
     fn responses(&self, case: &Case<'_>) -> Option<Evidence> {
         let mut responses: Vec<(&ThreadWaits, Response)> = (self.candidates())
-            .filter_map(|of| Some((of.thread, of.response?)))
+            .filter_map(|thread| Some((thread.thread, thread.response?)))
             .collect();
         responses.sort_by_key(|(thread, one)| (Reverse(one.ns), one.start_ns, thread.thread_id));
         responses.truncate(SHOWN);
@@ -549,8 +574,10 @@ impl<'c> Group<'c> {
 
     /// Returns evidence with the waits, the longest first; `None` if there are only responses.
     fn table(&self, case: &Case<'_>) -> Option<Evidence> {
-        let waits = self.candidates().filter(|of| of.response.is_none());
-        let mut waits: Vec<Wait> = waits.map(|of| of.wait).collect();
+        let waits = self
+            .candidates()
+            .filter(|candidate| candidate.response.is_none());
+        let mut waits: Vec<Wait> = waits.map(|candidate| candidate.wait).collect();
         if waits.is_empty() {
             return None;
         }
@@ -610,17 +637,17 @@ impl<'c> Group<'c> {
 }
 
 /// Returns true if the thread was suspended because Windows froze its process.
-fn is_frozen(freezes: &[Freeze], of: &Candidate<'_>) -> bool {
+fn is_frozen(freezes: &[Freeze], candidate: &Candidate<'_>) -> bool {
     let of_process = |freeze: &&Freeze| match freeze.process_row {
-        Some(row) => of.thread.process_row == Some(row),
-        None => of.thread.process_id == Some(freeze.process_id),
+        Some(row) => candidate.thread.process_row == Some(row),
+        None => candidate.thread.process_id == Some(freeze.process_id),
     };
-    let range = of.range();
+    let range = candidate.range();
     let frozen = freezes.iter().filter(of_process);
     let frozen_ns: i64 = (frozen.filter_map(|freeze| overlap(&freeze.range, &range)))
         .map(|both| both.end - both.start)
         .sum();
-    match of.kind {
+    match candidate.kind {
         Kind::Suspended => frozen_ns > 0,
         Kind::Response => is_share(frozen_ns, range.end - range.start, CAUSE_PERCENT),
         _ => false,

@@ -6,8 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tables::{ReadyThreadsView, StoreError, Table};
 
 use super::sent_messages::SentMessages;
-use crate::chain::noticed::{Noticed, is_asked};
 use crate::chain::parts::Kind;
+use crate::chain::user_attention::{UserAttention, is_asked};
 use crate::ranges::overlap;
 use crate::survey::{MESSAGES, Response};
 use crate::thresholds::{
@@ -67,16 +67,16 @@ impl Candidate<'_> {
     }
 }
 
-impl Noticed {
+impl UserAttention {
     /// Returns the waits that may be hangs.
     pub(super) fn candidates<'c>(
         &self,
         case: &'c Case<'_>,
         sent: &SentMessages,
     ) -> Vec<Candidate<'c>> {
-        let asked: Vec<u32> = case.scope.process_rows(&case.names).collect();
+        let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let threads = case.survey.threads.iter();
-        let threads = threads.filter(|thread| is_asked(&case.scope, &asked, thread));
+        let threads = threads.filter(|thread| is_asked(&case.scope, &scope_rows, thread));
         let mut all: Vec<Candidate<'c>> = threads
             .flat_map(|thread| self.of_thread(case, thread, sent))
             .collect();
@@ -180,15 +180,15 @@ impl Noticed {
         thread: &'c ThreadWaits,
         sent: &SentMessages,
     ) -> Vec<Candidate<'c>> {
-        let is_window = Noticed::has_window(thread);
+        let is_window = UserAttention::has_window(thread);
         let is_of_user = thread
             .process_row
             .is_some_and(|row| self.of_users.contains(&row));
         if !is_window && !self.knows_focus() && !self.is_asked && !is_of_user {
             return Vec::new();
         }
-        let mut found: Vec<(i64, Candidate<'c>)> = Vec::new();
-        found.extend(self.since_before(case, thread, is_window));
+        let mut candidates: Vec<(i64, Candidate<'c>)> = Vec::new();
+        candidates.extend(self.since_before(case, thread, is_window));
         let whole = thread.blocks.iter().map(|wait| (*wait, Edge::Both));
         for (wait, edge) in whole.chain(until_end(case, thread)) {
             let Some(reason) = wait.previous_wait_reason else {
@@ -230,17 +230,20 @@ impl Noticed {
             };
             let ns = noticed_ns - asleep_ns;
             if ns >= NOTICED_NS {
-                found.push((ns, candidate));
+                candidates.push((ns, candidate));
             }
         }
-        self.add_responses(case, thread, sent, &mut found);
+        self.add_responses(case, thread, sent, &mut candidates);
         // Threads without windows are noticed only if they wait long. One long wait or many
         // shorter ones make a program late.
-        let total_ns: i64 = found.iter().map(|(ns, _)| ns).sum();
+        let total_ns: i64 = candidates.iter().map(|(ns, _)| ns).sum();
         if !is_window && !self.is_asked && total_ns < DISRUPTIVE_NS {
             return Vec::new();
         }
-        found.into_iter().map(|(_, candidate)| candidate).collect()
+        candidates
+            .into_iter()
+            .map(|(_, candidate)| candidate)
+            .collect()
     }
 }
 
@@ -251,7 +254,8 @@ fn has_late_window(
     process_row: Option<u32>,
     range: &Range<i64>,
 ) -> bool {
-    let mut of_process = (case.survey.threads.iter()).filter(|of| of.process_row == process_row);
+    let mut of_process =
+        (case.survey.threads.iter()).filter(|thread| thread.process_row == process_row);
     of_process.any(|thread| {
         let mut responses = sent.responses(thread).iter();
         responses.any(|response| overlap(&response.range(), range).is_some())
@@ -342,9 +346,9 @@ pub(super) fn without_readied(
     case: &Case<'_>,
     candidates: &mut Vec<Candidate<'_>>,
 ) -> Result<(), StoreError> {
-    let is_open = |of: &&Candidate<'_>| of.edge == Edge::Start;
+    let is_open = |candidate: &&Candidate<'_>| candidate.edge == Edge::Start;
     let open: FxHashMap<u32, i64> = (candidates.iter().filter(is_open))
-        .map(|of| (of.wait.thread_id, of.range().start))
+        .map(|candidate| (candidate.wait.thread_id, candidate.range().start))
         .collect();
     let Some(first) = open.values().min() else {
         return Ok(());
@@ -360,6 +364,8 @@ pub(super) fn without_readied(
         });
         readied.extend(rows.map(|row| view.thread_id[row]));
     }
-    candidates.retain(|of| of.edge != Edge::Start || !readied.contains(&of.wait.thread_id));
+    candidates.retain(|candidate| {
+        candidate.edge != Edge::Start || !readied.contains(&candidate.wait.thread_id)
+    });
     Ok(())
 }

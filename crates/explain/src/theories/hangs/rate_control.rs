@@ -6,14 +6,14 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::Table;
 
 use super::{ABOUT, SHOWN};
-use crate::chain::noticed::Noticed;
+use crate::chain::user_attention::UserAttention;
 use crate::survey::RATE_CONTROL;
 use crate::thresholds::DISRUPTIVE_NS;
 use crate::{Case, Evidence, Finding, Severity, Subject, ThreadWaits, Unit, duration, grouped};
 
 /// Returns findings about processes whose threads CPU rate control stopped. Each wait is short, so
 /// the waits of a process are added up.
-pub(super) fn rate_controlled(case: &Case<'_>, noticed: &Noticed) -> Vec<Finding> {
+pub(super) fn rate_controlled(case: &Case<'_>, noticed: &UserAttention) -> Vec<Finding> {
     let mut processes: Vec<(Option<u32>, Option<u32>)> = Vec::new();
     let stopped = (case.survey.threads.iter()).filter(|thread| thread.rate_controlled.0 > 0);
     let stopped: Vec<&ThreadWaits> = stopped.collect();
@@ -23,7 +23,7 @@ pub(super) fn rate_controlled(case: &Case<'_>, noticed: &Noticed) -> Vec<Finding
             processes.push(process);
         }
     }
-    let found = processes.into_iter().filter_map(|(row, id)| {
+    let findings = processes.into_iter().filter_map(|(row, id)| {
         let threads: Vec<&&ThreadWaits> = stopped
             .iter()
             .filter(|thread| (thread.process_row, thread.process_id) == (row, id))
@@ -92,7 +92,7 @@ pub(super) fn rate_controlled(case: &Case<'_>, noticed: &Noticed) -> Vec<Finding
             ));
         Some(finding)
     });
-    found.collect()
+    findings.collect()
 }
 
 /// Returns true if the process in this row is a subject of the finding.

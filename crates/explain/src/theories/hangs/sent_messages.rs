@@ -34,9 +34,9 @@ impl SentMessages {
         let threads = &case.survey.threads;
         let mut waits: Vec<(u32, i64, Option<u32>)> = threads
             .iter()
-            .flat_map(|of| {
-                let stacks = of.message_stacks.iter();
-                stacks.map(|(stack, at_ns)| (*stack, *at_ns, of.process_id))
+            .flat_map(|thread| {
+                let stacks = thread.message_stacks.iter();
+                stacks.map(|(stack, at_ns)| (*stack, *at_ns, thread.process_id))
             })
             .collect();
         waits.sort_unstable();
@@ -59,8 +59,8 @@ impl SentMessages {
             known.extend(is_sent.map(|_| stack));
             stacks.extend(is_sent.filter(|is_sent| *is_sent).map(|_| stack));
         }
-        let has_sent = |of: &&ThreadWaits| {
-            let mut of_thread = of.message_stacks.iter();
+        let has_sent = |thread: &&ThreadWaits| {
+            let mut of_thread = thread.message_stacks.iter();
             of_thread.any(|(stack, _)| stacks.contains(stack))
         };
         let senders: Vec<&ThreadWaits> = threads.iter().filter(has_sent).collect();
@@ -92,19 +92,20 @@ impl SentMessages {
 /// Returns the reason why waits for the answers to sent messages may exist unseen: windows of two programs answered each
 /// other several times, and no stack shows whether one of them waited for the other. `known` has the stacks that show this.
 fn may_be_unseen(threads: &[ThreadWaits], known: &FxHashSet<u32>) -> Option<&'static str> {
-    let ends_waits = |by: &ThreadWaits, of: &ThreadWaits, at_least_ns: i64| {
-        let mut wakers = of.message_wakers.iter();
+    let ends_waits = |by: &ThreadWaits, waiter: &ThreadWaits, at_least_ns: i64| {
+        let mut wakers = waiter.message_wakers.iter();
         wakers.any(|(waker, times, ns)| {
             *waker == (by.thread_id, by.thread_row) && *times >= ANSWERS && *ns >= at_least_ns
         })
     };
-    let mut unknown = threads.iter().filter(|of| {
-        let mut stacks = of.message_stacks.iter();
-        !of.message_wakers.is_empty()
+    let mut unknown = threads.iter().filter(|thread| {
+        let mut stacks = thread.message_stacks.iter();
+        !thread.message_wakers.is_empty()
             && !stacks.any(|(stack, _)| known.contains(stack))
-            && (threads.iter()).any(|by| ends_waits(by, of, NOTICED_NS) && ends_waits(of, by, 0))
+            && (threads.iter())
+                .any(|by| ends_waits(by, thread, NOTICED_NS) && ends_waits(thread, by, 0))
     });
-    unknown.next().map(|of| if of.message_stacks.is_empty() { "windows of two programs answered each other, and no stacks of context switches show whether one \
+    unknown.next().map(|thread| if thread.message_stacks.is_empty() { "windows of two programs answered each other, and no stacks of context switches show whether one \
                  waited for the other" } else { "windows of two programs answered each other, and without symbols of win32kfull.sys, the stacks do \
                   not show whether one waited for the other" })
 }

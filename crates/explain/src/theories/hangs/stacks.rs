@@ -174,9 +174,9 @@ pub(super) fn cause(
     images: &ImageTracker,
     chain: &Chain<'_>,
 ) -> Result<Option<StackCause>, StoreError> {
-    let me = chain.of.wait.thread_id;
+    let me = chain.candidate.wait.thread_id;
     // The chain follows the other thread while a thread waits for it, so that the steps of this thread are short.
-    let range = chain.of.range();
+    let range = chain.candidate.range();
     let own_wait_ns = |leg: &Leg| {
         let is_within = leg.run.previous_out_ns >= Some(range.start);
         leg.run.waits_ns.filter(|_| is_within).unwrap_or(0)
@@ -197,8 +197,8 @@ pub(super) fn cause(
         })
     };
     // A response consists of several waits. The longest of them counts.
-    let wait = &chain.of.wait;
-    let own = match chain.of.kind {
+    let wait = &chain.candidate.wait;
+    let own = match chain.candidate.kind {
         Kind::Response => longest_of(me),
         _ => Some((wait.stack_id, wait.process_id, wait.start_ns, true)),
     };

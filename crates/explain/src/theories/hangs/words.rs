@@ -1,13 +1,13 @@
 //! Sentences, remedies and doubts about hangs.
 
 use super::chain::Disks;
-use super::computed::Computed;
 use super::pick::Edge;
+use super::thread_samples::ThreadSamples;
 use super::{Facts, Group};
 use crate::chain::TICK_NS;
 use crate::chain::cpu_wait::Reason;
 use crate::chain::parts::{Kind, Part, What, Who, activity, driver, thread_name, who};
-use crate::chain::starved::Starved;
+use crate::chain::starved_threads::StarvedThreads;
 use crate::drivers::{SYSTEM, is_of_disks, is_of_windows};
 use crate::ranges::period_ns;
 use crate::survey::{MESSAGES, Response};
@@ -29,7 +29,7 @@ pub(super) struct HangText<'t, 'c> {
     pub(super) facts: &'t Facts<'c>,
     /// Threads of the chain that were ready without a CPU. It is `None` if they were ready for only a small part of the
     /// wait.
-    pub(super) starved: Option<&'t Starved>,
+    pub(super) starved: Option<&'t StarvedThreads>,
     /// Longest wait for a CPU of such a thread, with its cause.
     pub(super) starved_wait: Option<(&'t Wait, Reason)>,
 }
@@ -38,18 +38,21 @@ impl HangText<'_, '_> {
     /// Returns the sentence that says who waited, for how long and when.
     pub(super) fn sentence(&self) -> String {
         let worst = self.group.worst();
-        let (wait, range) = (worst.of.wait, worst.of.range());
+        let (wait, range) = (worst.candidate.wait, worst.candidate.range());
         let who = self.case.thread(
             (wait.thread_row, wait.thread_id),
             (wait.process_row, wait.process_id),
         );
-        let verb = if worst.of.is_window {
+        let verb = if worst.candidate.is_window {
             "did not respond"
         } else {
             "made no progress"
         };
-        let is_open = worst.of.response.is_some_and(|response| response.is_open);
-        let when = match worst.of.edge {
+        let is_open = worst
+            .candidate
+            .response
+            .is_some_and(|response| response.is_open);
+        let when = match worst.candidate.edge {
             Edge::Both if is_open => {
                 format!("from {}, and still at the trace's end", moment(range.start))
             }
@@ -63,8 +66,8 @@ impl HangText<'_, '_> {
             Edge::Start => format!("from {}, and still at the trace's end", moment(range.start)),
         };
         let may_be_longer = |response: Response| response.is_open || response.began_before;
-        let at_least = match worst.of.edge {
-            Edge::Both if !worst.of.response.is_some_and(may_be_longer) => "",
+        let at_least = match worst.candidate.edge {
+            Edge::Both if !worst.candidate.response.is_some_and(may_be_longer) => "",
             _ => "at least ",
         };
         let mut sentence = format!(
@@ -74,7 +77,7 @@ impl HangText<'_, '_> {
             self.suspended(),
             self.waited_for()
         );
-        if let Some(whole) = worst.of.whole {
+        if let Some(whole) = worst.candidate.whole {
             sentence += &format!(
                 " In total, its window did not respond for {}.",
                 duration(whole.ns - self.case.survey.suspend_gaps.asleep_ns(&whole.range()))
@@ -82,7 +85,7 @@ impl HangText<'_, '_> {
         }
         let times = self.group.chains.len();
         if times > 1 {
-            let many = match worst.of.kind {
+            let many = match worst.candidate.kind {
                 Kind::Response => "such responses",
                 _ => "such waits",
             };
@@ -102,7 +105,7 @@ impl HangText<'_, '_> {
 
     /// Returns words for the part of the wait in which the machine was suspended. Returns an empty text if there is none.
     fn suspended(&self) -> String {
-        let range = self.group.worst().of.range();
+        let range = self.group.worst().candidate.range();
         let gaps = &self.case.survey.suspend_gaps;
         match gaps.asleep_ns(&range) {
             0 => String::new(),
@@ -112,7 +115,7 @@ impl HangText<'_, '_> {
 
     fn waited_for(&self) -> String {
         let worst = self.group.worst();
-        let wait = worst.of.wait;
+        let wait = worst.candidate.wait;
         let reason = wait.previous_wait_reason.map(labels::wait_reason);
         let reason = reason.unwrap_or_default();
         let by = worst.ended_by().map(|by| {
@@ -121,7 +124,7 @@ impl HangText<'_, '_> {
         });
         let blamed = worst.blamed().map(|part| (part.what, part.who.thread_id));
         let is_own = |id: u32| id == wait.thread_id;
-        match (worst.of.kind, by, blamed) {
+        match (worst.candidate.kind, by, blamed) {
             (Kind::Response, ..) => self.responded(),
             (_, None, Some((What::Disk(disk), id))) if is_own(id) => {
                 format!("waited for disk {disk}")
@@ -157,10 +160,10 @@ impl HangText<'_, '_> {
             (Kind::Suspended, ..) => format!("was suspended by a program ({reason})"),
             (Kind::Unknown, Some(by), _) => format!("waited until {by} readied it"),
             (Kind::Unknown, None, _) => "waited for something that is not recorded".to_owned(),
-            (Kind::Lock, None, _) if worst.of.edge == Edge::Start => {
+            (Kind::Lock, None, _) if worst.candidate.edge == Edge::Start => {
                 format!("waits, probably for a lock ({reason})")
             }
-            (Kind::Object, None, _) if worst.of.edge == Edge::Start => {
+            (Kind::Object, None, _) if worst.candidate.edge == Edge::Start => {
                 format!("waits for an object that another thread or a timer signals ({reason})")
             }
             (_, Some(by), _) => format!("waited for {by} ({reason})"),
@@ -224,7 +227,7 @@ impl HangText<'_, '_> {
         let Some(blamed) = worst.blamed() else {
             return why;
         };
-        if worst.of.edge == Edge::Start {
+        if worst.candidate.edge == Edge::Start {
             let why = "The wait had not ended when the trace ended, so the trace does not show its \
                        cause.";
             return vec![why.to_owned()];
@@ -282,13 +285,15 @@ impl HangText<'_, '_> {
         let mut programs: Vec<String> = (victims.iter().take(NAMED))
             .map(|victim| {
                 let worst = victim.worst();
-                let of = worst.of.thread;
+                let thread = worst.candidate.thread;
                 let (process, own) = (
-                    self.case.process(of.process_row, of.process_id),
-                    own.of.thread,
+                    self.case.process(thread.process_row, thread.process_id),
+                    own.candidate.thread,
                 );
-                let who = if (of.process_row, of.process_id) == (own.process_row, own.process_id) {
-                    format!("thread {} of {process}", of.thread_id)
+                let who = if (thread.process_row, thread.process_id)
+                    == (own.process_row, own.process_id)
+                {
+                    format!("thread {} of {process}", thread.thread_id)
                 } else {
                     process
                 };
@@ -312,7 +317,7 @@ impl HangText<'_, '_> {
         let Some(blamed) = worst.blamed().filter(|part| !worst.is_own(part)) else {
             return String::new();
         };
-        let ends = [worst.of.wait.thread_id, blamed.who.thread_id];
+        let ends = [worst.candidate.wait.thread_id, blamed.who.thread_id];
         // A thread is part of the chain if it waited until the next one readied it.
         let mut between: Vec<Who> = Vec::new();
         let legs = worst.legs.iter();
@@ -335,9 +340,9 @@ impl HangText<'_, '_> {
 
     /// Returns a sentence about a thread of the chain that was ready and got no CPU. The waiting thread
     /// waited for this thread.
-    fn inversion(&self, starved: &Starved) -> String {
+    fn inversion(&self, starved: &StarvedThreads) -> String {
         let worst = self.group.worst();
-        let own = worst.of.wait.priority;
+        let own = worst.candidate.wait.priority;
         let holder = worst.starved();
         let who = holder.map_or(String::new(), |part| thread_name(self.case, &part.who));
         let run = holder.and_then(|part| {
@@ -392,20 +397,21 @@ impl HangText<'_, '_> {
             .legs
             .iter()
             .find(|leg| leg.run.thread_id == part.who.thread_id);
-        let range = worst.of.range();
+        let range = worst.candidate.range();
         let end = end.map_or(range.end, |leg| leg.run.since_ns());
         let wakers = &self.facts.wakers;
-        let (asked, resent) = wakers.last_sent(part.who.process_row, remote, &(range.start..end));
-        let asked = asked.map_or(String::new(), |asked| {
+        let (since_sent, resent) =
+            wakers.last_sent(part.who.process_row, remote, &(range.start..end));
+        let since_sent = since_sent.map_or(String::new(), |since_sent| {
             format!(
                 " The answer came {} after the process had last sent data there.",
-                duration(end - asked)
+                duration(end - since_sent)
             )
         });
         match resent {
-            0 => asked,
+            0 => since_sent,
             resent => format!(
-                "{asked} In this time, {}: packets were lost.",
+                "{since_sent} In this time, {}: packets were lost.",
                 counted(
                     resent as u64,
                     "packet was sent again",
@@ -417,7 +423,7 @@ impl HangText<'_, '_> {
 
     /// Returns a sentence about the queue of a disk.
     fn queue(&self, thread_id: u32, disk: u32) -> String {
-        let range = self.group.worst().of.range();
+        let range = self.group.worst().candidate.range();
         let (count, total_ns, queue_ns) = self.facts.details.queued(thread_id, disk, &range);
         if count == 0 {
             return String::new();
@@ -457,7 +463,7 @@ impl HangText<'_, '_> {
 
     /// Returns the remedy for waits of a process for a disk.
     fn check_disk(&self, who: &Who, disk: u32) -> String {
-        let range = self.group.worst().of.range();
+        let range = self.group.worst().candidate.range();
         let details = &self.facts.details;
         let (count, total_ns, queue_ns) = details.queued(who.thread_id, disk, &range);
         let is_queue = total_ns > 0 && is_share(queue_ns, total_ns, 50);
@@ -499,11 +505,11 @@ impl HangText<'_, '_> {
 
     /// Returns a text for the delay. It names the delayed process and states how the delay was computed.
     pub(super) fn cost(&self) -> String {
-        let of = self.group.worst().of.thread;
-        let process = self.case.process(of.process_row, of.process_id);
-        let is_response = self.group.worst().of.kind == Kind::Response;
+        let thread = self.group.worst().candidate.thread;
+        let process = self.case.process(thread.process_row, thread.process_id);
+        let is_response = self.group.worst().candidate.kind == Kind::Response;
         match (self.group.chains.len(), is_response) {
-            (1, false) if self.group.worst().of.whole.is_none() => {
+            (1, false) if self.group.worst().candidate.whole.is_none() => {
                 format!("of {process}, whose thread waited")
             }
             (1, _) => format!("of {process}, whose window did not respond"),
@@ -515,12 +521,12 @@ impl HangText<'_, '_> {
     }
 
     /// Returns remedies. `computed` has the samples of threads that ran.
-    pub(super) fn remedies(&self, computed: &[(Part, Computed)]) -> Vec<String> {
+    pub(super) fn remedies(&self, computed: &[(Part, ThreadSamples)]) -> Vec<String> {
         let worst = self.group.worst();
         let Some(blamed) = worst.blamed() else {
             return Vec::new();
         };
-        if worst.of.edge == Edge::Start {
+        if worst.candidate.edge == Edge::Start {
             let again = "Record again, and stop only after the program responds: then the trace shows \
                 what ended the wait";
             return vec![again.to_owned()];
@@ -541,12 +547,12 @@ impl HangText<'_, '_> {
                 .collect();
         }
         let mut remedies: Vec<String> = Vec::new();
-        let parts = match worst.of.kind {
+        let parts = match worst.candidate.kind {
             Kind::Response => worst.main_parts(),
             _ => vec![blamed],
         };
         for part in parts {
-            let mut computed = computed.iter().filter(|(of, _)| of == part);
+            let mut computed = computed.iter().filter(|(owner, _)| owner == part);
             let computed = computed.next().map(|(_, samples)| samples);
             let remedy = self.remedy(part, computed);
             remedies.extend(remedy.filter(|remedy| !remedies.contains(remedy)));
@@ -555,7 +561,7 @@ impl HangText<'_, '_> {
     }
 
     /// Returns the remedy for a part of the wait.
-    fn remedy(&self, part: &Part, computed: Option<&Computed>) -> Option<String> {
+    fn remedy(&self, part: &Part, computed: Option<&ThreadSamples>) -> Option<String> {
         let worst = self.group.worst();
         let process = self.case.process(part.who.process_row, part.who.process_id);
         let is_own = worst.is_own(part);
@@ -586,7 +592,7 @@ impl HangText<'_, '_> {
             What::Interrupted(cpu) => {
                 format!("Find the drivers of the DPCs and ISRs on CPU {cpu} (`laglab dpcisr`)")
             }
-            What::Ran if computed.is_some_and(Computed::is_interrupted) => {
+            What::Ran if computed.is_some_and(ThreadSamples::is_interrupted) => {
                 "Record DPCs and ISRs as well (xperf -on DPC+INTERRUPT): they show which driver kept the CPU".to_owned()
             }
             What::Ran if is_own => format!(
@@ -614,7 +620,7 @@ impl HangText<'_, '_> {
             What::Waited(_) if is_own => format!(
                 "Change or update {process}: the thread of a window must not wait this long"
             ),
-            What::Waited(MESSAGES) if worst.of.kind == Kind::SentMessage => format!(
+            What::Waited(MESSAGES) if worst.candidate.kind == Kind::SentMessage => format!(
                 "Change or update {process}: it waited for messages, probably in a menu or a dialog, while another window \
                  waited for its answer. The sender need not wait (SendNotifyMessage, PostMessage)"
             ),
@@ -629,7 +635,7 @@ impl HangText<'_, '_> {
         let worst = self.group.worst();
         let mut doubts = Vec::new();
         let is_loop = |part: &Part| matches!(part.what, What::Ran | What::Waited(_));
-        if worst.of.may_loop() && worst.blamed().is_some_and(is_loop) {
+        if worst.candidate.may_loop() && worst.blamed().is_some_and(is_loop) {
             doubts.push(
                 "A thread that looks for messages without waiting for them (PeekMessage) responds, but the trace \
                  does not show it"
@@ -637,7 +643,7 @@ impl HangText<'_, '_> {
             );
         }
         if worst
-            .of
+            .candidate
             .response
             .is_some_and(|response| response.ends_thread)
         {
@@ -645,26 +651,26 @@ impl HangText<'_, '_> {
                 "Then the thread ended, so its window may have been closed before".to_owned(),
             );
         }
-        if worst.disks != Disks::Recorded && worst.of.kind == Kind::Device {
+        if worst.disks != Disks::Recorded && worst.candidate.kind == Kind::Device {
             doubts.push(
                 "Requests to disks are not recorded, so it is not certain whether the thread waited for a disk"
                     .to_owned(),
             );
         }
-        if worst.of.kind == Kind::Lock {
+        if worst.candidate.kind == Kind::Lock {
             doubts.push(
                 "The trace does not name locks. The wait reason is the same if threads hand over \
                  work without a lock"
                     .to_owned(),
             );
         }
-        if worst.of.is_asked_open && worst.of.is_usual {
+        if worst.candidate.is_asked_open && worst.candidate.is_usual {
             doubts.push(
                 "The thread usually waits for this reason, so it may simply have had nothing to do"
                     .to_owned(),
             );
         }
-        if let Edge::End(ticks) = worst.of.edge {
+        if let Edge::End(ticks) = worst.candidate.edge {
             doubts.push(format!(
                 "The wait began before the recording: its reason is not recorded, and only the time \
                  since the recording began counts. The kernel counted {} before the thread ran \
@@ -673,12 +679,12 @@ impl HangText<'_, '_> {
                 duration(i64::from(ticks).saturating_mul(TICK_NS))
             ));
         }
-        if worst.of.windows_responded {
+        if worst.candidate.windows_responded {
             doubts.push(
                 "The windows of the program responded all the time, so a user may not have noticed the wait"
                     .to_owned(),
             );
-        } else if !worst.of.is_window {
+        } else if !worst.candidate.is_window {
             doubts.push(
                 "The thread is not known to handle messages of a window, so a user may not have \
                  noticed its wait"

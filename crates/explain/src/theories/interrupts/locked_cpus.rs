@@ -7,7 +7,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{CpusView, InterruptsView, SamplesView, StoreError, Table};
 
 use super::victims::Victims;
-use super::{LIMITS, by_routine, mean_ns, name, sampled};
+use super::{LIMITS, by_routine, mean_ns, name, sampled_locks};
 use crate::chain::floods::{Flood, floods};
 use crate::chain::smb_cost;
 use crate::drivers::is_of_windows;
@@ -65,7 +65,7 @@ impl Theory for LockedCpus {
             .missing()
             .filter(|_| floods.is_empty())
         {
-            return sampled::judge(case, missing);
+            return sampled_locks::judge(case, missing);
         }
         if floods.is_empty() {
             let because = "no CPU spent 80 % of a second in DPCs and ISRs";
@@ -73,11 +73,11 @@ impl Theory for LockedCpus {
             return Ok(Outcome::Against(because.to_owned(), vec![evidence]));
         }
         floods.sort_by_key(|flood| std::cmp::Reverse(flood.locked_ns));
-        let found = floods
+        let findings = floods
             .iter()
             .take(FINDINGS)
             .map(|flood| finding(case, flood));
-        Ok(Outcome::For(found.collect::<Result<_, _>>()?))
+        Ok(Outcome::For(findings.collect::<Result<_, _>>()?))
     }
 }
 

@@ -58,8 +58,8 @@ impl Theory for LongRoutines {
             return Ok(Outcome::Against(because, vec![all]));
         }
         let worst = used.iter().filter(|used| used.over_limit > 0);
-        let found = worst.take(5).map(|used| finding(case, used));
-        Ok(Outcome::For(found.collect()))
+        let findings = worst.take(5).map(|used| finding(case, used));
+        Ok(Outcome::For(findings.collect()))
     }
 }
 

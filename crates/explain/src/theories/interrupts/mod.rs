@@ -2,7 +2,7 @@
 
 mod locked_cpus;
 mod long_routines;
-mod sampled;
+mod sampled_locks;
 mod victims;
 
 use std::ops::Range;

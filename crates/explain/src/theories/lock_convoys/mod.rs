@@ -21,9 +21,9 @@ use crate::{
 };
 
 use crate::chain::futexes::Futexes;
-use crate::chain::noticed::Noticed;
 use crate::chain::path::Thread;
-use crate::chain::starved::Starved;
+use crate::chain::starved_threads::StarvedThreads;
+use crate::chain::user_attention::UserAttention;
 use convoy::{Convoy, Wait, convoys, each_wait, shared_convoys};
 use owner::Owner;
 use waiters::{Waiters, Waits};
@@ -98,12 +98,12 @@ impl Theory for LockConvoys {
         convoys.sort_by_key(|convoy| Reverse(convoy.during.end - convoy.during.start));
         convoys.truncate(FINDINGS);
         let noticed = case.noticed()?;
-        let found = convoys.iter().map(|convoy| {
+        let findings = convoys.iter().map(|convoy| {
             let waiters = Waiters::read(case, &futexes, convoy)?;
             finding(case, noticed, &waiters)
         });
-        let found: Result<_, StoreError> = found.collect();
-        Ok(Outcome::For(found?))
+        let findings: Result<_, StoreError> = findings.collect();
+        Ok(Outcome::For(findings?))
     }
 }
 
@@ -122,7 +122,7 @@ fn processes(case: &Case<'_>, convoy: &Convoy) -> String {
 
 fn finding(
     case: &Case<'_>,
-    noticed: &Noticed,
+    noticed: &UserAttention,
     waiters: &Waiters<'_>,
 ) -> Result<Finding, StoreError> {
     let convoy = waiters.convoy;
@@ -337,7 +337,11 @@ fn pages(case: &Case<'_>, convoy: &Convoy) -> Result<(i64, Evidence), StoreError
 }
 
 /// Finds the time during which a thread waited for other threads that were ready and got no CPU.
-fn starved(case: &Case<'_>, waits: &[Wait], thread_id: u32) -> Result<Option<Starved>, StoreError> {
+fn starved(
+    case: &Case<'_>,
+    waits: &[Wait],
+    thread_id: u32,
+) -> Result<Option<StarvedThreads>, StoreError> {
     let of_thread = || waits.iter().filter(|wait| wait.thread_id == thread_id);
     let Some(row) = of_thread().next().map(|wait| wait.thread_row) else {
         return Ok(None);
@@ -346,6 +350,6 @@ fn starved(case: &Case<'_>, waits: &[Wait], thread_id: u32) -> Result<Option<Sta
         .map(|wait| wait.readied_ns - wait.waits_ns..wait.readied_ns)
         .collect();
     let thread = Thread { id: thread_id, row };
-    let starved = Starved::read(case, thread, &ranges)?;
+    let starved = StarvedThreads::read(case, thread, &ranges)?;
     Ok((starved.ns > 0).then_some(starved))
 }

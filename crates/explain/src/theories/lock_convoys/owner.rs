@@ -28,9 +28,9 @@ impl Owner {
         let mut owners: FxHashMap<u32, Owner> = FxHashMap::default();
         let (mut all_ns, mut last_ns) = (0_i64, i64::MIN);
         for wait in waits {
-            let held = wait.start_ns().max(last_ns)..wait.readied_ns;
+            let range = wait.start_ns().max(last_ns)..wait.readied_ns;
             last_ns = wait.readied_ns;
-            let ns = (held.end - held.start).min(wait.awake_ns);
+            let ns = (range.end - range.start).min(wait.awake_ns);
             all_ns = all_ns.saturating_add(ns);
             let next = Thread {
                 id: wait.thread_id,
@@ -43,11 +43,11 @@ impl Owner {
                 },
                 process_row: wait.by_process_row,
                 held_ns: 0,
-                longest: (held.clone(), next),
+                longest: (range.clone(), next),
             });
             owner.held_ns = owner.held_ns.saturating_add(ns);
-            if owner.longest.0.end - owner.longest.0.start < held.end - held.start {
-                owner.longest = (held, next);
+            if owner.longest.0.end - owner.longest.0.start < range.end - range.start {
+                owner.longest = (range, next);
             }
         }
         let mut owners = owners.into_values();

@@ -93,16 +93,16 @@ fn freezes_on(
         is_it(own_row, own_id) || legs.any(|leg| is_it(leg.run.process_row, leg.run.process_id))
     };
     let freezes = freezes::read(case)?.into_iter();
-    let mut found: Vec<(i64, Freeze)> = freezes
+    let mut overlaps: Vec<(i64, Freeze)> = freezes
         .filter(is_on_path)
         .filter_map(|freeze| {
             let then = overlap(&freeze.range, covered)?;
             Some((then.end - then.start, freeze))
         })
         .collect();
-    found.sort_by_key(|(ns, freeze)| (Reverse(*ns), freeze.range.start));
-    found.truncate(FREEZES);
-    Ok(found)
+    overlaps.sort_by_key(|(ns, freeze)| (Reverse(*ns), freeze.range.start));
+    overlaps.truncate(FREEZES);
+    Ok(overlaps)
 }
 
 fn finding(

@@ -130,21 +130,21 @@ pub fn late_samples(
     Ok(divided.into_iter().map(|one| one.map(complete)).collect())
 }
 
-type Divided = (Lateness, Option<Wait>);
+type DividedWait = (Lateness, Option<Wait>);
 
 fn divide(
     case: &Case<'_>,
     runs: &mut Runs<'_>,
     late: &Late,
-) -> Result<Option<Divided>, StoreError> {
+) -> Result<Option<DividedWait>, StoreError> {
     let threads = match late.sampler {
         Sampler::Thread(id) => vec![id],
         Sampler::Process { id, except } => threads_of(case, id, except, &late.during)?,
     };
-    let mut longest: Option<Divided> = None;
+    let mut longest: Option<DividedWait> = None;
     for id in threads {
         let divided = of_thread(case, runs, id, &late.during)?;
-        let ready = |one: &Divided| one.0.ready_ns;
+        let ready = |one: &DividedWait| one.0.ready_ns;
         if divided.as_ref().map(ready) > longest.as_ref().map(ready) {
             longest = divided;
         }
@@ -186,7 +186,7 @@ fn of_thread(
     runs: &mut Runs<'_>,
     thread_id: u32,
     during: &Range<i64>,
-) -> Result<Option<Divided>, StoreError> {
+) -> Result<Option<DividedWait>, StoreError> {
     let length = |range: Range<i64>| range.end.saturating_sub(range.start);
     let within = |range: Range<i64>| overlap(&range, during).map_or(0, length);
     let thread = Thread {

@@ -3,11 +3,11 @@
 
 mod critical_path;
 mod doubts;
+mod edge_wait;
 pub mod late;
 mod readier;
-mod still_waiting;
 pub mod story;
-mod unfinished;
+mod unfinished_wait;
 mod words;
 
 use std::cmp::Reverse;
@@ -21,7 +21,7 @@ use crate::chain::cpu_wait::group::{self, Group};
 use crate::chain::cpu_wait::weigh;
 use crate::chain::cpu_wait::weigh::{Cause, Facts};
 use crate::chain::cpu_wait::{Advice, driver, examine_causes, linux, wait_table};
-use crate::chain::held;
+use crate::chain::holder_times;
 use crate::chain::holders::Holders;
 use crate::chain::path::{self, Leg, Runs, Thread};
 use crate::chain::waiter::Waiter;
@@ -31,7 +31,7 @@ use crate::{
     About, Case, Evidence, Finding, Judgement, Name, Outcome, Source, Theory, Verdict, duration,
     labels,
 };
-use still_waiting::StillWaiting;
+use edge_wait::EdgeWait;
 
 /// Theory about long waits of ready threads for a CPU.
 pub(crate) struct LongWaits;
@@ -134,8 +134,8 @@ impl Theory for LongWaits {
             .map(Waiter::new)
             .collect();
         let mut in_part: Vec<Option<Evidence>> = vec![None; waiters.len()];
-        let at_start = still_waiting::since_before(case, STILL_WAITING)?;
-        let at_end = still_waiting::read(case, at_least_ns, STILL_WAITING)?;
+        let at_start = edge_wait::since_before(case, STILL_WAITING)?;
+        let at_end = edge_wait::read(case, at_least_ns, STILL_WAITING)?;
         for still in at_start.into_iter().chain(at_end) {
             if is_asked_for(case, &still) {
                 waiters.push(still.waiter);
@@ -179,7 +179,7 @@ impl Theory for LongWaits {
     }
 }
 
-fn is_asked_for(case: &Case<'_>, still: &StillWaiting) -> bool {
+fn is_asked_for(case: &Case<'_>, still: &EdgeWait) -> bool {
     let (scope, waiter) = (&case.scope, &still.waiter);
     let is_within =
         |during: &Range<i64>| waiter.range.start < during.end && during.start < waiter.range.end;
@@ -201,9 +201,9 @@ fn to_be_weighed(case: &Case<'_>, is_asked: bool) -> Vec<Wait> {
         .collect();
     waits.sort_by_key(|(place, wait)| (*place, Reverse(**wait)));
     waits.truncate(WEIGHED);
-    let asked = survey.longest_waits.iter().filter(|_| is_asked);
+    let longest = survey.longest_waits.iter().filter(|_| is_asked);
     let mut seen = FxHashSet::default();
-    let waits = waits.into_iter().map(|(_, wait)| wait).chain(asked);
+    let waits = waits.into_iter().map(|(_, wait)| wait).chain(longest);
     waits
         .filter(|wait| seen.insert((wait.thread_id, wait.cpu, wait.start_ns)))
         .copied()
@@ -303,15 +303,13 @@ fn finding(
         let waits = groups.flat_map(|group| &group.waits);
         let in_part = waits.filter(|one| one.waiter.wait.is_none() == is_at_end);
         let in_part = in_part.filter_map(|one| one.in_part.as_ref());
-        finding
-            .evidence
-            .extend(still_waiting::together(title, in_part));
+        finding.evidence.extend(edge_wait::together(title, in_part));
     }
     finding.evidence.extend(group.evidence(case));
     finding.evidence.extend(waiter.certain.clone());
     finding = finding
-        .with(worst.held.evidence(waiter, &case.survey.suspend_gaps))
-        .with(held::by_rank_and_priority(waiter, holders))
+        .with(worst.times.evidence(waiter, &case.survey.suspend_gaps))
+        .with(holder_times::by_rank_and_priority(waiter, holders))
         .with(group.who_ran.evidence.clone());
     finding.weighed = worst.weighed.verdicts.clone();
     if let Some(wait) = waiter.wait.filter(|_| waiter.is_whole()) {

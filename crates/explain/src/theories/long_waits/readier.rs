@@ -37,8 +37,8 @@ pub(super) fn image(
     let images = &case.names.images;
     let holds = |row: usize| {
         let base = images.base_address[row];
-        let of = images.process_id.get(row);
-        (of == Some(0) || of == process_id)
+        let owner = images.process_id.get(row);
+        (owner == Some(0) || owner == process_id)
             && address
                 .checked_sub(base)
                 .is_some_and(|offset| offset < images.size_bytes[row])

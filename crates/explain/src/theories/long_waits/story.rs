@@ -10,7 +10,7 @@ use tables::{CpuRunsView, Functions, Identities, Options, Store, StoreError, Tab
 use ts_rs::TS;
 use wording::{Name, Sentence};
 
-use super::unfinished::Unfinished;
+use super::unfinished_wait::UnfinishedWait;
 use super::{STEPS, doubts, readier};
 use crate::chain::cpu_wait::examine_causes;
 use crate::chain::cpu_wait::group::Group;
@@ -204,7 +204,7 @@ pub fn tell(
     let mut runs = Runs::new(&case)?;
     match runs.next_after(thread, at_ns)? {
         Some((chunk, row)) => Ok(Some(of_run(&case, &mut runs, chunk, row, at_ns)?)),
-        None => match Unfinished::read(&case, &mut runs, thread)? {
+        None => match UnfinishedWait::read(&case, &mut runs, thread)? {
             Some(unfinished) => Ok(Some(unfinished.tell(&case, &mut runs, at_ns)?)),
             None => Ok(None),
         },
@@ -237,7 +237,7 @@ pub fn longest_wait(
     let mut at = during.start;
     loop {
         let Some(run) = runs.until(thread, at.saturating_add(1))? else {
-            if let Some(unfinished) = Unfinished::read(&case, &mut runs, thread)? {
+            if let Some(unfinished) = UnfinishedWait::read(&case, &mut runs, thread)? {
                 let part = overlap(&unfinished.range(needs_cpu), during);
                 longest = [longest, part].into_iter().flatten().max_by_key(length);
             }
@@ -573,11 +573,11 @@ fn words_of(thread: &Named) -> String {
         .name
         .as_ref()
         .map_or(String::new(), |name| format!(" ({:#})", Name(name)));
-    let of = thread
+    let process = thread
         .process
         .as_ref()
         .map_or(String::new(), |process| format!(" of {process:#}"));
-    format!("Thread {}{name}{of}", thread.id)
+    format!("Thread {}{name}{process}", thread.id)
 }
 
 /// Describes the steps of a path that was followed back to `from_ns`. Returns true if the path goes further back than

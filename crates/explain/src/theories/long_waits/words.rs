@@ -107,7 +107,7 @@ pub(super) fn subjects(case: &Case<'_>, group: &Group<'_>) -> Vec<Subject> {
 fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     let waiter = &group.worst().waiter;
     let weighed = group.waits.len();
-    let of = match (waiter.process_row, waiter.process_id) {
+    let owners = match (waiter.process_row, waiter.process_id) {
         (None, None) => "unknown processes".to_owned(),
         (row, id) => case.process(row, id),
     };
@@ -116,11 +116,11 @@ fn more(case: &Case<'_>, group: &Group<'_>) -> String {
     let mut more = match (noticed, weighed) {
         (0 | 1, 1) => String::new(),
         (0 | 1, _) => format!(
-            " {} of {of}.",
+            " {} of {owners}.",
             counted(weighed as u64 - 1, "more such wait", "more such waits")
         ),
         _ => format!(
-            " Threads of {of} waited {} times for {} or longer.",
+            " Threads of {owners} waited {} times for {} or longer.",
             grouped(noticed),
             duration(NOTICED_NS)
         ),
@@ -198,17 +198,17 @@ fn others(case: &Case<'_>, group: &Group<'_>) -> String {
     // A process can have several groups: its waits that are recorded only in part are separate.
     let mut processes: Vec<Vec<&Group<'_>>> = Vec::new();
     for other in &others {
-        let is_it = |of: &&mut Vec<&Group<'_>>| process(of[0]) == process(other);
+        let is_it = |groups: &&mut Vec<&Group<'_>>| process(groups[0]) == process(other);
         match processes.iter_mut().find(is_it) {
-            Some(of) => of.push(*other),
+            Some(groups) => groups.push(*other),
             None => processes.push(vec![*other]),
         }
     }
     let mut named: Vec<String> = (processes.iter().take(NAMED))
-        .map(|of| {
-            let (row, id) = process(of[0]);
+        .map(|groups| {
+            let (row, id) = process(groups[0]);
             let process = case.processes(row, id);
-            let lengths = of.iter().filter(|group| group.delay_ns > 0);
+            let lengths = groups.iter().filter(|group| group.delay_ns > 0);
             let lengths: Vec<String> = lengths.map(|group| length(group)).collect();
             if lengths.is_empty() {
                 process

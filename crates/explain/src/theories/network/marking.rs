@@ -45,7 +45,7 @@ static ABOUT: About = About {
 
 /// Packets that a process sent with the same mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Sent {
+struct MarkedPackets {
     process_row: Option<u32>,
     process_id: Option<u32>,
     dscp: u8,
@@ -81,11 +81,11 @@ impl Theory for Marking {
                 ),
             });
         }
-        let found = vec![finding(case, &sent)];
+        let findings = vec![finding(case, &sent)];
         Ok(if sent.iter().all(|sent| sent.dscp == 0) {
-            Outcome::Noted("no sent packet has a mark".to_owned(), found)
+            Outcome::Noted("no sent packet has a mark".to_owned(), findings)
         } else {
-            Outcome::For(found)
+            Outcome::For(findings)
         })
     }
 }
@@ -115,7 +115,7 @@ impl Others {
 
 /// Reads the sent packets by process and mark, the entry with most packets first. Also counts the
 /// other packets.
-fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
+fn sent(case: &Case<'_>) -> Result<(Vec<MarkedPackets>, Others), StoreError> {
     let mut others = Others::default();
     let columns = [
         "direction",
@@ -150,15 +150,17 @@ fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
             *bytes += i64::from(view.length_bytes[row]);
         }
     }
-    let mut sent: Vec<Sent> = sums
+    let mut sent: Vec<MarkedPackets> = sums
         .into_iter()
-        .map(|((process_row, process_id, dscp), (packets, bytes))| Sent {
-            process_row,
-            process_id,
-            dscp,
-            packets,
-            bytes,
-        })
+        .map(
+            |((process_row, process_id, dscp), (packets, bytes))| MarkedPackets {
+                process_row,
+                process_id,
+                dscp,
+                packets,
+                bytes,
+            },
+        )
         .collect();
     sent.sort_unstable_by_key(|sent| {
         let id = sent.process_id.map_or(i64::MAX, i64::from);
@@ -168,7 +170,7 @@ fn sent(case: &Case<'_>) -> Result<(Vec<Sent>, Others), StoreError> {
     Ok((sent, others))
 }
 
-fn finding(case: &Case<'_>, sent: &[Sent]) -> Finding {
+fn finding(case: &Case<'_>, sent: &[MarkedPackets]) -> Finding {
     const SHOWN: usize = 20;
     let selection = Selection::new(Table::Packets)
         .filter(Condition::is_text("direction", &["send"]))
@@ -196,7 +198,7 @@ fn finding(case: &Case<'_>, sent: &[Sent]) -> Finding {
             Some(sent.bytes.into()),
         ]);
     }
-    let told = sent.iter().take(4).map(|sent| {
+    let clauses = sent.iter().take(4).map(|sent| {
         let mark = match sent.dscp {
             0 => "without a mark (DSCP 0)".to_owned(),
             dscp => format!("marked with DSCP {dscp}"),
@@ -209,7 +211,7 @@ fn finding(case: &Case<'_>, sent: &[Sent]) -> Finding {
         );
         format!("{process} sent {packets} {mark}")
     });
-    let sentence = format!("{}.", listed(told));
+    let sentence = format!("{}.", listed(clauses));
     let named = sent.iter().take(4);
     let named = named.filter_map(|sent| case.process_subject(sent.process_row, sent.process_id));
     let mut finding = Finding::new(&ABOUT, Severity::Information, sentence)

@@ -63,17 +63,17 @@ impl Theory for ReceiveSpread {
             let because = "no DPC belongs to ndis.sys".to_owned();
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        let found = finding(case, &images, &cpus);
-        Ok(match found.severity {
+        let finding = finding(case, &images, &cpus);
+        Ok(match finding.severity {
             Severity::Information => {
                 let because = format!(
                     "CPU {}, which ran most DPCs of the network, spent {} of its time on them",
                     cpus[0].0,
                     percent(cpus[0].2, case.survey.span_ns())
                 );
-                Outcome::Noted(because, vec![found])
+                Outcome::Noted(because, vec![finding])
             }
-            _ => Outcome::For(vec![found]),
+            _ => Outcome::For(vec![finding]),
         })
     }
 }

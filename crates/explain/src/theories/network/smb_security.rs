@@ -3,7 +3,7 @@
 use tables::{StoreError, Table};
 
 use crate::chain::floods::{Flood, floods};
-use crate::chain::smb_cost::{Copied, Cost, PORT};
+use crate::chain::smb_cost::{Cost, PORT, SmbTraffic};
 use crate::chain::traffic::{Traffic, rate};
 use crate::ranges::overlap;
 use crate::survey::cpu_names;
@@ -51,7 +51,7 @@ impl Theory for SmbSecurity {
             let missing = "the trace records no sent or received data".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         };
-        let Some(copied) = Copied::from_traffic(&traffic) else {
+        let Some(copied) = SmbTraffic::from_traffic(&traffic) else {
             let because = format!("nothing was sent or received through port {PORT} (SMB)");
             return Ok(Outcome::Against(because, Vec::new()));
         };
@@ -86,23 +86,23 @@ impl Theory for SmbSecurity {
             );
             return Ok(Outcome::Hint(because, evidence));
         }
-        let found = finding(case, &copied, &cost, &speed, evidence)?;
-        Ok(match found.severity {
+        let finding = finding(case, &copied, &cost, &speed, evidence)?;
+        Ok(match finding.severity {
             Severity::Information => {
                 let because = format!(
                     "{speed}, and signing and encryption took too little CPU \
                     time to slow it"
                 );
-                Outcome::Noted(because, vec![found])
+                Outcome::Noted(because, vec![finding])
             }
-            _ => Outcome::For(vec![found]),
+            _ => Outcome::For(vec![finding]),
         })
     }
 }
 
 fn finding(
     case: &Case<'_>,
-    copied: &Copied,
+    copied: &SmbTraffic,
     cost: &Cost,
     speed: &str,
     evidence: Vec<Evidence>,

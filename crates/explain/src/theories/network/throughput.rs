@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use selection::{Condition, Expression, Order};
 use tables::{StoreError, Table};
 
-use crate::chain::traffic::{BITS_PER_SECOND, Flow, Moved, Traffic};
+use crate::chain::traffic::{BITS_PER_SECOND, Flow, Traffic, TrafficSum};
 use crate::{About, Case, Evidence, Finding, Outcome, Severity, Theory, Unit, listed, size};
 
 /// Theory about network traffic by process and conversation. Its findings are only information,
@@ -34,7 +34,7 @@ impl Theory for Throughput {
             let missing = "the trace records no sent or received data".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         };
-        let mut processes: FxHashMap<(Option<u32>, u32), Moved> = FxHashMap::default();
+        let mut processes: FxHashMap<(Option<u32>, u32), TrafficSum> = FxHashMap::default();
         for (flow, moved) in &traffic.flows {
             processes
                 .entry((flow.process_row, flow.process_id))
@@ -85,7 +85,7 @@ fn with_moved(evidence: Evidence) -> Evidence {
         .column("bits_per_second", "speed", Unit::BitsPerSecond, speed)
 }
 
-fn cells(moved: &Moved) -> [Option<crate::Value>; 5] {
+fn cells(moved: &TrafficSum) -> [Option<crate::Value>; 5] {
     [
         Some(moved.sent_bytes.into()),
         Some(moved.received_bytes.into()),
@@ -98,7 +98,7 @@ fn cells(moved: &Moved) -> [Option<crate::Value>; 5] {
 fn by_process(
     case: &Case<'_>,
     traffic: &Traffic,
-    processes: &[((Option<u32>, u32), Moved)],
+    processes: &[((Option<u32>, u32), TrafficSum)],
 ) -> Evidence {
     let selection = traffic
         .rows()
@@ -150,7 +150,7 @@ fn by_flow(case: &Case<'_>, traffic: &Traffic) -> Evidence {
         let place = flow.remote? as usize;
         traffic.addresses.get(place).map(String::as_str)
     };
-    let mut flows: Vec<(&Flow, &Moved)> = traffic.flows.iter().collect();
+    let mut flows: Vec<(&Flow, &TrafficSum)> = traffic.flows.iter().collect();
     flows.sort_unstable_by_key(|(flow, moved)| {
         let ports = (flow.local_port, flow.remote_port);
         (Reverse(moved.bytes()), moved.first_ns, ports, address(flow))

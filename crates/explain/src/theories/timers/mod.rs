@@ -88,19 +88,19 @@ impl Theory for Timers {
             let missing = "the trace records no request for a timer resolution".to_owned();
             return Ok(Outcome::NotRecorded(missing));
         }
-        let mut found = vec![resolutions(case, &requests)];
+        let mut findings = vec![resolutions(case, &requests)];
         let first = requests.askers.iter().map(|asker| asker.from_ns).min();
         if let Some(from_ns) = first {
-            found.extend(causes(case, &requests, from_ns)?);
+            findings.extend(causes(case, &requests, from_ns)?);
         }
-        let is_quiet = |found: &Finding| found.severity == Severity::Information;
-        Ok(if found.iter().all(is_quiet) {
+        let is_quiet = |findings: &Finding| findings.severity == Severity::Information;
+        Ok(if findings.iter().all(is_quiet) {
             Outcome::Noted(
                 "no sleep is known to be longer than requested".into(),
-                found,
+                findings,
             )
         } else {
-            Outcome::For(found)
+            Outcome::For(findings)
         })
     }
 }
@@ -169,7 +169,7 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
     if sleepers.iter().any(|(cause, _)| *cause == Cause::Shared) {
         sleepers.retain(|(cause, _)| *cause != Cause::Foreign);
     }
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for wanted in [Cause::Refused, Cause::Own, Cause::Shared, Cause::Foreign] {
         let of_it = sleepers.iter().filter(|(cause, _)| *cause == wanted);
         let of_it: Vec<&Sleeper> = of_it.map(|(_, sleeper)| sleeper).collect();
@@ -184,13 +184,13 @@ fn causes(case: &Case<'_>, requests: &Requests, from_ns: i64) -> Result<Vec<Find
             let mut askers = requests.askers.iter();
             let own = askers.find(|asker| asker.process_row == Some(first.process_row));
             if let Some(asker) = own.or(requests.askers.first()) {
-                found.push(finding(
+                findings.push(finding(
                     case, wanted, of_it, asker, requests, from_ns, build,
                 ));
             }
         }
     }
-    Ok(found)
+    Ok(findings)
 }
 
 /// Returns true if the length of a sleep shows that the sleep ended at a clock interrupt of this period. The thread
@@ -208,8 +208,8 @@ fn causes_for_asker(
     sleeps: &[Sleep],
     build: Option<u32>,
 ) -> Vec<(Cause, Sleeper)> {
-    let mut held = own.held.clone();
-    let sleeps = sleeps::within(sleeps, &mut held);
+    let mut ranges = own.held.clone();
+    let sleeps = sleeps::within(sleeps, &mut ranges);
     if sleeps.len() < SLEEPS {
         return Vec::new();
     }
@@ -231,19 +231,19 @@ fn causes_for_asker(
                 && ends_at(requests.default_ns(end_ns), sleep)
     };
     let refused = sleeps.iter().filter(|sleep| is_refused(sleep)).count();
-    let all = Sleeper::new(process_row, &sleeps, held);
+    let all = Sleeper::new(process_row, &sleeps, ranges);
     if refused * 2 >= sleeps.len() {
         return vec![(Cause::Refused, all)];
     }
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     let row = sleeps::longest_row(&sleeps, is_refused);
     if row.len() >= SLEEPS {
-        found.push((Cause::Refused, Sleeper::of_row(process_row, &row)));
+        findings.push((Cause::Refused, Sleeper::of_row(process_row, &row)));
     }
     if all.median_ns < FINE_RESOLUTION_NS as f64 {
-        found.push((Cause::Own, all));
+        findings.push((Cause::Own, all));
     }
-    found
+    findings
 }
 
 /// Returns the reason for the length of a process's sleeps while requests of other processes are active. The
@@ -254,8 +254,8 @@ fn cause_for_other(
     sleeps: &[Sleep],
     build: Option<u32>,
 ) -> Option<(Cause, Sleeper)> {
-    let mut held = requests.active_ranges();
-    let sleeps = sleeps::within(sleeps, &mut held);
+    let mut ranges = requests.active_ranges();
+    let sleeps = sleeps::within(sleeps, &mut ranges);
     if sleeps.len() < SLEEPS {
         return None;
     }
@@ -276,7 +276,7 @@ fn cause_for_other(
     } else {
         return None;
     };
-    Some((cause, Sleeper::new(process_row, &sleeps, held)))
+    Some((cause, Sleeper::new(process_row, &sleeps, ranges)))
 }
 
 /// Returns the finding about processes whose sleeps have the same cause. `asker` is the process whose request matters.

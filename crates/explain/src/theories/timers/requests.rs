@@ -114,8 +114,9 @@ impl Requests {
         if let Some((_, ns)) = after.checked_sub(1).and_then(|at| self.effective.get(at)) {
             return *ns;
         }
-        let held = self.askers.iter().filter(|asker| asker.holds(time_ns));
-        held.map(|asker| asker.finest_ns)
+        let askers = self.askers.iter().filter(|asker| asker.holds(time_ns));
+        askers
+            .map(|asker| asker.finest_ns)
             .min()
             .unwrap_or(CLOCK_PERIOD_NS)
     }
@@ -127,11 +128,12 @@ impl Requests {
         set.sort_unstable();
         let until = set.iter().skip(1).map(|(time_ns, _)| *time_ns);
         let until = until.chain([end_ns]);
-        let held = set
+        let ranges = set
             .iter()
             .zip(until)
             .filter(|((_, ns), _)| *ns == resolution_ns);
-        held.map(|((from, _), until)| until.saturating_sub(*from).max(0))
+        ranges
+            .map(|((from, _), until)| until.saturating_sub(*from).max(0))
             .sum()
     }
 
@@ -146,8 +148,8 @@ impl Requests {
 impl Asker {
     pub(super) fn holds(&self, time_ns: i64) -> bool {
         let after = self.held.partition_point(|held| held.start <= time_ns);
-        let held = after.checked_sub(1).and_then(|at| self.held.get(at));
-        held.is_some_and(|held| time_ns < held.end)
+        let range = after.checked_sub(1).and_then(|at| self.held.get(at));
+        range.is_some_and(|range| time_ns < range.end)
     }
 }
 

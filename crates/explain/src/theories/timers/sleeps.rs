@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn sleeps_count_where_they_began() {
         let sleeps = [sleep(1, 0, 9), sleep(1, 10, 9), sleep(1, 20, 9)];
-        let found = within(&sleeps, &mut vec![5..20, 30..40]);
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].end_ns(), 19);
+        let sleeps_inside = within(&sleeps, &mut vec![5..20, 30..40]);
+        assert_eq!(sleeps_inside.len(), 1);
+        assert_eq!(sleeps_inside[0].end_ns(), 19);
     }
 }

@@ -74,9 +74,9 @@ impl Library {
     /// `T` is a pointer. It may be used only while the library is loaded.
     pub(super) unsafe fn find<T: Copy>(&self, name: &str) -> Result<T, LibraryError> {
         // SAFETY: the caller guarantees the type.
-        let found = unsafe { self.0.get::<T>(name) };
-        found
-            .map(|found| *found)
+        let symbol = unsafe { self.0.get::<T>(name) };
+        symbol
+            .map(|symbol| *symbol)
             .map_err(|_| LibraryError::NoSymbol(name.to_owned()))
     }
 }

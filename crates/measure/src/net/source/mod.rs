@@ -98,7 +98,7 @@ impl Traffic {
 /// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum RunEnd {
     /// All packets were sent, and the source waited for their echoes.
     AsPlanned,
     /// `stop` returned true.
@@ -124,7 +124,7 @@ pub struct RoundTrips {
     /// Error of the last packet, if the system refused this packet.
     pub refused: Option<String>,
     /// Reason why the run ended. The results before the end are kept in any case.
-    pub ended: Ended,
+    pub ended: RunEnd,
 }
 
 /// Clock, scheduling and stop condition of a run.
@@ -161,7 +161,7 @@ pub fn measure(
             })
             .map_err(NetError::context("starting a thread"))?
     } else {
-        (Ok(Books::new(0, Ended::Stopped)), Vec::new())
+        (Ok(Books::new(0, RunEnd::Stopped)), Vec::new())
     };
     Ok(RoundTrips {
         grants,
@@ -175,16 +175,16 @@ struct Books {
     trips: Vec<Trip>,
     /// Error of the last packet, if the system refused this packet.
     refused: Option<io::Error>,
-    heard: Heard,
-    ended: Ended,
+    heard: ReceivedEchoes,
+    ended: RunEnd,
 }
 
 impl Books {
-    fn new(packets: u64, ended: Ended) -> Books {
+    fn new(packets: u64, ended: RunEnd) -> Books {
         Books {
             trips: Vec::with_capacity(packets as usize),
             refused: None,
-            heard: Heard::default(),
+            heard: ReceivedEchoes::default(),
             ended,
         }
     }
@@ -234,7 +234,7 @@ impl Books {
 
 /// Echoes that the source received.
 #[derive(Default)]
-struct Heard {
+struct ReceivedEchoes {
     arrivals: Vec<Arrival>,
     /// Number of echoes that were not kept, because `arrivals` was full (2 · [`MAX_PACKETS`] echoes). It is above 0
     /// only if the network duplicates packets.
@@ -242,7 +242,7 @@ struct Heard {
     strangers: u64,
 }
 
-impl Heard {
+impl ReceivedEchoes {
     /// Records a received packet. If it is an echo of this run, returns its sequence number.
     fn note(&mut self, packet: &[u8], run: RunId, at_ns: i64) -> Option<u64> {
         let Some(header) = Header::read(packet).filter(|header| header.run == run) else {
@@ -351,17 +351,17 @@ fn paced(
             )
         });
         let mut packet = packet_of(traffic.size, Kind::Probe, run);
-        let mut books = Books::new(packets, Ended::AsPlanned);
+        let mut books = Books::new(packets, RunEnd::AsPlanned);
         let mut failed = None;
         let interval_ns = traffic.pace.interval_ns().unwrap_or(1);
         let mut pacing = Pacing::every(interval_ns, clock.now_ns());
         for sequence in 0..packets {
             if stop() {
-                books.ended = Ended::Stopped;
+                books.ended = RunEnd::Stopped;
                 break;
             }
             if progress.is_silent.load(Ordering::Relaxed) {
-                books.ended = Ended::Silent;
+                books.ended = RunEnd::Silent;
                 break;
             }
             let slot = pacing.slot();
@@ -396,10 +396,10 @@ fn hear(
     packets: u64,
     clock: &Clock,
     progress: &Progress,
-) -> io::Result<Heard> {
-    let mut heard = Heard {
+) -> io::Result<ReceivedEchoes> {
+    let mut heard = ReceivedEchoes {
         arrivals: Vec::with_capacity(packets as usize),
-        ..Heard::default()
+        ..ReceivedEchoes::default()
     };
     let mut buffer = vec![0; usize::from(u16::MAX)];
     let mut last_ns = clock.now_ns();
@@ -451,17 +451,17 @@ fn ping_pong(
     let clock = context.clock;
     let mut packet = packet_of(traffic.size, Kind::Probe, run);
     let mut buffer = vec![0; usize::from(u16::MAX)];
-    let mut books = Books::new(0, Ended::AsPlanned);
+    let mut books = Books::new(0, RunEnd::AsPlanned);
     let mut last_ns = clock.now_ns();
     let end_ns = last_ns + nanoseconds(traffic.warm_up + traffic.time);
     for sequence in 0..MAX_PACKETS {
         let intended_ns = clock.now_ns();
         if (context.stop)() {
-            books.ended = Ended::Stopped;
+            books.ended = RunEnd::Stopped;
             break;
         }
         if intended_ns - last_ns >= traffic.patience_ns() {
-            books.ended = Ended::Silent;
+            books.ended = RunEnd::Silent;
             break;
         }
         if intended_ns >= end_ns {
@@ -528,7 +528,7 @@ pub(super) fn cost_of_a_sample(clock: &Clock) -> f64 {
     const SAMPLES: u64 = 2_000;
     let run = RunId([0; 16]);
     let mut packet = packet_of(HEADER_LEN, Kind::Echo, run);
-    let mut heard = Heard::default();
+    let mut heard = ReceivedEchoes::default();
     heard.arrivals.reserve(SAMPLES as usize);
     let start_ns = clock.now_ns();
     for sequence in 0..SAMPLES {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::super::Received;
+use super::super::ReceivedPacket;
 use super::*;
 
 /// Fate of a packet in a script.
@@ -84,13 +84,13 @@ impl Transport for Scripted {
         Ok(())
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
         let inbox = self.inbox.lock().expect("no panic");
         let Ok(packet) = inbox.recv_timeout(Duration::from_millis(20)) else {
             return Ok(None);
         };
         buffer[..packet.len()].copy_from_slice(&packet);
-        Ok(Some(Received {
+        Ok(Some(ReceivedPacket {
             len: packet.len(),
             from: None,
             class: None,
@@ -144,7 +144,7 @@ fn every_fate_is_counted() {
         strangers: 100,
     };
     assert_eq!(result.tally, expected);
-    assert_eq!(result.ended, Ended::AsPlanned);
+    assert_eq!(result.ended, RunEnd::AsPlanned);
     for (sequence, trip) in result.trips.iter().enumerate() {
         assert_eq!(trip.sent_ns.is_some(), sequence % 10 != 7, "{sequence}");
         assert_eq!(
@@ -178,7 +178,7 @@ fn results_before_a_dead_reflector_are_kept() {
             ..at(1_000, 0)
         };
         let result = run(script, &traffic, NEVER).expect("measured");
-        assert_eq!(result.ended, Ended::Silent);
+        assert_eq!(result.ended, RunEnd::Silent);
         assert_eq!(result.tally.returned, result.tally.sent.min(50));
         assert_eq!(result.tally.lost, result.tally.sent - result.tally.returned);
     }
@@ -198,15 +198,15 @@ fn scattered_losses_are_not_silence() {
     };
     // The maximum silence is one second. The reflector answers the hello at once, so that this is long enough.
     let result = run(script, &traffic, NEVER).expect("measured");
-    assert_eq!((result.ended, result.tally.lost), (Ended::AsPlanned, 8));
+    assert_eq!((result.ended, result.tally.lost), (RunEnd::AsPlanned, 8));
 }
 
 #[test]
 fn results_before_a_stop_are_kept() {
-    let asked = AtomicU64::new(0);
-    let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 30;
+    let calls = AtomicU64::new(0);
+    let stop = || calls.fetch_add(1, Ordering::Relaxed) >= 30;
     let result = run(|_| Fate::Back, &at(1_000, 600_000), &stop).expect("measured");
-    assert_eq!(result.ended, Ended::Stopped);
+    assert_eq!(result.ended, RunEnd::Stopped);
     // The first 30 calls of `stop` return false. One of these calls is before the hello, so 29 packets are
     // sent.
     assert_eq!((result.tally.sent, result.tally.returned), (29, 29));
@@ -244,7 +244,7 @@ fn ping_pong_continues_after_a_loss() {
         ..at(1, 400)
     };
     let result = run(script, &traffic, NEVER).expect("measured");
-    assert_eq!((result.ended, result.tally.lost), (Ended::AsPlanned, 1));
+    assert_eq!((result.ended, result.tally.lost), (RunEnd::AsPlanned, 1));
     assert!(result.tally.sent > 3);
 }
 
@@ -279,11 +279,11 @@ fn a_missing_reflector_is_an_error() {
         fn send(&mut self, _: &[u8], _: Option<SocketAddr>) -> io::Result<()> {
             Ok(())
         }
-        fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
             // Foreign packets arrive all the time.
             buffer[0] = b'?';
             let len = 1;
-            Ok(Some(Received {
+            Ok(Some(ReceivedPacket {
                 len,
                 from: None,
                 class: None,

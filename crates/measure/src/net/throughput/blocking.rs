@@ -40,10 +40,10 @@ impl Send for Blocking {
 
 impl Receive for Blocking {
     fn take(&mut self) -> io::Result<ReceivedCount> {
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         if let Some(bytes) = if_ready(self.socket.recv(&mut self.buffer))? {
-            taken.add(bytes, self.size);
+            count.add(bytes, self.size);
         }
-        Ok(taken)
+        Ok(count)
     }
 }

@@ -144,11 +144,12 @@ fn serve(stream: TcpStream, context: RunContext<'_>) -> io::Result<ReceivedCount
         let (tell, ready) = mpsc::channel();
         let receiving = scope.spawn(|| {
             context.scheduling.apply();
-            let made = receiver().map_err(|error| method.failed("receiving")(error).to_string());
+            let receiver =
+                receiver().map_err(|error| method.failed("receiving")(error).to_string());
             // The other end of the channel still exists, so sending cannot fail.
-            let _ = tell.send(made.as_ref().map(|_| ()).map_err(String::clone));
+            let _ = tell.send(receiver.as_ref().map(|_| ()).map_err(String::clone));
             drop(tell);
-            let mut receiver = made.map_err(io::Error::other)?;
+            let mut receiver = receiver.map_err(io::Error::other)?;
             receive(&mut *receiver, &has_ended, context.clock)
         });
         let heard = match ready.recv() {
@@ -170,13 +171,13 @@ fn serve(stream: TcpStream, context: RunContext<'_>) -> io::Result<ReceivedCount
         };
         let took_ns =
             (arrived.first_ns.zip(arrived.last_ns)).map_or(0, |(first, last)| last - first);
-        let taken = arrived.taken;
+        let count = arrived.count;
         control.say(&Answer::Counted {
-            packets: taken.packets,
-            bytes: taken.bytes,
+            packets: count.packets,
+            bytes: count.bytes,
             took_ns,
         })?;
-        Ok(taken)
+        Ok(count)
     })
 }
 

@@ -106,17 +106,17 @@ impl Send for Group {
 
 impl Receive for Group {
     fn take(&mut self) -> io::Result<ReceivedCount> {
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         let received = self.end.transport.receive(&mut self.buffer)?;
         if let Some(received) = received {
-            taken.add(received.len, self.size);
+            count.add(received.len, self.size);
         }
         if let Some(way) = &self.end.in_flight {
             match received {
-                Some(_) => way.received(taken.bytes),
+                Some(_) => way.received(count.bytes),
                 None => way.give_up(),
             }
         }
-        Ok(taken)
+        Ok(count)
     }
 }

@@ -39,7 +39,7 @@ struct Port {
 }
 
 /// Index of a completed call, and its number of bytes.
-type Ended = (usize, u32);
+type Completion = (usize, u32);
 
 impl Port {
     fn new(socket: UdpSocket, size: usize) -> io::Result<Port> {
@@ -107,7 +107,7 @@ impl Port {
     }
 
     /// Waits for completions, at most for `WAIT`, and returns them.
-    fn ended(&mut self) -> io::Result<Vec<Ended>> {
+    fn ended(&mut self) -> io::Result<Vec<Completion>> {
         let mut entries: [OVERLAPPED_ENTRY; BURST] =
             // SAFETY: an entry holds integers and pointers, for which zero is valid.
             unsafe { mem::zeroed() };
@@ -200,13 +200,13 @@ impl Send for Sender {
 impl Receive for Receiver {
     fn take(&mut self) -> io::Result<ReceivedCount> {
         let Receiver(port) = self;
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         for (number, bytes) in port.ended()? {
             if bytes > 0 {
-                taken.add(bytes as usize, port.size);
+                count.add(bytes as usize, port.size);
             }
             port.begin(number, false)?;
         }
-        Ok(taken)
+        Ok(count)
     }
 }

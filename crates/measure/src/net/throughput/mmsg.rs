@@ -69,13 +69,13 @@ impl Receive for Receiver {
             MsgFlags::MSG_WAITFORONE,
             None,
         );
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         for message in if_ready(received.map_err(io::Error::from))?
             .into_iter()
             .flatten()
         {
-            taken.add(message.bytes, self.size);
+            count.add(message.bytes, self.size);
         }
-        Ok(taken)
+        Ok(count)
     }
 }

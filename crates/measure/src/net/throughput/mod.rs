@@ -378,8 +378,8 @@ pub fn measure(
     Ok(Throughput {
         size,
         sent: sent.packets,
-        received: arrived.taken.packets,
-        bytes: arrived.taken.bytes,
+        received: arrived.count.packets,
+        bytes: arrived.count.bytes,
         took_ns,
         sender_buffers,
         receiver_buffers,
@@ -399,7 +399,6 @@ fn check(size: usize) -> Result<(), NetError> {
     }
 }
 
-/// Result of a sender.
 #[derive(Clone, Copy, Debug)]
 struct SenderResult {
     /// Time of the first burst in nanoseconds.
@@ -427,8 +426,8 @@ fn send(
 
 /// Received packets, with the times of the first and the last packet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrived {
-    taken: ReceivedCount,
+struct Arrivals {
+    count: ReceivedCount,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
 }
@@ -438,27 +437,27 @@ fn receive(
     receiver: &mut dyn Receive,
     has_ended: &AtomicBool,
     clock: &Clock,
-) -> io::Result<Arrived> {
-    let mut arrived = Arrived::default();
+) -> io::Result<Arrivals> {
+    let mut arrived = Arrivals::default();
     // Remaining time to wait for packets in flight after the sender has ended. Before that, no limit is
     // needed, because the sender always ends.
     let mut patience = LEFT_OVER.as_nanos() as i64;
     loop {
         let was_ended = has_ended.load(Ordering::Acquire);
         let before_ns = clock.now_ns();
-        let taken = receiver.take()?;
+        let count = receiver.take()?;
         let now_ns = clock.now_ns();
-        if taken.packets > 0 {
+        if count.packets > 0 {
             arrived.first_ns.get_or_insert(now_ns);
             arrived.last_ns = Some(now_ns);
         }
-        arrived.taken.packets += taken.packets;
-        arrived.taken.bytes += taken.bytes;
+        arrived.count.packets += count.packets;
+        arrived.count.bytes += count.bytes;
         if was_ended {
             patience -= now_ns - before_ns;
             // The receiver also returns no packets if a foreign packet arrives. Only a long wait shows that
             // no packet arrived.
-            let was_silent = taken.packets == 0 && now_ns - before_ns >= WAIT.as_nanos() as i64 / 2;
+            let was_silent = count.packets == 0 && now_ns - before_ns >= WAIT.as_nanos() as i64 / 2;
             if was_silent || patience <= 0 {
                 return Ok(arrived);
             }

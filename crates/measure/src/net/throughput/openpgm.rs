@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::in_flight::InFlight;
 use super::{BURST, Receive, ReceivedCount, Send, WAIT};
-use crate::net::peers::openpgm::{Does, Heard, Message, OpenPgmSocket, at};
+use crate::net::peers::openpgm::{Does, Message, OpenPgmSocket, Reception, at};
 use crate::net::{Buffers, Family, NetError, Side, Testbed};
 
 /// One end of a session.
@@ -111,25 +111,25 @@ impl Send for Sender {
 
 impl Receive for Receiver {
     fn take(&mut self) -> io::Result<ReceivedCount> {
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         let started = Instant::now();
-        while taken.packets < BURST as u64 {
+        while count.packets < BURST as u64 {
             match self.end.socket.recv(&mut self.buffer)? {
-                Heard::Message(len) => taken.add(len, self.size),
-                Heard::Lost => {}
-                Heard::Nothing(wait) => {
+                Reception::Message(len) => count.add(len, self.size),
+                Reception::Lost => {}
+                Reception::Nothing(wait) => {
                     let rest = WAIT.saturating_sub(started.elapsed());
-                    if taken.packets > 0 || rest.is_zero() {
+                    if count.packets > 0 || rest.is_zero() {
                         break;
                     }
                     self.end.socket.wait(wait.min(rest))?;
                 }
             }
         }
-        match taken.packets {
+        match count.packets {
             0 => self.end.in_flight.give_up(),
-            _ => self.end.in_flight.received(taken.bytes),
+            _ => self.end.in_flight.received(count.bytes),
         }
-        Ok(taken)
+        Ok(count)
     }
 }

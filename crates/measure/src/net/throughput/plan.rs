@@ -94,7 +94,7 @@ impl ThroughputReport {
     pub fn compared(&self, method: &str, other: &str) -> Result<Comparison, Incomparable> {
         let others = self.rates(other);
         let pairs: Vec<(f64, f64)> = (self.rates(method).into_iter())
-            .filter_map(|(run, rate)| Some((rate, others.iter().find(|of| of.0 == run)?.1)))
+            .filter_map(|(run, rate)| Some((rate, others.iter().find(|other| other.0 == run)?.1)))
             .collect();
         compare(&pairs)
     }

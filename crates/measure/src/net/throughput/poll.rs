@@ -46,13 +46,13 @@ impl Send for Polling {
 impl Receive for Polling {
     fn take(&mut self) -> io::Result<ReceivedCount> {
         wait(&self.socket, Ready::ToReceive)?;
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         for _ in 0..BURST {
             match if_ready(self.socket.recv(&mut self.buffer))? {
-                Some(bytes) => taken.add(bytes, self.size),
+                Some(bytes) => count.add(bytes, self.size),
                 None => break,
             }
         }
-        Ok(taken)
+        Ok(count)
     }
 }

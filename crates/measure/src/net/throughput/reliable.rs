@@ -161,12 +161,12 @@ impl Send for Sender {
 
 impl Receive for Receiver {
     fn take(&mut self) -> io::Result<ReceivedCount> {
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         let started = Instant::now();
-        while taken.packets < BURST as u64 {
+        while count.packets < BURST as u64 {
             let wait = match self.end.socket.recv().map_err(io::Error::other)? {
                 Received::Event(Event::Message { payload, .. }) => {
-                    taken.add(payload.len(), self.size);
+                    count.add(payload.len(), self.size);
                     continue;
                 }
                 Received::Event(Event::Lost { packets, .. }) => {
@@ -178,13 +178,13 @@ impl Receive for Receiver {
                 Received::WouldBlock | Received::End => WAIT,
             };
             let rest = WAIT.saturating_sub(started.elapsed());
-            if taken.packets > 0 || rest.is_zero() {
+            if count.packets > 0 || rest.is_zero() {
                 break;
             }
             let wait = Some(wait.min(rest));
             self.end.socket.wait(wait).map_err(io::Error::other)?;
         }
-        self.end.in_flight.received(taken.bytes);
-        Ok(taken)
+        self.end.in_flight.received(count.bytes);
+        Ok(count)
     }
 }

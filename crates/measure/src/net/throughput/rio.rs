@@ -62,7 +62,7 @@ struct Queue {
 }
 
 /// Completed slot, with the number of bytes or the error of its request.
-type Ended = (usize, io::Result<u32>);
+type Completion = (usize, io::Result<u32>);
 
 impl Queue {
     fn new(socket: UdpSocket, functions: Functions, size: usize) -> io::Result<Queue> {
@@ -164,7 +164,7 @@ impl Queue {
     }
 
     /// Waits for completions, at most for `WAIT`, and returns them.
-    fn ended(&mut self) -> io::Result<Vec<Ended>> {
+    fn ended(&mut self) -> io::Result<Vec<Completion>> {
         let mut ended = self.dequeue()?;
         if ended.is_empty() && self.wait()? {
             ended = self.dequeue()?;
@@ -173,7 +173,7 @@ impl Queue {
     }
 
     /// Returns available completions.
-    fn dequeue(&mut self) -> io::Result<Vec<Ended>> {
+    fn dequeue(&mut self) -> io::Result<Vec<Completion>> {
         let mut results = [RIORESULT::default(); BURST];
         // SAFETY: there is room for the passed number of results.
         let count = unsafe {
@@ -320,19 +320,19 @@ impl Receive for Receiver {
     fn take(&mut self) -> io::Result<ReceivedCount> {
         let Receiver(queue) = self;
         let receive = queue.functions.receive;
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         let ended = queue.ended()?;
         for (slot, outcome) in &ended {
             // A failed receive concerns one packet, not the socket. Either the packet did not fit, or an
             // earlier send found no receiver.
             if let Ok(bytes @ 1..) = outcome {
-                taken.add(*bytes as usize, queue.size);
+                count.add(*bytes as usize, queue.size);
             }
             queue.put(*slot, receive)?;
         }
         if !ended.is_empty() {
             queue.commit(receive)?;
         }
-        Ok(taken)
+        Ok(count)
     }
 }

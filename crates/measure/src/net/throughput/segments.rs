@@ -53,12 +53,12 @@ impl Send for Sender {
 
 impl Receive for Receiver {
     fn take(&mut self) -> io::Result<ReceivedCount> {
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         // All packets have the same size, so their total length gives their number.
         if let Some(bytes) = if_ready(self.socket.recv(&mut self.buffer))? {
-            taken.add(bytes, self.size);
+            count.add(bytes, self.size);
         }
-        Ok(taken)
+        Ok(count)
     }
 }
 

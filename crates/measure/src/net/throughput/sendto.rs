@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 use super::{BURST, Receive, ReceivedCount, Send, if_ready};
 
-struct Unconnected {
+struct UnconnectedSocket {
     socket: UdpSocket,
     peer: SocketAddr,
     size: usize,
@@ -13,7 +13,7 @@ struct Unconnected {
 }
 
 pub(super) fn sender(socket: UdpSocket, peer: SocketAddr, size: usize) -> Box<dyn Send> {
-    Box::new(Unconnected {
+    Box::new(UnconnectedSocket {
         socket,
         peer,
         size,
@@ -22,7 +22,7 @@ pub(super) fn sender(socket: UdpSocket, peer: SocketAddr, size: usize) -> Box<dy
 }
 
 pub(super) fn receiver(socket: UdpSocket, peer: SocketAddr, size: usize) -> Box<dyn Receive> {
-    Box::new(Unconnected {
+    Box::new(UnconnectedSocket {
         socket,
         peer,
         size,
@@ -30,7 +30,7 @@ pub(super) fn receiver(socket: UdpSocket, peer: SocketAddr, size: usize) -> Box<
     })
 }
 
-impl Send for Unconnected {
+impl Send for UnconnectedSocket {
     fn burst(&mut self) -> io::Result<u64> {
         for sent in 0..BURST {
             if if_ready(self.socket.send_to(&self.buffer, self.peer))?.is_none() {
@@ -41,15 +41,15 @@ impl Send for Unconnected {
     }
 }
 
-impl Receive for Unconnected {
+impl Receive for UnconnectedSocket {
     fn take(&mut self) -> io::Result<ReceivedCount> {
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         // Foreign packets also arrive. They are ignored.
         if let Some((bytes, from)) = if_ready(self.socket.recv_from(&mut self.buffer))?
             && from == self.peer
         {
-            taken.add(bytes, self.size);
+            count.add(bytes, self.size);
         }
-        Ok(taken)
+        Ok(count)
     }
 }

@@ -135,12 +135,12 @@ impl Receive for Receiver {
             self.is_armed = true;
         }
         self.wait()?;
-        let mut taken = ReceivedCount::default();
+        let mut count = ReceivedCount::default();
         let mut failed = None;
         for completion in self.ring.completion() {
             self.is_armed &= cqueue::more(completion.flags());
             match completion.result() {
-                bytes @ 0.. => taken.add(bytes as usize, self.size),
+                bytes @ 0.. => count.add(bytes as usize, self.size),
                 // All buffers are in use. This function returns the buffers, and the next call submits the
                 // receive again.
                 error if error == -nix::libc::ENOBUFS => {}
@@ -153,7 +153,7 @@ impl Receive for Receiver {
         self.memory.publish();
         match failed {
             Some(error) => Err(error),
-            None => Ok(taken),
+            None => Ok(count),
         }
     }
 }

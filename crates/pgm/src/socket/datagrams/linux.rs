@@ -131,9 +131,9 @@ impl Calls {
     }
 }
 
-fn address(of: &SockaddrStorage) -> Option<IpAddr> {
-    let v4 = of.as_sockaddr_in().map(|of| of.ip().into());
-    v4.or_else(|| Some(of.as_sockaddr_in6()?.ip().into()))
+fn address(storage: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = storage.as_sockaddr_in().map(|storage| storage.ip().into());
+    v4.or_else(|| Some(storage.as_sockaddr_in6()?.ip().into()))
 }
 
 /// Receives several datagrams in one call. Each datagram gets a separate part of the buffer.
@@ -196,7 +196,7 @@ mod tests {
             let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
             let mut calls = Calls::new(&sender, false).unwrap();
             calls.max_segments = max_segments;
-            let bytes: Vec<u8> = (0..COUNT).flat_map(|of| [of; 10]).collect();
+            let bytes: Vec<u8> = (0..COUNT).flat_map(|number| [number; 10]).collect();
             let to = receiver.local_addr().unwrap();
             calls.send(&sender, &bytes, 10, Some(to)).unwrap();
             for of in 0..COUNT {

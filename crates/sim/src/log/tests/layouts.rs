@@ -543,34 +543,34 @@ fn the_machine_is_described() {
         assert_eq!((header.processors, header.cpu_mhz), (4, 3_000));
         assert_eq!(header.perf_frequency, 10_000_000);
         let seen = read(bytes);
-        let of = |hook: u16| {
-            let mut found = seen.iter().filter(|event| event.hook == Some(hook));
-            found.next().unwrap_or_else(|| panic!("no {hook:#06x}"))
+        let event = |hook: u16| {
+            let mut matches = seen.iter().filter(|event| event.hook == Some(hook));
+            matches.next().unwrap_or_else(|| panic!("no {hook:#06x}"))
         };
-        let read = kernel::Cpu::read(&of(0x0B0A).payload, of(0x0B0A).version, 8).unwrap();
+        let read = kernel::Cpu::read(&event(0x0B0A).payload, event(0x0B0A).version, 8).unwrap();
         assert_eq!(
             (read.mhz, read.processors, read.memory_mb),
             (3_000, 4, 16_384)
         );
         assert_eq!(read.computer_name.to_string(), "PC-7");
-        let read = kernel::ProcessorGroups::read(&of(0x0B1A).payload, 2, 8).unwrap();
+        let read = kernel::ProcessorGroups::read(&event(0x0B1A).payload, 2, 8).unwrap();
         assert_eq!(read.affinities().collect::<Vec<_>>(), [3, 3]);
-        let read = kernel::ProcessorNumbers::read(&of(0x0B1B).payload, 2, 8).unwrap();
+        let read = kernel::ProcessorNumbers::read(&event(0x0B1B).payload, 2, 8).unwrap();
         let numbers: Vec<_> = read.numbers().collect();
         assert_eq!(numbers, [(0, 0), (0, 1), (1, 0), (1, 1)]);
-        let read = kernel::Service::read(&of(0x0B0F).payload, 3, 8).unwrap();
+        let read = kernel::Service::read(&event(0x0B0F).payload, 3, 8).unwrap();
         assert_eq!((read.process_id, read.sub_process_tag), (900, 17));
         assert_eq!(read.display_name.to_string(), "DHCP Client");
         for hook in [0x0F49, 0x0F4A] {
             assert!(
-                of(hook).text.contains("NewInterval 1221"),
+                event(hook).text.contains("NewInterval 1221"),
                 "{}",
-                of(hook).text
+                event(hook).text
             );
         }
         // Mask 0 contains PROC_THREAD, LOADER, DISK_IO and others; mask 1 contains CSWITCH and
         // others.
-        let masks = &of(0x0005).payload;
+        let masks = &event(0x0005).payload;
         assert_eq!(masks[..4], 0x0001_2707u32.to_le_bytes());
         assert_eq!(masks[4..8], 0x6286u32.to_le_bytes());
         let volumes: Vec<_> = seen.iter().map(|event| &event.text[..]).collect();

@@ -53,7 +53,7 @@ fn write(
     windows: Windows,
     recording: &Recording,
     act: impl FnOnce(&mut TestLog),
-) -> Finished<Cursor<Vec<u8>>> {
+) -> FinishedTrace<Cursor<Vec<u8>>> {
     let modules = Modules::new(windows);
     let out = Cursor::new(Vec::new());
     let mut log = Log::new(out, computer(windows), recording, modules).unwrap();
@@ -167,13 +167,13 @@ fn nothing() -> Recording {
 
 fn switch() -> ContextSwitch {
     ContextSwitch {
-        new: Running {
+        new: NewThread {
             thread: 7,
             priority: 9,
             decrement: 0x12,
             qos: 5,
         },
-        old: Switched {
+        old: OldThread {
             thread: 4,
             priority: 8,
             rank: 2,

@@ -194,15 +194,15 @@ fn what_is_not_recorded_is_absent() {
     ] {
         let text = format!("kernel = ['{keyword}']\nstacks = ['HardFault']\nproviders = []");
         let recording: Recording = toml::from_str(&text).unwrap();
-        let mut found = kinds_of(&recording);
-        found.retain(|kind| !always.contains(kind));
-        assert_eq!(found, kinds);
+        let mut logged = kinds_of(&recording);
+        logged.retain(|kind| !always.contains(kind));
+        assert_eq!(logged, kinds);
     }
     let recording: Recording =
         toml::from_str("kernel = []\nproviders = ['Microsoft-Windows-Kernel-Power']").unwrap();
-    let found = kinds_of(&recording);
-    assert!(found.contains(&K::TimerRequest) && found.contains(&K::Sleep));
-    assert!(!found.contains(&K::Focus) && !found.contains(&K::Stack));
+    let kinds = kinds_of(&recording);
+    assert!(kinds.contains(&K::TimerRequest) && kinds.contains(&K::Sleep));
+    assert!(!kinds.contains(&K::Focus) && !kinds.contains(&K::Stack));
 }
 
 #[test]

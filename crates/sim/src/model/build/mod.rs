@@ -21,7 +21,7 @@ use super::cpu_set::CpuSet;
 use super::group::Group;
 use super::program::Object;
 use super::ready_queue::ReadyQueue;
-use super::replay::Recorded;
+use super::replay::ReplayState;
 use super::thread::{Process, Thread};
 use super::{Body, BodyId, IDLE, Labels, Model, ProcessId, RunError, ThreadId, Turn, Turns};
 use crate::clock::{ClockInterrupt, DEFAULT_PERIOD};
@@ -30,7 +30,7 @@ use crate::quantity::Nanoseconds;
 use crate::replay::Workload;
 use crate::scenario::{self, Amount, Document, Fault, Frames, Name};
 use crate::time::{NEVER, Time, TimeBase};
-use crate::truth::{DiskSums, FlowSums, Gap, Measure, ProcessorTime, Truth, Watched, WindowSums};
+use crate::truth::{DiskSums, FlowSums, Gap, Measure, ProcessorTime, Truth, WaitSums, WindowSums};
 use crate::windows::Windows;
 
 /// Index of the Idle process. It has only one thread, which is the idle thread of all processors.
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
             file_keys: Vec::new(),
             labels: self.labels,
             actions,
-            recorded: Recorded::default(),
+            recorded: ReplayState::default(),
             focus: focus.unwrap_or(SYSTEM),
             sampling,
             suspended_until: None,
@@ -364,7 +364,7 @@ impl<'a> Builder<'a> {
             ..Truth::default()
         };
         for (t, thread) in self.threads.iter().enumerate().filter(|(_, t)| t.watched) {
-            truth.watched.insert(t, Watched::default());
+            truth.watched.insert(t, WaitSums::default());
             truth.gaps.insert(thread.process, Gap::default());
         }
         truth
@@ -457,8 +457,8 @@ fn frames(frames: &[&str]) -> Frames {
     Frames(frames.iter().map(|frame| (*frame).to_owned()).collect())
 }
 
-fn position<T>(list: &[T], name: &Name, of: impl Fn(&T) -> &String) -> Option<usize> {
-    list.iter().position(|item| of(item) == name.get_ref())
+fn position<T>(list: &[T], name: &Name, name_of: impl Fn(&T) -> &String) -> Option<usize> {
+    list.iter().position(|item| name_of(item) == name.get_ref())
 }
 
 fn unknown(what: &str, name: &Name) -> Fault {

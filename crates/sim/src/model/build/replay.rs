@@ -8,7 +8,7 @@ use crate::log::{Recording, User};
 use crate::model::cpu_set::CpuSet;
 use crate::model::group::Group;
 use crate::model::program::{Instruction, Op, Program};
-use crate::model::replay::{FIRST_PROCESS, FIRST_THREAD, Recorded};
+use crate::model::replay::{FIRST_PROCESS, FIRST_THREAD, ReplayState};
 use crate::model::{Model, ProcessLabel, RunError};
 use crate::quantity::Nanoseconds;
 use crate::replay::{Nowhere, Options, Workload};
@@ -87,7 +87,7 @@ pub(crate) fn build_replay(
     for process in workload.ranked() {
         groups[process as usize] = model.processes[FIRST_PROCESS + process as usize].group;
     }
-    model.recorded = Recorded::new(workload, order, measured, groups);
+    model.recorded = ReplayState::new(workload, order, measured, groups);
     model.recorded.closed = options.closed;
     model.clock.set_phase(machine.clock_phase_ns / 100);
     Ok(model)
@@ -133,7 +133,6 @@ impl Builder<'_> {
         workload.ranked().into_iter().map(group).collect()
     }
 
-    /// Adds the recorded threads.
     pub(super) fn add_recorded_threads(&mut self, workload: &Workload) -> Result<(), Fault> {
         let body = self.body(None, vec![frames(&["ntoskrnl.exe!KiIdleLoop"])])?;
         let steps = Instruction {

@@ -44,7 +44,7 @@ fn repeated(steps: Vec<Step>) -> Thread {
     }
 }
 
-fn run(workload: Workload) -> Result<Replayed, RunError> {
+fn run(workload: Workload) -> Result<ReplayResult, RunError> {
     replay::run(&Arc::new(workload), &Options::default(), |_| true)
 }
 
@@ -139,26 +139,26 @@ fn wrong_workloads_are_refused() {
     };
     assert_eq!(check(&|_| {}), Ok(()));
     for wait in [Wait::Sleep(1), Wait::After(1), Wait::Disk(0)] {
-        let first = check(&|of| of.threads[0].steps[0] = Step::Wait(wait));
+        let first = check(&|workload| workload.threads[0].steps[0] = Step::Wait(wait));
         assert_eq!(first, Err(WorkloadError::NoStart(0)), "{wait:?}");
     }
-    let boost = check(&|of| {
-        of.interrupts[0].parts[0]
+    let boost = check(&|workload| {
+        workload.interrupts[0].parts[0]
             .wakes
             .push(Wake { boost: 128, ..WAKE });
     });
     assert_eq!(boost, Err(WorkloadError::Boost(128)));
-    let long = check(&|of| of.duration_ns = (1 << 50) + 1);
+    let long = check(&|workload| workload.duration_ns = (1 << 50) + 1);
     assert_eq!(long, Err(WorkloadError::Time((1 << 50) + 1)));
     let ranked = |cpus: u16| {
-        check(&|of| {
-            of.machine.cpus = cpus;
-            of.processes = vec![Process::default(); 300];
+        check(&|workload| {
+            workload.machine.cpus = cpus;
+            workload.processes = vec![Process::default(); 300];
             let moment = |process| Moment {
                 at_ns: 0,
                 change: Change::Rank(process, 1),
             };
-            of.moments = (0..300).map(moment).collect();
+            workload.moments = (0..300).map(moment).collect();
         })
     };
     assert_eq!(ranked(64), Ok(()));

@@ -72,11 +72,11 @@ pub(super) struct Requests {
     queued: BTreeMap<u64, Vec<(i64, BlockEvent)>>,
     queued_count: usize,
     /// Issued requests by device, first sector and kind.
-    issued: FxHashMap<(u32, u64, DiskIoKind), Issued>,
+    issued: FxHashMap<(u32, u64, DiskIoKind), IssuedRequest>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Issued {
+struct IssuedRequest {
     issue_ns: i64,
     event: BlockEvent,
     /// Time at which the part with the request's first sector was queued, in nanoseconds, and the event. `None` if
@@ -116,7 +116,7 @@ impl Requests {
             Stage::Issued => {
                 let key = (event.device, event.sector, event.kind);
                 let queued = self.find(&event);
-                let issued = Issued {
+                let issued = IssuedRequest {
                     issue_ns: time_ns,
                     event,
                     queued,

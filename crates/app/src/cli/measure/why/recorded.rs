@@ -85,32 +85,32 @@ impl Why {
         })?;
         let bound = bound()?;
         let recorder = start(&order)?.map(Arc::new);
-        let found: Arc<Mutex<LateFindings>> = Arc::default();
-        let (keeper, finder) = (recorder.as_ref().ok().cloned(), Arc::clone(&found));
+        let findings: Arc<Mutex<LateFindings>> = Arc::default();
+        let (keeper, finder) = (recorder.as_ref().ok().cloned(), Arc::clone(&findings));
         let late = LateSamples {
             over: bound.over,
             counts_queue: keeper.is_none(),
             tell: Box::new(move |sample| {
-                let mut found = finder.lock().unwrap_or_else(PoisonError::into_inner);
-                found.count += 1;
-                if found.samples.len() < KEPT {
+                let mut findings = finder.lock().unwrap_or_else(PoisonError::into_inner);
+                findings.count += 1;
+                if findings.samples.len() < KEPT {
                     if let Some(keeper) = &keeper {
                         keeper.keep(around(&sample.range));
                         if let Some(thread) = sample.thread_id {
-                            found
+                            findings
                                 .cpus
                                 .entry(thread)
                                 .or_insert_with(|| flight::own_cpus(thread));
                         }
                     }
-                    found.samples.push(sample);
+                    findings.samples.push(sample);
                 }
             }),
         };
         Ok(Why {
             recorder,
             late: Arc::new(late),
-            found,
+            found: findings,
             bound,
             folder,
         })
@@ -126,7 +126,8 @@ impl Why {
         self,
         measurement: &Measurement,
     ) -> Result<Causes, Failure> {
-        let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
+        let findings =
+            std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
         let wakes = match measurement.probe {
             Probe::Sleep => Wakes::Timer,
             _ => Wakes::Other,
@@ -134,7 +135,7 @@ impl Why {
         let mut causes = Causes {
             over_ns: i64::try_from(self.bound.over.as_nanos()).unwrap_or(i64::MAX),
             pilot_samples: self.bound.samples,
-            late: found.count,
+            late: findings.count,
             causes: Vec::new(),
             samples: Vec::new(),
             recorder: None,
@@ -148,7 +149,7 @@ impl Why {
                     .left_out
                     .push(("who held the CPUs".to_owned(), why.clone()));
                 causes.explain_with(
-                    found
+                    findings
                         .samples
                         .into_iter()
                         .map(|it| counted(it, wakes))
@@ -161,9 +162,9 @@ impl Why {
         std::thread::sleep(Duration::from_nanos(AFTER_NS));
         let capture = recorder.capture();
         let thread = recorder.thread_id();
-        let cpus: String = found.cpus.into_values().collect();
+        let cpus: String = findings.cpus.into_values().collect();
         let mut samples = Vec::new();
-        for (number, stretch) in (1..).zip(stretches(found.samples)) {
+        for (number, stretch) in (1..).zip(stretches(findings.samples)) {
             let file = self.folder.join(format!("late-{number}.data"));
             fs::create_dir_all(&self.folder)
                 .map_err(|error| Failure::writing(&self.folder, &error))?;
@@ -376,16 +377,16 @@ fn medians(pilot: &Measurement, measurement: &Measurement) -> Vec<Medians> {
     let sampled = groups.iter().filter(|group| is_sampled(group.first));
     sampled
         .map(|group| {
-            let of = group.first;
+            let first = group.first;
             let same = of_pilot.iter().find(|other| {
                 let other = other.first;
                 (&other.method, &other.setting, &other.phase)
-                    == (&of.method, &of.setting, &of.phase)
+                    == (&first.method, &first.setting, &first.phase)
             });
             let median = |summary: Summary| summary.p50_ns;
             Medians {
-                method: of.method.clone(),
-                setting: of.setting.clone(),
+                method: first.method.clone(),
+                setting: first.setting.clone(),
                 without_ns: same.and_then(|group| median(group.latencies())),
                 with_ns: median(group.latencies()),
             }

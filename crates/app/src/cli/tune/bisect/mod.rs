@@ -224,18 +224,18 @@ fn resume(args: &Args, path: &Path, settings: Vec<String>) -> Result<Search, Fai
 
 /// Returns the plan. The values of the options replace the parameters of `plan`.
 fn plan(args: &Args, plan: Plan) -> Plan {
-    let mut given = plan;
-    given.lower_is_better |= args.lower_is_better;
-    let set = |value: &mut f64, given: Option<f64>| *value = given.unwrap_or(*value);
-    set(&mut given.rates.false_alarm, args.false_alarm);
-    set(&mut given.rates.miss, args.miss);
-    set(&mut given.effect, args.effect);
-    set(&mut given.confidence, args.confidence);
-    let set = |value: &mut u32, given: Option<u32>| *value = given.unwrap_or(*value);
-    set(&mut given.references, args.references);
-    set(&mut given.measurements, args.measurements);
-    set(&mut given.rounds, args.rounds);
-    given
+    let mut updated = plan;
+    updated.lower_is_better |= args.lower_is_better;
+    let set = |value: &mut f64, option: Option<f64>| *value = option.unwrap_or(*value);
+    set(&mut updated.rates.false_alarm, args.false_alarm);
+    set(&mut updated.rates.miss, args.miss);
+    set(&mut updated.effect, args.effect);
+    set(&mut updated.confidence, args.confidence);
+    let set = |value: &mut u32, option: Option<u32>| *value = option.unwrap_or(*value);
+    set(&mut updated.references, args.references);
+    set(&mut updated.measurements, args.measurements);
+    set(&mut updated.rounds, args.rounds);
+    updated
 }
 
 fn save(path: &Path, search: &Search) -> Result<(), Failure> {
@@ -363,8 +363,8 @@ fn print_step(args: &Args, search: &Search, json: bool) -> Result<(), Failure> {
             "Activate exactly these settings, measure, and enter the result:".to_owned()
         }
         (Purpose::Trial, taken) => {
-            let taken = counted(taken as u64, "measurement", "measurements");
-            format!("Keep these settings and measure again ({taken} so far):")
+            let measurements = counted(taken as u64, "measurement", "measurements");
+            format!("Keep these settings and measure again ({measurements} so far):")
         }
         (_, taken) => format!(
             "With exactly these settings, measure {}, and enter each result:",

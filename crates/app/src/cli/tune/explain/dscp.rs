@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use registry::{Key, Value};
 use tune::audit;
 use tune::decode::dscp::{self, Policy, Scope};
-use tune::found::{At, Origin, Place, PlacedValue};
 use tune::machine::{Edition, Machine};
+use tune::placed_value::{InputPosition, Origin, Place, PlacedValue};
 
 use crate::cli::Failure;
 use crate::cli::tune::inputs;
@@ -52,7 +52,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
-    let found = |key: &str, name: &str, value: &Value| {
+    let entry = |key: &str, name: &str, value: &Value| {
         Key::new(key).map(|key| PlacedValue {
             place: Place::Registry {
                 key,
@@ -61,22 +61,22 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             value: Some(value.clone()),
             origin: Origin {
                 source: "the command line".into(),
-                at: At::Whole,
+                at: InputPosition::Whole,
             },
         })
     };
     let inputs = inputs::read(&args.inputs, false)?.inputs;
-    let given = Machine {
+    let machine = Machine {
         edition: args.edition,
         ..Machine::default()
     };
-    let edition = audit::machine(&inputs, &given).edition;
+    let edition = audit::machine(&inputs, &machine).edition;
     let mut all: Vec<PlacedValue> = inputs.into_iter().flat_map(|input| input.found).collect();
     for (name, value) in &args.value {
-        all.extend(found(&format!("{}policy", dscp::POLICIES), name, value));
+        all.extend(entry(&format!("{}policy", dscp::POLICIES), name, value));
     }
     if let Some(nla) = &args.nla {
-        all.extend(found(dscp::SWITCH.0, dscp::SWITCH.1, nla));
+        all.extend(entry(dscp::SWITCH.0, dscp::SWITCH.1, nla));
     }
     let scope = Scope {
         program: args.program.clone(),

@@ -17,7 +17,7 @@ pub(super) const ID: &str = "win32prioritysep";
 
 /// JSON output: decoded value of the setting. Programs rely on its fields.
 #[derive(Serialize)]
-pub(super) struct Decoded {
+pub(super) struct DecodedQuantum {
     /// Complete value of the setting. Absent if the input is the output of a debugger.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<u32>,
@@ -86,7 +86,7 @@ impl FromStr for Readout {
 }
 
 /// Decodes a value for a machine. If the edition is unknown, decodes it for a client and for a server.
-pub(super) fn decode(value: u32, machine: &Machine) -> Decoded {
+pub(super) fn decode(value: u32, machine: &Machine) -> DecodedQuantum {
     let setting = Win32PrioritySeparation(value);
     let is = |server: bool| {
         let is_possible = machine
@@ -94,7 +94,7 @@ pub(super) fn decode(value: u32, machine: &Machine) -> Decoded {
             .is_none_or(|edition| edition.is_server() == server);
         is_possible.then(|| Meaning::new(setting.decode(server)))
     };
-    Decoded {
+    DecodedQuantum {
         value: Some(value),
         bits: Some(setting.bits()),
         client: is(false),
@@ -112,7 +112,7 @@ fn doubt(machine: &Machine) -> Option<String> {
     ))
 }
 
-pub(super) fn write(decoded: &Decoded, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(decoded: &DecodedQuantum, out: &mut dyn Write) -> io::Result<()> {
     if let (Some(value), Some(bits)) = (decoded.value, decoded.bits) {
         let same = if value == bits {
             String::new()
@@ -188,7 +188,7 @@ pub(super) fn explain_readout(readout: Readout, json: bool) -> Result<(), Failur
              table"
         )));
     };
-    let decoded = Decoded {
+    let decoded = DecodedQuantum {
         value: None,
         bits: None,
         client: None,

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use tune::catalogue::{Checked, Setting, Verdict};
+use tune::catalogue::{FactCheck, Setting, Verdict};
 use tune::machine::Machine;
 
-use super::quantum::{self, Decoded};
+use super::quantum::{self, DecodedQuantum};
 use crate::cli::Failure;
 use crate::output;
 
@@ -35,7 +35,7 @@ struct SettingJson<'c> {
     evidence: Option<&'c str>,
     read_with: Option<&'c str>,
     sources: &'c [String],
-    checked: &'c Checked,
+    checked: &'c FactCheck,
     value: Option<ValueJson<'c>>,
 }
 
@@ -59,7 +59,7 @@ struct ValueJson<'c> {
     means: Option<String>,
     is_allowed: Option<bool>,
     findings: Vec<FindingJson<'c>>,
-    quantum: Option<Decoded>,
+    quantum: Option<DecodedQuantum>,
 }
 
 #[derive(Serialize)]
@@ -205,7 +205,7 @@ impl<'c> SettingJson<'c> {
             }
         }
         many("Sources", self.sources, out)?;
-        let Checked {
+        let FactCheck {
             on,
             found,
             unsupported,

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
         other: args.other.map(request),
         global: args.global,
     };
-    let asked = args.sleep.saturating_mul(10_000);
+    let units = args.sleep.saturating_mul(10_000);
     let builds = args.build.map_or(BUILDS.to_vec(), |build| vec![build]);
     let answers = builds.iter().map(|&build| {
         let resolution = timers.resolution(build);
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, json: bool) -> Result<(), Failure> {
             build,
             windows: windows_release(build),
             period_ms: ms(resolution.period.into()),
-            sleep_ms: ms(sleep_takes(asked, resolution.period)),
+            sleep_ms: ms(sleep_takes(units, resolution.period)),
             because: resolution.because,
         }
     });
@@ -121,9 +121,9 @@ fn ms(units: u64) -> f64 {
 
 /// Parses a resolution in milliseconds. Returns it in units of 100 ns.
 fn period(text: &str) -> Result<u32, String> {
-    let asked: Option<f64> = text.trim_end_matches("ms").trim().parse().ok();
-    asked
-        .map(|asked| asked * 10_000.0)
+    let number: Option<f64> = text.trim_end_matches("ms").trim().parse().ok();
+    number
+        .map(|number| number * 10_000.0)
         .filter(|units| (1.0..=f64::from(COARSEST)).contains(units))
         .map(|units| units.round() as u32)
         .ok_or_else(|| {

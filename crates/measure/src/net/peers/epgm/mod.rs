@@ -20,7 +20,8 @@ use super::openpgm::silence;
 use crate::net::pgm::{BUFFER, lock};
 use crate::net::udp::{WAIT, with_later_port};
 use crate::net::{
-    Buffers, Interface, NetError, Place, Received, Side, Transport, Udp, UdpGrants, UdpOptions,
+    Buffers, Interface, NetError, Place, ReceivedPacket, Side, Transport, Udp, UdpGrants,
+    UdpOptions,
 };
 use crate::{Grant, Policy, Scheduling};
 
@@ -135,11 +136,11 @@ fn granted(scheduling: &Scheduling) -> Option<(i32, i32)> {
         Policy::RoundRobin(priority) => (libc::SCHED_RR, priority.into()),
         _ => return None,
     };
-    let asked = Scheduling {
+    let request = Scheduling {
         policy: scheduling.policy,
         ..Scheduling::default()
     };
-    let ((), grants) = asked.run(|_| ()).ok()?;
+    let ((), grants) = request.run(|_| ()).ok()?;
     grants.iter().all(Grant::is_granted).then_some(real_time)
 }
 
@@ -169,9 +170,9 @@ impl Transport for Epgm {
         lock(&self.publisher).send(packet)
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
         match lock(&self.subscriber).recv(buffer) {
-            Ok(len) => Ok(Some(Received {
+            Ok(len) => Ok(Some(ReceivedPacket {
                 len,
                 from: None,
                 class: None,

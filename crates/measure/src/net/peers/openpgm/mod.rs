@@ -12,13 +12,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-pub(in crate::net) use socket::{Does, Heard, OpenPgmSocket};
+pub(in crate::net) use socket::{Does, OpenPgmSocket, Reception};
 
 use library::OpenPgmLibrary;
 
 use crate::net::pgm::BUFFER;
 use crate::net::udp::{WAIT, with_later_port};
-use crate::net::{LibraryError, NetError, Place, Received, Transport, UdpGrants, UdpOptions};
+use crate::net::{LibraryError, NetError, Place, ReceivedPacket, Transport, UdpGrants, UdpOptions};
 
 /// Maximum message size in bytes. Such a message certainly fits into one packet. Version 5.3 aborts
 /// the process on larger messages.
@@ -112,21 +112,21 @@ impl Transport for OpenPgm {
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
         // The code subtracts the requested waits, not measured times. It therefore does not read the clock
         // for each packet.
         let mut rest = WAIT;
         loop {
             let wait = match self.socket.recv(buffer)? {
-                Heard::Message(len) => {
-                    return Ok(Some(Received {
+                Reception::Message(len) => {
+                    return Ok(Some(ReceivedPacket {
                         len,
                         from: None,
                         class: None,
                     }));
                 }
-                Heard::Lost => continue,
-                Heard::Nothing(wait) => wait,
+                Reception::Lost => continue,
+                Reception::Nothing(wait) => wait,
             };
             if rest.is_zero() {
                 return Ok(None);

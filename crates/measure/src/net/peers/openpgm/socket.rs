@@ -32,7 +32,7 @@ pub(in crate::net) enum Does {
 
 /// Result of [`OpenPgmSocket::recv`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::net) enum Heard {
+pub(in crate::net) enum Reception {
     /// A message of this length in bytes.
     Message(usize),
     /// Packets were lost. Their number is unknown.
@@ -53,7 +53,6 @@ const SHORTEST: Duration = Duration::from_micros(50);
 /// Maximum time until the next action.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// A socket of OpenPGM.
 #[derive(Debug)]
 pub(in crate::net) struct OpenPgmSocket {
     raw: NonNull<Opaque>,
@@ -92,7 +91,7 @@ impl OpenPgmSocket {
         let mut raw = ptr::null_mut();
         let mut fault = ptr::null_mut();
         // SAFETY: both pointers are valid for writes.
-        let made = unsafe {
+        let is_created = unsafe {
             (library.socket)(
                 &mut raw,
                 family as u16,
@@ -101,7 +100,7 @@ impl OpenPgmSocket {
                 &mut fault,
             )
         };
-        let raw = NonNull::new(raw).filter(|_| made).ok_or_else(|| {
+        let raw = NonNull::new(raw).filter(|_| is_created).ok_or_else(|| {
             // SAFETY: the error belongs to this call.
             let said = unsafe { library.message(fault) };
             refused("to create a socket")(said)
@@ -278,7 +277,7 @@ impl OpenPgmSocket {
     ///
     /// # Errors
     /// Returns the error of the library.
-    pub(in crate::net) fn recv(&self, buffer: &mut [u8]) -> io::Result<Heard> {
+    pub(in crate::net) fn recv(&self, buffer: &mut [u8]) -> io::Result<Reception> {
         let mut len = 0;
         let mut fault = ptr::null_mut();
         // SAFETY: the call gets the buffer's length, and both pointers are valid for writes.
@@ -296,15 +295,15 @@ impl OpenPgmSocket {
         let said = (!fault.is_null()).then(|| unsafe { self.library.message(fault) });
         let wait = |option| {
             let time = self.time(option).unwrap_or(LONGEST);
-            Heard::Nothing(time.clamp(SHORTEST, LONGEST))
+            Reception::Nothing(time.clamp(SHORTEST, LONGEST))
         };
         Ok(match outcome {
-            status::NORMAL => Heard::Message(len.min(buffer.len())),
-            status::RESET => Heard::Lost,
+            status::NORMAL => Reception::Message(len.min(buffer.len())),
+            status::RESET => Reception::Lost,
             status::TIMER_PENDING => wait(option::TIME_REMAIN),
             status::RATE_LIMITED => wait(option::RATE_REMAIN),
             status::ERROR => return Err(io::Error::other(said.unwrap_or_default())),
-            _ => Heard::Nothing(LONGEST),
+            _ => Reception::Nothing(LONGEST),
         })
     }
 

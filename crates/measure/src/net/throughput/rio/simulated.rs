@@ -69,11 +69,11 @@ struct Requests {
     completions: RIO_CQ,
     most: [usize; 2],
     /// Queue of receives and queue of sends.
-    queues: [VecDeque<Asked>; 2],
+    queues: [VecDeque<PostedRequest>; 2],
 }
 
 #[derive(Clone, Copy)]
-struct Asked {
+struct PostedRequest {
     place: RIO_BUF,
     context: u64,
     is_committed: bool,
@@ -122,11 +122,11 @@ impl System {
     /// Returns the memory ranges in use. A range is in use until the completion of its request was
     /// dequeued.
     fn in_use(&self) -> impl Iterator<Item = RIO_BUF> {
-        let asked = self.requests.values().flat_map(|of| &of.queues);
-        let ended = self.completions.values().flat_map(|of| &of.ended);
-        asked
+        let requests = self.requests.values().flat_map(|queues| &queues.queues);
+        let ended = self.completions.values().flat_map(|queue| &queue.ended);
+        requests
             .flatten()
-            .map(|asked| asked.place)
+            .map(|request| request.place)
             .chain(ended.map(|(_, place)| *place))
     }
 
@@ -159,7 +159,7 @@ impl System {
         }
     }
 
-    fn end(&mut self, completions: RIO_CQ, asked: Asked, outcome: io::Result<usize>) {
+    fn end(&mut self, completions: RIO_CQ, asked: PostedRequest, outcome: io::Result<usize>) {
         let Some(queue) = self.completions.get_mut(&completions) else {
             return self.breach("a completion queue was closed before its requests ended");
         };
@@ -244,9 +244,9 @@ unsafe extern "system" fn close_completion_queue(completions: RIO_CQ) {
     let is_used = system
         .requests
         .values()
-        .any(|of| of.completions == completions);
+        .any(|queues| queues.completions == completions);
     let closed = system.completions.remove(&completions);
-    if is_used || closed.is_some_and(|of| !of.ended.is_empty()) {
+    if is_used || closed.is_some_and(|queue| !queue.ended.is_empty()) {
         system.breach("a completion queue was closed while in use");
     }
 }
@@ -277,7 +277,7 @@ unsafe extern "system" fn create_request_queue(
     let room = system
         .completions
         .get(&receive_completions)
-        .map(|of| of.room);
+        .map(|queue| queue.room);
     if receive_completions != send_completions || room < Some((receives + sends) as usize) {
         system.breach("the completion queue has no room for all requests");
     }
@@ -367,13 +367,13 @@ unsafe fn ask(
     if system.in_use().any(overlaps) {
         system.breach("two requests use the same range");
     }
-    let asked = Asked {
+    let request = PostedRequest {
         place,
         context: context.addr() as u64,
         is_committed: false,
     };
     if let Some(requests) = system.requests.get_mut(&number) {
-        requests.queues[kind].push_back(asked);
+        requests.queues[kind].push_back(request);
     }
     1
 }

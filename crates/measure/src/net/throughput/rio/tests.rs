@@ -40,9 +40,9 @@ fn exchange(sender: &mut Sender, receiver: &mut Receiver) {
         }
         let mut all = ReceivedCount::default();
         for _ in 0..bursts * BURST {
-            let taken = receiver.take().expect("received");
-            all.packets += taken.packets;
-            all.bytes += taken.bytes;
+            let count = receiver.take().expect("received");
+            all.packets += count.packets;
+            all.bytes += count.bytes;
             if all.packets == (bursts * BURST) as u64 {
                 break;
             }
@@ -58,15 +58,15 @@ fn packets_are_transferred_and_everything_is_released() {
     let [near, far] = sockets(Type::DGRAM);
     let queue = |socket| Queue::new(socket, simulated::FUNCTIONS, SIZE).expect("made");
     let (mut sender, far) = (Sender(queue(near)), queue(far));
-    let kept = [&sender.0, &far].map(|queue| (queue.buffer, queue.completions));
+    let ids = [&sender.0, &far].map(|queue| (queue.buffer, queue.completions));
     let mut receiver = Receiver::new(far).expect("asked");
     exchange(&mut sender, &mut receiver);
-    for (buffer, completions) in kept {
+    for (buffer, completions) in ids {
         assert!(simulated::is_registered(buffer) && simulated::is_open(completions));
     }
     // All slots of the receiver have an outstanding request.
     drop((sender, receiver));
-    for (buffer, completions) in kept {
+    for (buffer, completions) in ids {
         assert!(!simulated::is_registered(buffer) && !simulated::is_open(completions));
     }
     assert_eq!(simulated::breaches(), Vec::<String>::new());

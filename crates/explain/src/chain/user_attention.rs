@@ -21,7 +21,7 @@ pub(crate) enum ProcessKind {
 }
 
 /// Facts that show whether users notice the waits of a thread.
-pub(crate) struct Noticed {
+pub(crate) struct UserAttention {
     /// Time ranges in which processes had the focus, by row of the process.
     focus: Vec<(u32, Range<i64>)>,
     /// Rows of the processes of users. They are used if the focus is unknown.
@@ -31,13 +31,13 @@ pub(crate) struct Noticed {
     pub(crate) is_asked: bool,
 }
 
-impl Noticed {
-    pub(crate) fn read(case: &Case<'_>) -> Result<Noticed, StoreError> {
+impl UserAttention {
+    pub(crate) fn read(case: &Case<'_>) -> Result<UserAttention, StoreError> {
         let focus = case.focus()?.into_iter();
         let focus = focus.filter_map(|focus| Some((focus.process_row?, focus.during)));
         let threads = case.survey.threads.iter();
-        let with_windows = threads.filter(|thread| Noticed::has_window(thread));
-        Ok(Noticed {
+        let with_windows = threads.filter(|thread| UserAttention::has_window(thread));
+        Ok(UserAttention {
             focus: focus.collect(),
             of_users: of_users(case)?,
             with_windows: with_windows
@@ -60,7 +60,8 @@ impl Noticed {
     ) -> Option<Attention> {
         let row = process_row.filter(|_| self.knows_focus() && !self.is_asked)?;
         let mut focus = self.focus.iter();
-        let had_focus = focus.any(|(of, focus)| *of == row && overlap(focus, range).is_some());
+        let had_focus =
+            focus.any(|(process, focus)| *process == row && overlap(focus, range).is_some());
         Some(match (had_focus, self.with_windows.contains(&row)) {
             (true, _) => Attention::Focus,
             (false, true) => Attention::Window,
@@ -91,7 +92,7 @@ impl Noticed {
                 .process_row
                 .is_some_and(|row| self.of_users.contains(&row))
         };
-        self.is_asked || Noticed::has_window(thread) || self.knows_focus() || is_of_user()
+        self.is_asked || UserAttention::has_window(thread) || self.knows_focus() || is_of_user()
     }
 
     /// Returns the time within the range during which the process had the focus, in nanoseconds. Returns the length

@@ -5,11 +5,11 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use wording::grouped;
 
-use crate::found::Origin;
+use crate::placed_value::Origin;
 
 /// A value of a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Observed {
+pub struct Observation {
     /// English name of the value in the report, without its unit.
     pub name: &'static str,
     /// Part of the machine to which the value belongs. `None` for the whole machine.

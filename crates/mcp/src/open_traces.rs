@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use explain::Scope;
 use explore::Explorer;
 use facts::Info;
-use report::Explained;
+use report::ExplainedTrace;
 use session::{LazyCell, SymbolOptions, Symbolication, TraceTables};
 use tables::{Cache, Functions, Identities, Store};
 
-use crate::call::{Call, Watching};
+use crate::call::{Call, CallObserver};
 use crate::failure::Failure;
 use crate::folders::TraceFile;
 
@@ -58,7 +58,7 @@ pub(crate) struct OpenTrace {
     explorer: LazyCell<Explorer>,
     info: LazyCell<Info>,
     /// Explanations by scope. The most recently used explanation is last.
-    explained: Mutex<Vec<(Scope, Arc<LazyCell<Explained>>)>>,
+    explained: Mutex<Vec<(Scope, Arc<LazyCell<ExplainedTrace>>)>>,
     #[cfg(feature = "sql")]
     pub(crate) session: LazyCell<sql::Session>,
     #[cfg(feature = "sql")]
@@ -82,10 +82,10 @@ impl OpenTraces {
             let file = TraceFile::open(number, opening.name, bytes);
             Arc::new(OpenTrace::new(file, opening.store, opening.symbols))
         });
-        let kept: Vec<Arc<OpenTrace>> = open.collect();
-        let files = kept.iter().map(|open| open.file.clone()).collect();
+        let traces: Vec<Arc<OpenTrace>> = open.collect();
+        let files = traces.iter().map(|open| open.file.clone()).collect();
         let opened = OpenTraces {
-            kept,
+            kept: traces,
             ..OpenTraces::new(Cache::Off, SymbolOptions::default())
         };
         (opened, files)
@@ -93,9 +93,9 @@ impl OpenTraces {
 
     /// Returns the trace if it is open.
     pub(crate) fn known(&self, file: &TraceFile) -> Option<Arc<OpenTrace>> {
-        let mut kept = self.kept.iter();
-        let kept = kept.find(|open| open.file.is_same(file)).cloned();
-        kept.or_else(|| used(&mut self.traces(), file))
+        let mut open = self.kept.iter();
+        let trace = open.find(|open| open.file.is_same(file)).cloned();
+        trace.or_else(|| used(&mut self.traces(), file))
     }
 
     /// Returns the trace. Opens it if it is not open.
@@ -162,7 +162,7 @@ impl OpenTrace {
     pub(crate) fn tables(&self, call: &Arc<Call>) -> TraceTables {
         TraceTables::new(
             Arc::clone(&self.store),
-            Arc::new(Watching(Arc::clone(call))),
+            Arc::new(CallObserver(Arc::clone(call))),
         )
     }
 
@@ -206,7 +206,7 @@ impl OpenTrace {
         &self,
         scope: Scope,
         call: &Arc<Call>,
-    ) -> Result<Arc<Explained>, Failure> {
+    ) -> Result<Arc<ExplainedTrace>, Failure> {
         let cell = self.cell(&scope);
         cell.get(|| {
             let tables = self.tables(call);
@@ -215,11 +215,16 @@ impl OpenTrace {
             wanted.extend(Info::TABLES);
             tables.make(&wanted)?;
             let (info, symbols) = (self.info(call)?, self.symbols(call)?);
-            Ok(Explained::known(&tables, info, scope.clone(), &symbols)?)
+            Ok(ExplainedTrace::known(
+                &tables,
+                info,
+                scope.clone(),
+                &symbols,
+            )?)
         })
     }
 
-    fn cell(&self, scope: &Scope) -> Arc<LazyCell<Explained>> {
+    fn cell(&self, scope: &Scope) -> Arc<LazyCell<ExplainedTrace>> {
         let mut explained = self
             .explained
             .lock()
@@ -250,7 +255,7 @@ impl OpenTrace {
         &self,
         scope_id: Option<&str>,
         call: &Arc<Call>,
-    ) -> Result<Arc<Explained>, Failure> {
+    ) -> Result<Arc<ExplainedTrace>, Failure> {
         let Some(scope_id) = scope_id else {
             return self.explained(Scope::default(), call);
         };

@@ -22,7 +22,7 @@ pub(crate) fn max_expanded(size: u64) -> u64 {
 }
 
 /// Writer of the expanded records. The data of all compressed records of a recording is one Zstandard stream.
-pub(crate) struct Inflated {
+pub(crate) struct Inflater {
     decoder: Decoder<'static>,
     file: io::BufWriter<File>,
     /// Number of bytes to which the remaining data may expand.
@@ -35,10 +35,10 @@ pub(crate) struct Inflated {
     check: fn(u64) -> Result<(), NoSpace>,
 }
 
-impl Inflated {
+impl Inflater {
     /// Creates an empty temporary file for a recording of `size` bytes.
-    pub(crate) fn new(size: u64) -> io::Result<Inflated> {
-        Ok(Inflated {
+    pub(crate) fn new(size: u64) -> io::Result<Inflater> {
+        Ok(Inflater {
             decoder: Decoder::new()?,
             file: io::BufWriter::new(tempfile::tempfile()?),
             budget: max_expanded(size),
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_the_stated_cause() {
-        let mut inflated = Inflated::new(1).unwrap();
+        let mut inflated = Inflater::new(1).unwrap();
         inflated.check = |needed| {
             Err(NoSpace {
                 needed,

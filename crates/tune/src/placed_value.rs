@@ -147,12 +147,12 @@ pub struct Origin {
     /// Name of the input: a file, a file in an archive, or the live registry.
     pub source: Arc<str>,
     /// Position of the value in the input.
-    pub at: At,
+    pub at: InputPosition,
 }
 
 /// A position in an input. Later positions in the same input are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum At {
+pub enum InputPosition {
     /// Line of text, counted from 1.
     Line(u32),
     /// Byte offset, counted from 0.
@@ -164,9 +164,9 @@ pub enum At {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
-            At::Line(line) => write!(f, "{}:{line}", self.source),
-            At::Offset(offset) => write!(f, "{} at {offset:#x}", self.source),
-            At::Whole => f.write_str(&self.source),
+            InputPosition::Line(line) => write!(f, "{}:{line}", self.source),
+            InputPosition::Offset(offset) => write!(f, "{} at {offset:#x}", self.source),
+            InputPosition::Whole => f.write_str(&self.source),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 
 /// User of CPU time that kept a waiting thread off a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Holder {
     /// A thread of worse rank, or a thread of the same rank and lower priority. The dispatcher should have preempted
     /// this thread.
     Dispatcher,
@@ -30,7 +30,7 @@ pub(crate) enum By {
     Unknown,
 }
 
-/// Names of the variants of [`By`], in their order. The truth file of the simulation uses the same
+/// Names of the variants of [`Holder`], in their order. The truth file of the simulation uses the same
 /// names.
 const NAMES: [&str; 9] = [
     "dispatcher",
@@ -46,9 +46,9 @@ const NAMES: [&str; 9] = [
 
 /// CPU time by user, on the CPUs for which a thread waited.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HolderTimes {
     ns: [i64; NAMES.len()],
-    /// Ranks and priorities of the threads in [`By::Rank`].
+    /// Ranks and priorities of the threads in [`Holder::Rank`].
     pub(crate) outranked_by: Option<Outranking>,
     /// Time of all CPUs for which the thread waited, summed over the wait, in nanoseconds.
     pub(crate) all_ns: i64,
@@ -57,54 +57,54 @@ pub(crate) struct Held {
     is_linux: bool,
 }
 
-/// Minimum and maximum rank, and minimum and maximum priority, of the threads in `By::Rank`.
+/// Minimum and maximum rank, and minimum and maximum priority, of the threads in `Holder::Rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outranking {
     pub(crate) ranks: (u8, u8),
     pub(crate) priorities: (i8, i8),
 }
 
-impl Held {
-    pub(crate) fn new(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> Held {
+impl HolderTimes {
+    pub(crate) fn new(case: &Case<'_>, waiter: &Waiter, holders: &Holders) -> HolderTimes {
         let cpus = case
             .survey
             .cpus
             .iter()
             .filter(|cpu| waiter.waited_for(cpu.cpu));
-        let mut held = Held {
+        let mut times = HolderTimes {
             all_ns: waiter.ready_ns().saturating_mul(cpus.count() as i64),
             ready_ns: waiter.ready_ns(),
             is_linux: holders.is_linux,
-            ..Held::default()
+            ..HolderTimes::default()
         };
         for (range, priority) in &waiter.priorities {
             for (cpu, what, time) in holders.within(range) {
                 if waiter.waited_for(cpu) {
-                    held.add((waiter.rank, *priority), what, time.net_ns);
+                    times.add((waiter.rank, *priority), what, time.net_ns);
                 }
             }
         }
-        held
+        times
     }
 
     fn add(&mut self, (my_rank, my_priority): (Option<u8>, Option<i8>), what: What, ns: i64) {
         let by = match what {
-            What::Idle => By::Idle,
-            What::Isr => By::Isr,
-            What::Dpc => By::Dpc,
-            What::Suspended => By::Suspended,
+            What::Idle => Holder::Idle,
+            What::Isr => Holder::Isr,
+            What::Dpc => Holder::Dpc,
+            What::Suspended => Holder::Suspended,
             What::Thread { rank, priority, .. } => {
                 let (rank, my_rank) = (rank.unwrap_or(0), my_rank.unwrap_or(0));
                 match priority.zip(my_priority) {
-                    _ if rank > my_rank => By::Dispatcher,
-                    None => By::Unknown,
-                    Some((priority, mine)) if priority > mine => By::Priority,
+                    _ if rank > my_rank => Holder::Dispatcher,
+                    None => Holder::Unknown,
+                    Some((priority, mine)) if priority > mine => Holder::Priority,
                     Some((priority, _)) if rank < my_rank => {
                         self.outranked(rank, priority);
-                        By::Rank
+                        Holder::Rank
                     }
-                    Some((priority, mine)) if priority == mine => By::EqualPriority,
-                    Some(_) => By::Dispatcher,
+                    Some((priority, mine)) if priority == mine => Holder::EqualPriority,
+                    Some(_) => Holder::Dispatcher,
                 }
             }
         };
@@ -124,7 +124,7 @@ impl Held {
     }
 
     /// Returns the CPU time of a user, in nanoseconds.
-    pub(crate) fn by(&self, by: By) -> i64 {
+    pub(crate) fn by(&self, by: Holder) -> i64 {
         self.ns[by as usize]
     }
 
@@ -138,9 +138,9 @@ impl Held {
     /// Returns the time of all CPUs for which the thread waited, summed over the wait, in nanoseconds. Suspend gaps are
     /// left out, unless the machine was suspended for the whole wait.
     pub(crate) fn awake_ns(&self) -> i64 {
-        match self.all_ns - self.by(By::Suspended) {
-            1.. if self.part_of_wait(self.by(By::Suspended)) < self.ready_ns => {
-                self.all_ns - self.by(By::Suspended)
+        match self.all_ns - self.by(Holder::Suspended) {
+            1.. if self.part_of_wait(self.by(Holder::Suspended)) < self.ready_ns => {
+                self.all_ns - self.by(Holder::Suspended)
             }
             _ => self.all_ns,
         }

@@ -4,15 +4,15 @@ use crate::schema::Rows;
 
 /// Values with their times, in nanoseconds since the trace's start.
 #[derive(Clone, Debug)]
-pub struct Timed<T>(pub Vec<(i64, T)>);
+pub struct TimedValues<T>(pub Vec<(i64, T)>);
 
-impl<T> Default for Timed<T> {
+impl<T> Default for TimedValues<T> {
     fn default() -> Self {
-        Timed(Vec::new())
+        TimedValues(Vec::new())
     }
 }
 
-impl<T: Send> Rows for Timed<T> {
+impl<T: Send> Rows for TimedValues<T> {
     fn sort(&mut self) {
         self.0.sort_by_key(|(time_ns, _)| *time_ns);
     }
@@ -22,7 +22,7 @@ impl<T: Send> Rows for Timed<T> {
             return parts.pop().unwrap_or_default();
         }
         // Memory for exactly these rows: growing would reserve up to twice as much.
-        let mut all = Timed(Vec::with_capacity(parts.iter().map(Rows::rows).sum()));
+        let mut all = TimedValues(Vec::with_capacity(parts.iter().map(Rows::rows).sum()));
         for part in parts {
             all.0.extend(part.0);
         }
@@ -40,6 +40,6 @@ impl<T: Send> Rows for Timed<T> {
 
     fn split_off(&mut self, time_ns: i64) -> Self {
         let at = self.0.partition_point(|(time, _)| *time < time_ns);
-        Timed(self.0.split_off(at))
+        TimedValues(self.0.split_off(at))
     }
 }

@@ -15,7 +15,6 @@ const NET: f64 = 0.1;
 pub(crate) struct MovedInterrupts<'d> {
     from: Vec<&'d Change>,
     to: Vec<&'d Change>,
-    /// Largest of the changes.
     pub(crate) largest: &'d Change,
 }
 
@@ -26,7 +25,7 @@ impl<'d> MovedInterrupts<'d> {
         let is_cpu = |it: &&Change| it.kind == Kind::Cpu && it.conclusion == Conclusion::Differs;
         let cpus = || changes.iter().filter(is_cpu);
         let (from, to): (Vec<_>, Vec<_>) = cpus().partition(|it| it.ns() < 0.0);
-        let sum = |of: &[&Change]| of.iter().map(|it| it.ns().abs()).sum::<f64>();
+        let sum = |cpus: &[&Change]| cpus.iter().map(|it| it.ns().abs()).sum::<f64>();
         let (less, more) = (sum(&from), sum(&to));
         let is_same = !from.is_empty() && (less - more).abs() <= NET * less.max(more);
         let largest = cpus().next().filter(|_| is_same)?;
@@ -40,14 +39,14 @@ impl<'d> MovedInterrupts<'d> {
         work: Option<&PerWork>,
         sides: [&[Recording]; 2],
     ) -> Finding {
-        let side = |of: &[&Change], more: &str| {
-            let mut numbers: Vec<u16> = of.iter().filter_map(|it| number(it)).collect();
+        let side = |cpus: &[&Change], more: &str| {
+            let mut numbers: Vec<u16> = cpus.iter().filter_map(|it| number(it)).collect();
             numbers.sort_unstable();
             format!(
                 "{} {} ({} {more})",
                 if numbers.len() == 1 { "CPU" } else { "CPUs" },
                 listed(numbers),
-                time_text(of.iter().map(|it| it.ns().abs()).sum())
+                time_text(cpus.iter().map(|it| it.ns().abs()).sum())
             )
         };
         let per = work.map_or("per second".to_owned(), |work| format!("per {}", work.work));
@@ -59,7 +58,7 @@ impl<'d> MovedInterrupts<'d> {
         let mut finding = Finding::new(sentence, None);
         for cpu in self.from.iter().chain(&self.to) {
             finding.subjects.extend(subject(cpu));
-            finding.prove(sides, |of| Some(of.evidence(cpu)));
+            finding.prove(sides, |recording| Some(recording.evidence(cpu)));
         }
         let dpcs = changes.iter().filter(|it| it.kind == Kind::Dpc);
         let most = dpcs.max_by(|a, b| a.after.ns.total_cmp(&b.after.ns));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tables::{CpuRunsView, ReadyThreadsView, StoreError, Table};
 
-use super::still_waiting::{self, Last, StillWaiting};
+use super::edge_wait::{self, EdgeWait, Last};
 use super::story::{self, Doing, Event, EventKind, Link, Ran, Story, explain_waiter, named};
 use super::{STEPS, doubts};
 use crate::chain::path::{self, Runs, Thread};
@@ -13,7 +13,7 @@ use crate::thread_state::{self, TERMINATED, WAITING};
 use crate::{Case, duration, labels, moment};
 
 /// Last run of a thread, and the wait after it, which lasts until the trace ends.
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedWait {
     /// The wait after the last run. The end of the trace takes the place of the run that would end the wait.
     pub(super) wait: Wait,
     /// Start of the last run.
@@ -58,14 +58,14 @@ const READY_COLUMNS: [&str; 9] = [
     "by_dpc",
 ];
 
-impl Unfinished {
+impl UnfinishedWait {
     /// Reads the last run of a thread, and the last event after it that readied the thread. Returns `None` if the
     /// trace has no run of the thread.
     pub(super) fn read(
         case: &Case<'_>,
         runs: &mut Runs<'_>,
         thread: Thread,
-    ) -> Result<Option<Unfinished>, StoreError> {
+    ) -> Result<Option<UnfinishedWait>, StoreError> {
         let Some(end_ns) = runs.last_end_before(thread, i64::MAX)? else {
             return Ok(None);
         };
@@ -78,7 +78,7 @@ impl Unfinished {
             let mut rows = (0..view.len()).rev();
             let row = rows.find(|row| view.end_ns[*row] == end_ns && thread.is_of(&view, *row));
             if let Some(row) = row {
-                last = Some(Unfinished::of_run(case, &view, row, until));
+                last = Some(UnfinishedWait::of_run(case, &view, row, until));
             }
         }
         match last {
@@ -90,11 +90,11 @@ impl Unfinished {
         }
     }
 
-    fn of_run(case: &Case<'_>, view: &CpuRunsView<'_>, row: usize, until: i64) -> Unfinished {
+    fn of_run(case: &Case<'_>, view: &CpuRunsView<'_>, row: usize, until: i64) -> UnfinishedWait {
         let end_ns = view.end_ns[row];
         let state = view.state_out.get(row);
         let is_ready = state.is_some_and(thread_state::is_ready);
-        Unfinished {
+        UnfinishedWait {
             wait: Wait {
                 ready_ns: if is_ready { until - end_ns } else { 0 },
                 start_ns: until,
@@ -240,7 +240,7 @@ impl Unfinished {
 
     /// Returns the wait of the ready thread in the form that `explain` examines. Returns `None` if the thread is not
     /// ready. Also returns `None` if switches are missing, because the thread may then have run unseen.
-    fn still_waiting(&self, case: &Case<'_>) -> Result<Option<StillWaiting>, StoreError> {
+    fn still_waiting(&self, case: &Case<'_>) -> Result<Option<EdgeWait>, StoreError> {
         let range = self.wait.range();
         let Some(row) = self.wait.thread_row else {
             return Ok(None);
@@ -256,7 +256,7 @@ impl Unfinished {
             is_ready: self.wait.readied_ns.is_none(),
             readied_ns: self.wait.readied_ns,
         };
-        still_waiting::still_waiting(case, range, row, last)
+        edge_wait::still_waiting(case, range, row, last)
     }
 
     /// Returns the chain that led to the event that readied the thread. The flag is true if the chain goes further back

@@ -169,8 +169,8 @@ impl OtherDifferences {
                 flags(&new.kernel_flags, &old.kernel_flags),
             );
         }
-        let marks = |of: &Recording| {
-            let marks = of.marked.keys().map(u8::to_string);
+        let marks = |recording: &Recording| {
+            let marks = recording.marked.keys().map(u8::to_string);
             let marks: Vec<String> = marks.collect();
             (!marks.is_empty()).then(|| marks.join(", "))
         };
@@ -179,8 +179,9 @@ impl OtherDifferences {
         }
         let ratio = before.seconds / after.seconds;
         if !(1.0 / LENGTHS..=LENGTHS).contains(&ratio) {
-            let seconds =
-                |of: &Recording| Some(wording::duration((of.seconds * 1e9).round() as i64));
+            let seconds = |recording: &Recording| {
+                Some(wording::duration((recording.seconds * 1e9).round() as i64))
+            };
             fact("length", seconds(before), seconds(after));
         }
         let only = |one: &Recording, other: &Recording| -> Vec<Kind> {
@@ -207,7 +208,8 @@ fn drivers(before: &Drivers, after: &Drivers) -> Vec<Driver> {
     let differing = all.into_iter().filter_map(|key| {
         let (old, new) = (before.0.get(key), after.0.get(key));
         let name = &old.or(new)?.0;
-        let version = |of: Option<&(String, String)>| of.map(|(_, version)| version.clone());
+        let version =
+            |driver: Option<&(String, String)>| driver.map(|(_, version)| version.clone());
         (version(old) != version(new)).then(|| Driver {
             name: name.clone(),
             before: version(old),

@@ -15,7 +15,7 @@ use crate::{Case, Evidence, Name, Unit, counted, percent};
 const SHOWN: usize = 12;
 
 /// Samples of a thread in a time range.
-pub(super) struct Computed {
+pub(super) struct ThreadSamples {
     /// Rows of the modules in `images` with their numbers of samples, the largest first.
     modules: Vec<(Option<u32>, u64)>,
     /// Function with most samples, and their number.
@@ -25,13 +25,13 @@ pub(super) struct Computed {
     inside: u64,
 }
 
-impl Computed {
+impl ThreadSamples {
     /// Reads the samples of a thread. Returns `None` if there are none.
     pub(super) fn read(
         case: &Case<'_>,
         who: &Who,
         range: &Range<i64>,
-    ) -> Result<Option<Computed>, StoreError> {
+    ) -> Result<Option<ThreadSamples>, StoreError> {
         let table = case.table(Table::Samples)?;
         let columns = [
             "time_ns",
@@ -71,7 +71,7 @@ impl Computed {
         modules.sort_by_key(|(image, count)| (Reverse(*count), *image));
         let functions = functions.into_iter();
         let function = functions.max_by_key(|(name, count)| (*count, Reverse(name.clone())));
-        Ok(Some(Computed {
+        Ok(Some(ThreadSamples {
             modules,
             function,
             all,

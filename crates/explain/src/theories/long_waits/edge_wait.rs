@@ -14,7 +14,7 @@ use crate::thresholds::NOTICED_NS;
 use crate::{Case, Evidence, ThreadWaits, Unit, Value, Wait, thread_state};
 
 /// Thread that was ready without a CPU when the trace ended, or that was already ready when the trace began.
-pub(super) struct StillWaiting {
+pub(super) struct EdgeWait {
     pub(super) waiter: Waiter,
     pub(super) evidence: Evidence,
 }
@@ -36,7 +36,7 @@ pub(super) fn read(
     case: &Case<'_>,
     at_least_ns: i64,
     at_most: usize,
-) -> Result<Vec<StillWaiting>, StoreError> {
+) -> Result<Vec<EdgeWait>, StoreError> {
     // If context switches are missing everywhere, the trace probably lacks later runs of the threads.
     if case.survey.lacks_switches() {
         return Ok(Vec::new());
@@ -86,7 +86,7 @@ pub(super) fn read(
     // If clocks disagree, an event may seem to come after the run to which it led. So an event counts only if it is
     // later than the end of the run by more than the largest difference between clocks.
     let apart_ns = case.survey.clocks_apart_ns();
-    let mut found: Vec<(i64, u32, Last)> = Vec::new();
+    let mut candidates: Vec<(i64, u32, Last)> = Vec::new();
     for (row, last) in (0..).zip(threads) {
         let after = last.readied_ns.filter(|ns| {
             last.end_ns
@@ -106,12 +106,12 @@ pub(super) fn read(
             continue;
         }
         let readied_ns = after;
-        found.push((since, row, Last { readied_ns, ..last }));
+        candidates.push((since, row, Last { readied_ns, ..last }));
     }
-    found.sort_unstable_by_key(|(since, row, _)| (*since, *row));
-    found.truncate(at_most);
+    candidates.sort_unstable_by_key(|(since, row, _)| (*since, *row));
+    candidates.truncate(at_most);
     let mut waiting = Vec::new();
-    for (since, row, last) in found {
+    for (since, row, last) in candidates {
         waiting.extend(still_waiting(case, since..end, row, last)?);
     }
     Ok(waiting)
@@ -120,10 +120,7 @@ pub(super) fn read(
 /// Finds the threads that were already ready when the recording began and that ran later. Their readying events are
 /// missing, although the trace records this kind of event. The kernel counted clock ticks since the thread began to
 /// wait. These ticks cover at least the time from the start of the recording to the run. The longest waits come first.
-pub(super) fn since_before(
-    case: &Case<'_>,
-    at_most: usize,
-) -> Result<Vec<StillWaiting>, StoreError> {
+pub(super) fn since_before(case: &Case<'_>, at_most: usize) -> Result<Vec<EdgeWait>, StoreError> {
     let survey = &case.survey;
     let is_certain = survey.has_ready_events
         && survey.contradictions == 0
@@ -145,10 +142,10 @@ pub(super) fn since_before(
             && survey.complete.holds(range.start, range.end);
         is_it.then_some((range.end - range.start, wait, ticks))
     };
-    let mut found: Vec<(i64, Wait, u32)> = survey.threads.iter().filter_map(lasts).collect();
-    found.sort_unstable_by_key(|(ns, wait, _)| (std::cmp::Reverse(*ns), wait.thread_id));
-    found.truncate(at_most);
-    let waiting = found.into_iter().map(|(ready_ns, wait, ticks)| {
+    let mut candidates: Vec<(i64, Wait, u32)> = survey.threads.iter().filter_map(lasts).collect();
+    candidates.sort_unstable_by_key(|(ns, wait, _)| (std::cmp::Reverse(*ns), wait.thread_id));
+    candidates.truncate(at_most);
+    let waiting = candidates.into_iter().map(|(ready_ns, wait, ticks)| {
         let wait = Wait { ready_ns, ..wait };
         let selection = Selection::new(Table::CpuRuns)
             .filter(Condition::is("start_ns", wait.start_ns))
@@ -174,7 +171,7 @@ pub(super) fn since_before(
             ticks_before: Some(ticks),
             ..Waiter::new(&wait)
         };
-        StillWaiting { waiter, evidence }
+        EdgeWait { waiter, evidence }
     });
     Ok(waiting.collect())
 }
@@ -247,7 +244,7 @@ pub(super) fn still_waiting(
     range: Range<i64>,
     thread_row: u32,
     last: Last,
-) -> Result<Option<StillWaiting>, StoreError> {
+) -> Result<Option<EdgeWait>, StoreError> {
     let since = range.start;
     let Some(thread_id) = case.names.thread_id(thread_row) else {
         return Ok(None);
@@ -336,5 +333,5 @@ pub(super) fn still_waiting(
         Some(since.into()),
         Some(waited_ns.into()),
     ]);
-    Ok(Some(StillWaiting { waiter, evidence }))
+    Ok(Some(EdgeWait { waiter, evidence }))
 }

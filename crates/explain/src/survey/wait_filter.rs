@@ -9,7 +9,7 @@ use super::{Complete, Damage};
 use crate::Scope;
 
 /// Filter that selects the waits of ready threads in scope.
-pub(crate) struct Wanted<'c> {
+pub(crate) struct WaitFilter<'c> {
     threads: FxHashSet<u32>,
     /// Rows of the processes in scope in the table `processes`.
     processes: FxHashSet<u32>,
@@ -23,14 +23,14 @@ pub(crate) struct Wanted<'c> {
     is_broken: bool,
 }
 
-impl<'c> Wanted<'c> {
+impl<'c> WaitFilter<'c> {
     pub(crate) fn new(
         names: &Identities,
         scope: &Scope,
         complete: &'c Complete,
         damage: Damage,
-    ) -> Wanted<'c> {
-        Wanted {
+    ) -> WaitFilter<'c> {
+        WaitFilter {
             threads: scope.threads.iter().copied().collect(),
             processes: scope.process_rows(names).collect(),
             is_of_all: scope.has_all_threads(),

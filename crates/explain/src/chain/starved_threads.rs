@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tables::StoreError;
 
-use super::held::{self, Most};
+use super::holder_times::{self, Most};
 use super::holders::Holders;
 use super::path::{self, Leg, Runs, Thread};
 use crate::ranges::union;
@@ -15,7 +15,7 @@ use crate::{Case, Evidence, duration};
 const LEGS: usize = 1000;
 
 /// Threads that were ready without a CPU while another thread waited for them.
-pub(crate) struct Starved {
+pub(crate) struct StarvedThreads {
     /// Time for which the other threads were ready without a CPU, in nanoseconds.
     pub(crate) ns: i64,
     /// Two pieces of evidence: the times of the other threads, and the processes that ran while the other threads were
@@ -24,7 +24,7 @@ pub(crate) struct Starved {
     most: Option<Most>,
 }
 
-impl Starved {
+impl StarvedThreads {
     /// Follows the waits of `thread` back to the threads for which it waited.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Starved {
         case: &Case<'_>,
         thread: Thread,
         waits: &[Range<i64>],
-    ) -> Result<Starved, StoreError> {
+    ) -> Result<StarvedThreads, StoreError> {
         let mut runs = Runs::new(case)?;
         let mut legs: Vec<Leg> = Vec::new();
         for wait in waits {
@@ -47,8 +47,8 @@ impl Starved {
         });
         let stretches = union(ready.collect());
         let holders = Holders::read(case, &stretches)?;
-        let who_ran = held::by_process(case, None, &stretches, &holders);
-        Ok(Starved {
+        let who_ran = holder_times::by_process(case, None, &stretches, &holders);
+        Ok(StarvedThreads {
             ns: legs.iter().map(|leg| leg.parts()[1]).sum(),
             evidence: [
                 path::sums("Time of the threads that it waited for", &legs),

@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::found::Place;
 use crate::machine::{Edition, Machine};
+use crate::placed_value::Place;
 
 /// A condition of a catalogue entry. Each field that is given must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct When {
+pub struct Condition {
     /// First build of Windows, inclusive.
     pub from: Option<u32>,
     /// Last build of Windows, inclusive.
@@ -77,7 +77,7 @@ impl Scheme {
     }
 }
 
-impl When {
+impl Condition {
     /// Returns true if the condition is true for the setting at `place` on a machine. Returns `None` if too
     /// little is known about the machine.
     pub fn holds(&self, machine: &Machine, place: Option<&Place>) -> Option<bool> {
@@ -119,7 +119,7 @@ impl When {
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for Condition {
     /// Formats the condition, for example `clients except Home, builds 26100 and later`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn unknown_parts_stay_open() {
-        let new_pro = When {
+        let new_pro = Condition {
             from: Some(26100),
             on: vec![Kind::Business],
-            ..When::default()
+            ..Condition::default()
         };
         let machine = |build, edition| Machine {
             name: None,
@@ -186,7 +186,10 @@ mod tests {
         );
         assert_eq!(holds(machine(Some(26200), None)), None);
         assert_eq!(holds(machine(Some(19045), None)), Some(false));
-        assert_eq!(When::default().holds(&Machine::default(), None), Some(true));
+        assert_eq!(
+            Condition::default().holds(&Machine::default(), None),
+            Some(true)
+        );
         assert_eq!(
             new_pro.to_string(),
             "clients except Home, builds 26100 and later"

@@ -6,12 +6,12 @@ use std::ops::Range;
 use etl::{CpuStream, Trace, mode};
 use rustc_hash::FxHashMap;
 use tables::MAX_CPUS;
-use tables::import::{FirstAndLast, Recorded};
+use tables::import::{FirstAndLast, RecordedTimes};
 
 use crate::presence::Presence;
 
 /// Computes the ranges of a trace from the events of its streams.
-pub(crate) fn read(trace: &Trace, streams: &[(CpuStream<'_>, Presence)]) -> Recorded {
+pub(crate) fn read(trace: &Trace, streams: &[(CpuStream<'_>, Presence)]) -> RecordedTimes {
     let rings = rings(trace);
     let is_cut = is_cut(trace);
     let mut cpus: BTreeMap<u16, Range<i64>> = BTreeMap::new();
@@ -53,7 +53,7 @@ pub(crate) fn read(trace: &Trace, streams: &[(CpuStream<'_>, Presence)]) -> Reco
         Some(since.saturating_mul(100))
     });
     let ends: Option<Vec<i64>> = ends.collect();
-    Recorded {
+    RecordedTimes {
         cpus,
         unswitched,
         needs_samples: is_relogged || !samples.is_empty(),

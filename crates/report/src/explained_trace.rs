@@ -14,7 +14,7 @@ use crate::Error;
 
 /// Facts about a trace, and the explanation of its lags.
 #[derive(Serialize)]
-pub struct Explained {
+pub struct ExplainedTrace {
     /// Facts about the trace.
     pub info: Arc<Info>,
     /// Findings and theories.
@@ -24,8 +24,8 @@ pub struct Explained {
     pub instead: Option<String>,
 }
 
-impl Explained {
-    /// Returns the tables that [`Explained::read`] reads.
+impl ExplainedTrace {
+    /// Returns the tables that [`ExplainedTrace::read`] reads.
     pub fn tables() -> Vec<Table> {
         let mut tables = explain::tables();
         tables.extend(Info::TABLES);
@@ -43,12 +43,12 @@ impl Explained {
         tables: &TraceTables,
         asked: Scope,
         symbols: &SymbolOptions,
-    ) -> Result<(Explained, Symbolication), Error> {
-        tables.make(&Explained::tables())?;
+    ) -> Result<(ExplainedTrace, Symbolication), Error> {
+        tables.make(&ExplainedTrace::tables())?;
         let info = tables.watched(|options| Info::read(tables.store(), options))?;
         let symbols = Symbolication::new(symbols, tables.store(), &tables.identities()?.images);
         let symbols = symbols.map_err(session::Error::from)?;
-        let explained = Explained::known(tables, Arc::new(info), asked, &symbols)?;
+        let explained = ExplainedTrace::known(tables, Arc::new(info), asked, &symbols)?;
         Ok((explained, symbols))
     }
 
@@ -61,11 +61,11 @@ impl Explained {
         info: Arc<Info>,
         asked: Scope,
         symbols: &Symbolication,
-    ) -> Result<Explained, Error> {
+    ) -> Result<ExplainedTrace, Error> {
         let explanation = tables
             .watched(|options| explain::explain(tables.store(), asked, Some(symbols), options))?;
         let instead = instead(tables)?;
-        Ok(Explained {
+        Ok(ExplainedTrace {
             info,
             explanation,
             instead,
@@ -73,7 +73,7 @@ impl Explained {
     }
 }
 
-impl Explained {
+impl ExplainedTrace {
     /// Returns the conclusion in sentences, if there is one. If the trace cannot answer, its contents are described.
     pub fn conclusion(&self) -> Option<String> {
         let conclusion = self.explanation.conclusion()?;

@@ -12,7 +12,7 @@ use crate::{Case, Column, Evidence, Reader, Unit};
 
 /// Reader of the DPCs and service routines that interrupted runs of threads. Pass the runs in the
 /// order of their end times.
-pub struct Interrupted<'c> {
+pub struct InterruptReader<'c> {
     reader: &'c Reader<'c>,
     table: StoredTable,
     chunks: Range<usize>,
@@ -29,14 +29,14 @@ const COLUMNS: [&str; 4] = ["end_ns", "cpu", "kind", "exclusive_ns"];
 /// Kinds of routines for which [`blocks_thread`] returns true, as a list in SQL.
 const KINDS: &str = "'dpc', 'timer_dpc', 'io_timer', 'isr', 'msi'";
 
-impl<'c> Interrupted<'c> {
+impl<'c> InterruptReader<'c> {
     /// Creates a reader of the routines that ended after `during.start`, but not after `during.end`.
     ///
     /// # Errors
     /// Returns an error if the table cannot be read.
     pub fn new(reader: &'c Reader<'c>, during: Range<i64>) -> Result<Self, StoreError> {
         let table = reader.table(Table::Interrupts)?;
-        Ok(Interrupted {
+        Ok(InterruptReader {
             reader,
             chunks: table.chunks_within(during.start..during.end.saturating_add(1)),
             table,

@@ -19,7 +19,7 @@ pub type FirstAndLast = ((i64, u32), (i64, u32));
 /// a file was truncated or its session never stopped, the last buffers of each CPU are
 /// missing.
 #[derive(Clone, Debug, Default)]
-pub struct Recorded {
+pub struct RecordedTimes {
     /// Time ranges of the CPUs whose range is limited. If only the start or only the end is limited, the
     /// other bound is `i64::MIN` or `i64::MAX`.
     pub cpus: BTreeMap<u16, Range<i64>>,
@@ -39,7 +39,7 @@ pub struct Recorded {
     pub may_skip_switches: bool,
 }
 
-impl Recorded {
+impl RecordedTimes {
     /// Returns the end of the time range in which a trace shows the running threads. `last_ns` is the time of
     /// the last event. `last_switch_ns` is the time of the last context switch.
     pub fn until_ns(&self, last_ns: i64, last_switch_ns: i64) -> i64 {

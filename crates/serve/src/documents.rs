@@ -111,9 +111,10 @@ mod tests {
     #[test]
     fn documents_are_kept_and_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = DocumentStore::new(Some(folder.path().join("not/yet/there")));
-        assert_eq!(kept.read("workspace-1").unwrap(), Value::Null);
-        kept.replace("workspace-1", &json!({"notes": ["<b>"]}))
+        let store = DocumentStore::new(Some(folder.path().join("not/yet/there")));
+        assert_eq!(store.read("workspace-1").unwrap(), Value::Null);
+        store
+            .replace("workspace-1", &json!({"notes": ["<b>"]}))
             .unwrap();
         let again = DocumentStore::new(Some(folder.path().join("not/yet/there")));
         assert_eq!(
@@ -122,13 +123,13 @@ mod tests {
         );
         assert_eq!(again.read("workspace-2").unwrap(), Value::Null);
         again.replace("workspace-1", &Value::Null).unwrap();
-        assert_eq!(kept.read("workspace-1").unwrap(), Value::Null);
+        assert_eq!(store.read("workspace-1").unwrap(), Value::Null);
     }
 
     #[test]
     fn names_never_lead_out_of_the_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = DocumentStore::new(Some(folder.path().join("inside")));
+        let store = DocumentStore::new(Some(folder.path().join("inside")));
         let long = "x".repeat(LONGEST_NAME + 1);
         for name in [
             "",
@@ -142,8 +143,8 @@ mod tests {
             "nul\0",
             &long,
         ] {
-            assert!(kept.read(name).is_err(), "{name}");
-            assert!(kept.replace(name, &json!(1)).is_err(), "{name}");
+            assert!(store.read(name).is_err(), "{name}");
+            assert!(store.replace(name, &json!(1)).is_err(), "{name}");
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -151,11 +152,11 @@ mod tests {
     #[test]
     fn damaged_documents_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = DocumentStore::new(Some(folder.path().to_owned()));
+        let store = DocumentStore::new(Some(folder.path().to_owned()));
         let long = format!("\"{}\"", "x".repeat(body::LONGEST));
         for text in ["{", &long] {
             fs::write(folder.path().join("queries.json"), text).unwrap();
-            assert!(kept.read("queries").is_err());
+            assert!(store.read("queries").is_err());
         }
     }
 }
