@@ -1,6 +1,6 @@
 //! Windows settings: their real effect, their values on a machine, and changes with their undo.
 //!
-//! [`inputs`] reads exports of a machine as [findings](found). A finding has a place, a value, and the
+//! [`inputs`] reads exports of a machine as [placed values](placed_value). A placed value has a place, a value, and the
 //! line or offset in the export. Reports also have [`observation`] values, which are not settings. The
 //! [`catalogue`] describes the settings and their defaults by build and edition of the [`machine`].
 //! [`decode`] computes effects that depend on more than one value. On top of these modules, [`audit`] judges a machine, [`plan`] prepares changes with their undo, and
