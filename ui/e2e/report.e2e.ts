@@ -158,7 +158,9 @@ describe("the page of a comparison of runs", () => {
     };
     expect(await place(0, "Home")).toMatch(/^p10: ÷ 1\.3\d* \(÷ [\d.]+ to ÷ [\d.]+\)$/);
     expect(await place(1, "End")).toMatch(/^run 6: 16\.\d+ ms before, 12\.\d+ ms after$/);
-    expect(await place(2, "Home")).toMatch(/^12(\.\d+)? ms to [\d.]+ ms: 0\.00 % of the values before, [\d.]+ % after$/);
+    expect(await place(2, "Home")).toMatch(
+      /^12(\.\d+)? ms to [\d.]+ ms: 0\.00 % of the values before, [\d.]+ % after$/,
+    );
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -1696,6 +1696,31 @@ runs: [Array<number | null>, Array<number | null>],
 histogram: RunsHistogram | null, };
 
 /**
+ * Change of one quantile, with its 95 % confidence interval.
+ */
+export type RunsShift = {
+/**
+ * Share of samples that do not exceed the quantile.
+ */
+share: number,
+/**
+ * Estimated change.
+ */
+change: number,
+/**
+ * Lower bound of the change.
+ */
+low: number,
+/**
+ * Upper bound of the change.
+ */
+high: number,
+/**
+ * False if chance may explain the change.
+ */
+differs: boolean, };
+
+/**
  * Kind of code that runs on a CPU when a sample is taken.
  */
 export type SampledCode = "threads" | "dpcs" | "isrs";
@@ -1721,31 +1746,6 @@ view: unknown, traces: Array<TraceFacts>, };
  * Importance of a finding.
  */
 export type Severity = "information" | "warning" | "problem";
-
-/**
- * Change of one quantile, with its 95 % confidence interval.
- */
-export type RunsShift = {
-/**
- * Share of samples that do not exceed the quantile.
- */
-share: number,
-/**
- * Estimated change.
- */
-change: number,
-/**
- * Lower bound of the change.
- */
-low: number,
-/**
- * Upper bound of the change.
- */
-high: number,
-/**
- * False if chance may explain the change.
- */
-differs: boolean, };
 
 /**
  * Unit of evidence of a shift function.
