@@ -3,8 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sim::scenario::{Override, Scenario};
-use sim::shipped;
+use sim::{Override, Scenario, shipped};
 
 fuzz_target!(|text: &str| {
     let named = |name: &str| shipped::text(name).map(str::to_owned);
