@@ -31,7 +31,7 @@ pub struct TableInfo {
     /// Time of the last row, in nanoseconds since the trace's start; `null` until the table is built.
     pub last_ns: Option<i64>,
     /// Events to record if the table has no rows; empty if it is normal that the table has no rows.
-    pub record: &'static str,
+    pub record: String,
     /// Name of the column of times by which the rows are sorted.
     pub time: &'static str,
     /// Columns with the start and the end of rows; `null` if rows are single moments.
@@ -362,8 +362,9 @@ impl TableDef {
         }
     }
 
-    /// Returns the description of the table for the page. `made` is the stored table, if it is built.
-    pub(crate) fn info(&self, made: Option<&StoredTable>) -> TableInfo {
+    /// Returns the description of the table for the page. `made` is the stored table, if it is built. `is_linux` is true if
+    /// the trace is a recording of Linux.
+    pub(crate) fn info(&self, made: Option<&StoredTable>, is_linux: bool) -> TableInfo {
         let rows = made.map(|made| made.rows() as u64);
         let last = made.and_then(|made| made.chunks().last());
         let columns = self.columns.iter().map(|column| ColumnInfo {
@@ -385,7 +386,12 @@ impl TableDef {
             rows,
             recorded: rows.map(|rows| rows > 0),
             last_ns: last.map(|chunk| chunk.last),
-            record: self.record,
+            record: if is_linux {
+                record::linux::for_table(self.table.name())
+                    .map_or(String::new(), |(_, advice)| advice)
+            } else {
+                self.record.to_owned()
+            },
             time: self.time,
             interval: self.lasts.map(|lasts| IntervalInfo {
                 start: lasts.start,

@@ -55,18 +55,19 @@ impl Explorer {
     /// Returns an error if a built table cannot be read.
     pub fn tables(&self) -> Result<Vec<TableInfo>, ExploreError> {
         let tables = catalogue::tables().iter();
+        let is_linux = self.trace.store.info().is_linux();
         tables
             .map(|def| {
                 let stored = self.trace.store.made(def.table)?;
-                Ok(def.info(stored.as_ref()))
+                Ok(def.info(stored.as_ref(), is_linux))
             })
             .collect()
     }
 
-    /// Returns all tables that views of any trace can show.
+    /// Returns all tables that views of any trace can show, with advice for traces of Windows.
     pub fn catalogue() -> Vec<TableInfo> {
         let tables = catalogue::tables().iter();
-        tables.map(|def| def.info(None)).collect()
+        tables.map(|def| def.info(None, false)).collect()
     }
 
     /// Returns the progress while a request builds tables; otherwise `None`.

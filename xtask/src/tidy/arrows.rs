@@ -42,7 +42,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("selection", &["tables"]),
     ("sql", &["tables"]),
-    ("explore", &["selection", "tables", "views", "wording"]),
+    (
+        "explore",
+        &["record", "selection", "tables", "views", "wording"],
+    ),
     (
         "measure",
         &["ioring", "pgm", "statistics", "tables", "views", "wording"],
