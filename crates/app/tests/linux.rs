@@ -306,6 +306,34 @@ fn call_chains_are_those_that_perf_prints() {
 }
 
 #[test]
+fn samples_of_one_program_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let options = ["-g", "-F", "499"];
+    let Some(file) = perf::record_program(folder.path(), "cpu-clock", &options, work) else {
+        return;
+    };
+    let file = file.to_str().unwrap();
+    // perf prints one line per sample if the fields are on one line.
+    let printed = perf::run(&["script", "-F", "tid,time", "-i", file], folder.path());
+    let lines = printed.lines().filter(|line| line.contains(':')).count();
+    let sql = |query: &str| json_lines(&["sql", file, query, "--no-cache", "--format", "jsonl"]);
+    let counts = &sql("SELECT count(*) AS n, count(cpu) AS cpus FROM samples")[0];
+    assert_eq!((&counts["n"], &counts["cpus"]), (&lines.into(), &0.into()));
+    assert!(lines > 20, "{lines}");
+    let profile = json_lines(&["profile", file, "--json"]);
+    assert!(profile.iter().any(|row| row["process_name"] == "sh"));
+    let stack = text(&["stack", file]);
+    assert!(stack.contains("sh"), "{stack}");
+    let info = json(&["info", file, "--json"]);
+    let times = ["first_event_ns", "last_event_ns"].map(|key| info["trace"][key].as_i64().unwrap());
+    assert!(times[1] - times[0] > 10_000_000, "{times:?}");
+    let to = folder.path().join("profile.json");
+    text(&["export", file, "-o", to.to_str().unwrap()]);
+    assert!(std::fs::metadata(to).unwrap().len() > 1000);
+}
+
+#[test]
 fn every_command_reads_a_recording_or_refuses_it() {
     let folder = tempfile::tempdir().unwrap();
     let Some(file) = perf::record(folder.path(), EVENTS, &[], "sleep 0.01") else {

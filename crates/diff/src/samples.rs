@@ -91,7 +91,8 @@ pub(crate) fn add(
             let image = samples.image_row.get(row);
             if samples.in_dpc.get(row) == Some(true)
                 && let Some(image) = image
-                && let Some(of) = dpcs.image_at(samples.cpu[row], samples.time_ns[row])?
+                && let Some(cpu) = samples.cpu.get(row)
+                && let Some(of) = dpcs.image_at(cpu, samples.time_ns[row])?
             {
                 *in_dpcs.entry([of, image]).or_default() += ns;
             }

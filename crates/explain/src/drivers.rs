@@ -148,7 +148,8 @@ impl Reader<'_> {
                     && view.thread_id[row] != 0
                     && view.process_id.get(row) == Some(SYSTEM)
                     && range.contains(&view.time_ns[row])
-                    && cpus.is_none_or(|cpus| cpus.contains(&view.cpu[row]))
+                    && cpus
+                        .is_none_or(|cpus| view.cpu.get(row).is_some_and(|cpu| cpus.contains(&cpu)))
                 {
                     *images.entry(view.image_row.get(row)).or_default() +=
                         u64::from(view.count[row]);

@@ -1,6 +1,7 @@
 //! Differences between Windows and Linux: terms, priorities and questions.
 
-use tables::disk_of_linux;
+use selection::Expression;
+use tables::{CpuRunsView, disk_of_linux};
 
 use crate::Reader;
 use crate::thresholds::{NORMAL_PRIORITY, REAL_TIME_PRIORITY};
@@ -14,6 +15,8 @@ pub struct Terms {
     pub isrs: &'static str,
     /// Both kinds of routines.
     pub routines: &'static str,
+    /// Title of a column with the time of both kinds of routines within a longer time.
+    pub(crate) routines_in_it: &'static str,
     /// Subject of the sentence “… readied it”, if a DPC (on Linux: an interrupt or softirq) readied the thread.
     pub a_routine: &'static str,
 }
@@ -29,6 +32,7 @@ static WINDOWS: Terms = Terms {
     dpcs: "DPCs",
     isrs: "ISRs",
     routines: "DPCs and ISRs",
+    routines_in_it: "DPCs and ISRs in it",
     a_routine: "a DPC",
 };
 
@@ -36,8 +40,40 @@ static LINUX: Terms = Terms {
     dpcs: "softirqs",
     isrs: "interrupts",
     routines: "softirqs and interrupts",
+    routines_in_it: "softirqs and interrupts in it",
     a_routine: "an interrupt",
 };
+
+/// Returns the priority with which a thread ran; `None` if it is unknown. If the priority of a thread of Linux changed
+/// during its run, the higher priority kept other threads off the CPU. Windows records changes of priorities, so the
+/// priority at the start of the run is used.
+pub(crate) fn run_priority(is_linux: bool, runs: &CpuRunsView<'_>, row: usize) -> Option<i8> {
+    let (first, last) = (runs.priority.get(row), runs.priority_out.get(row));
+    if is_linux {
+        first.max(last)
+    } else {
+        first.or(last)
+    }
+}
+
+/// SQL expression of [`run_priority`].
+pub(crate) fn run_priority_sql(is_linux: bool) -> &'static str {
+    if is_linux {
+        "greatest(priority, priority_out)"
+    } else {
+        "coalesce(priority, priority_out)"
+    }
+}
+
+/// Expression of [`run_priority`] in a selection of runs.
+pub(crate) fn run_priority_expression(is_linux: bool) -> Expression {
+    let columns = vec!["priority", "priority_out"];
+    if is_linux {
+        Expression::Greatest(columns)
+    } else {
+        Expression::FirstKnown(columns)
+    }
+}
 
 impl Reader<'_> {
     /// Returns true if the tables are of a recording of Linux.

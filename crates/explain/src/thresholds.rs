@@ -101,6 +101,9 @@ thresholds! {
     /// A ready thread with unknown earlier priority counts as starved if it waits at least this long and then
     /// has priority 15.
     STARVED_NS: i64 = 3_000_000_000 Duration, INTERNALS;
+    /// Maximum share of the CPUs' time in runs that begin or end with a context switch that Linux did not log. If no event
+    /// is lost and the share is smaller, the recording is usable.
+    SKIPPED_PERCENT: i64 = 10 Percent, OWN;
     /// Multiple of the mean time between samples. If a CPU has no samples for this time, a buffer of its
     /// samples may be lost.
     LOST_SAMPLES: i64 = 10 Number, OWN;

@@ -129,9 +129,9 @@ impl DamageReport {
     /// Returns one sentence for each kind of damage. The first sentence is the most important one.
     pub fn sentences(&self) -> Vec<String> {
         const SHOWN_FAULTS: usize = 10;
-        let is_killed = |fault: &&FaultReport| fault.kind == Damages::KILLED;
-        let killed = self.faults.iter().filter(is_killed);
-        let mut lines: Vec<String> = killed.map(|fault| fault.what.clone()).collect();
+        let is_first = |fault: &&FaultReport| Damages::lacks_descriptions(&fault.kind);
+        let first = self.faults.iter().filter(is_first);
+        let mut lines: Vec<String> = first.map(|fault| fault.what.clone()).collect();
         let mut say = |count: u64, one: &str, many: &str, what: &str| {
             if count > 0 {
                 lines.push(format!("{}{what}", counted(count, one, many)));
@@ -180,10 +180,10 @@ impl DamageReport {
             " unused at the end (preallocated; nothing is lost)",
         );
         let counts = self.fault_counts.iter();
-        for (kind, count) in counts.filter(|(kind, _)| *kind != Damages::KILLED) {
+        for (kind, count) in counts.filter(|(kind, _)| !Damages::lacks_descriptions(kind)) {
             lines.push(format!("{} × {}", grouped(*count), kind.replace('_', " ")));
         }
-        let faults = self.faults.iter().filter(|fault| !is_killed(fault));
+        let faults = self.faults.iter().filter(|fault| !is_first(fault));
         for fault in faults.take(SHOWN_FAULTS) {
             let inside = fault
                 .offset

@@ -40,6 +40,8 @@ pub(crate) struct KindRow {
     pub(crate) provider_guid: Option<String>,
     pub(crate) hook: Option<u16>,
     pub(crate) id: Option<u16>,
+    /// Times of the first and the last event.
+    pub(crate) times_ns: (i64, i64),
     pub(crate) count: u64,
     /// Number of stacks inside the events.
     pub(crate) stacks: u64,
@@ -128,6 +130,7 @@ impl FactRows {
             provider_guid: view.provider_guid.get(row).map(str::to_owned),
             hook: view.hook.get(row),
             id: view.id.get(row),
+            times_ns: (view.first_ns[row], view.last_ns[row]),
             count: view.count[row],
             stacks: view.stacks[row],
         }));

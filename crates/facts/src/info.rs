@@ -293,6 +293,12 @@ impl Info {
 }
 
 fn extent(info: &RecordingInfo, rows: &FactRows) -> Extent {
+    let of_cpus = rows.cpus.iter().map(|cpu| (cpu.first_ns, cpu.last_ns));
+    let mut times: Vec<(i64, i64)> = of_cpus.collect();
+    if times.is_empty() {
+        // The events of a recording of one program may have no CPU.
+        times = rows.kinds.iter().map(|kind| kind.times_ns).collect();
+    }
     Extent {
         files: info.files.clone(),
         size_bytes: info.size_bytes,
@@ -301,8 +307,8 @@ fn extent(info: &RecordingInfo, rows: &FactRows) -> Extent {
         uncompressed_bytes: info.buffers.uncompressed_bytes,
         events: rows.events(),
         start: info.start_unix_ns.map(utc),
-        first_event_ns: rows.cpus.iter().map(|cpu| cpu.first_ns).min(),
-        last_event_ns: rows.cpus.iter().map(|cpu| cpu.last_ns).max(),
+        first_event_ns: times.iter().map(|(first, _)| *first).min(),
+        last_event_ns: times.iter().map(|(_, last)| *last).max(),
     }
 }
 

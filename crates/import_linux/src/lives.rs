@@ -434,17 +434,17 @@ impl Owners<'_> {
         self.processes.sort_by_key(|life| life.first_seen_ns);
         let mut threads = Threads::default();
         for life in &self.threads {
-            push_thread(&mut threads, life, facts.affinities.get(&life.id).copied());
+            push_thread(&mut threads, life, facts);
         }
         let mut processes = Processes::default();
         for life in &self.processes {
-            push_process(&mut processes, life);
+            push_process(&mut processes, life, facts);
         }
         (processes, threads)
     }
 }
 
-fn push_thread(threads: &mut Threads, life: &Life, affinity: Option<u64>) {
+fn push_thread(threads: &mut Threads, life: &Life, facts: &ProcFacts) {
     threads.first_seen_ns.push(life.first_seen_ns);
     threads.start_ns.push(life.start_ns);
     threads.end_ns.push(life.end_ns);
@@ -457,10 +457,14 @@ fn push_thread(threads: &mut Threads, life: &Life, affinity: Option<u64>) {
         .creator_thread_id
         .push(life.creator.map(|(_, thread)| thread));
     threads.name.push(life.name.as_deref());
-    threads.affinity.push(affinity);
+    let affinity = facts.affinities.get(&life.id);
+    threads.affinity.push(affinity.copied());
+    let scheduling = facts.scheduling.get(&life.id);
+    threads.policy.push(scheduling.map(|it| it.policy));
+    threads.nice.push(scheduling.map(|it| it.nice));
 }
 
-fn push_process(processes: &mut Processes, life: &Life) {
+fn push_process(processes: &mut Processes, life: &Life, facts: &ProcFacts) {
     processes.first_seen_ns.push(life.first_seen_ns);
     processes.start_ns.push(life.start_ns);
     processes.end_ns.push(life.end_ns);
@@ -469,4 +473,5 @@ fn push_process(processes: &mut Processes, life: &Life) {
         .parent_id
         .push(life.process_id.unwrap_or_default());
     processes.image_name.push(life.name.as_deref());
+    processes.cgroup.push(facts.cpu_cgroup(life.id));
 }

@@ -19,10 +19,45 @@ pub(crate) struct ProcFacts {
     pub(crate) affinities: FxHashMap<u32, u64>,
     /// Ids of the processes of threads, by thread id.
     pub(crate) processes: FxHashMap<u32, u32>,
+    /// Policies and nice values of threads, by thread id.
+    pub(crate) scheduling: FxHashMap<u32, Scheduling>,
     /// Paths of the cgroups (version 2) of processes.
     pub(crate) cgroups: FxHashMap<u32, String>,
+    /// Paths of the cgroups of processes in the hierarchy of the CPU controller, if it has version 1.
+    cpu_cgroups: FxHashMap<u32, String>,
     /// Kind of limit on CPU time, by the address of the timer function that runs when a period of the limit ends.
     pub(crate) limits: FxHashMap<u64, LimitKind>,
+}
+
+/// Policy and nice value of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scheduling {
+    /// Name of the policy.
+    pub(crate) policy: &'static str,
+    pub(crate) nice: i8,
+}
+
+impl Scheduling {
+    /// Reads the file `/proc/PID/task/TID/stat`. The id and the name of the thread may be missing. Source
+    /// of the fields: proc_pid_stat(5) of the Linux manual. Source of the policies: `include/uapi/linux/sched.h`.
+    fn parse(stat: &str) -> Option<Scheduling> {
+        // The name is in parentheses, and can contain any character.
+        let numbers = stat.rsplit_once(')').map_or(stat, |(_, numbers)| numbers);
+        // The state is field 3, the nice value is field 19, and the policy is field 41.
+        let mut fields = numbers.split_ascii_whitespace();
+        let nice = fields.nth(19 - 3)?.parse().ok()?;
+        let policy = match fields.nth(41 - 19 - 1)? {
+            "0" => "other",
+            "1" => "fifo",
+            "2" => "rr",
+            "3" => "batch",
+            "5" => "idle",
+            "6" => "deadline",
+            "7" => "ext",
+            _ => return None,
+        };
+        Some(Scheduling { policy, nice })
+    }
 }
 
 /// Returns the path of the file with the facts about a recording: the path of the recording, followed by `.proc`.
@@ -56,39 +91,71 @@ impl ProcFacts {
         Ok(ProcFacts::parse(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// Reads lines such as `/proc/1/task/1/status:Cpus_allowed_list: 0-3` and `/proc/1/cgroup:0::/init.scope`, and
-    /// lines of `/proc/kallsyms` such as `ffffffff813b8bb0 t sched_cfs_period_timer`. Other lines are ignored.
+    /// Returns the path of a process's cgroup. If the CPU controller has version 1, this is the path in its hierarchy.
+    pub(crate) fn cpu_cgroup(&self, process_id: u32) -> Option<&str> {
+        let of_cpu = self.cpu_cgroups.get(&process_id);
+        of_cpu.or(self.cgroups.get(&process_id)).map(String::as_str)
+    }
+
+    /// Reads lines of these files, as `grep -H` prints them, and lines of `/proc/kallsyms`. Other lines are ignored.
+    ///
+    /// - `/proc/1/task/1/status:Cpus_allowed_list: 0-3`
+    /// - `/proc/1/task/1/stat:1 (systemd) S 0 1 …`, also without the id and the name of the thread
+    /// - `/proc/1/cgroup:0::/init.scope`
+    /// - `ffffffff813b8bb0 t sched_cfs_period_timer`
     fn parse(text: &str) -> ProcFacts {
         let mut facts = ProcFacts::default();
         for line in text.lines() {
-            let affinity = line.split_once("/status:Cpus_allowed_list:");
-            let thread = affinity.and_then(|(folder, cpus)| {
-                let (process, thread) = folder.strip_prefix("/proc/")?.split_once("/task/")?;
-                Some((process.parse().ok()?, thread.parse().ok()?, cpus.trim()))
-            });
-            if let Some((process, thread, cpus)) = thread {
-                facts.processes.insert(thread, process);
-                facts
-                    .affinities
-                    .extend(mask(cpus).map(|mask| (thread, mask)));
+            let of_proc = line.strip_prefix("/proc/");
+            match of_proc.and_then(|line| line.split_once(':')) {
+                Some((path, text)) => {
+                    facts.add_file(path, text);
+                }
+                None => facts.limits.extend(limit(line)),
             }
-            let cgroup = line.split_once("/cgroup:0::");
-            let cgroup = cgroup.and_then(|(folder, path)| {
-                let process = folder.strip_prefix("/proc/")?;
-                Some((process.parse().ok()?, path.to_owned()))
-            });
-            facts.cgroups.extend(cgroup);
-            let mut words = line.split_ascii_whitespace();
-            let function = (words.next().zip(words.nth(1))).and_then(|(address, name)| {
-                let address = u64::from_str_radix(address, 16)
-                    .ok()
-                    .filter(|it| *it != 0)?;
-                Some((address, LimitKind::of_function(name)?))
-            });
-            facts.limits.extend(function);
         }
         facts
     }
+
+    /// Adds the text of a line of a file. `path` is the path of the file in `/proc`.
+    fn add_file(&mut self, path: &str, text: &str) -> Option<()> {
+        let (process, file) = path.split_once('/')?;
+        let process: u32 = process.parse().ok()?;
+        if file == "cgroup" {
+            // A line has the number of the hierarchy, its controllers and the path.
+            let (_, of_hierarchy) = text.split_once(':')?;
+            let (controllers, path) = of_hierarchy.split_once(':')?;
+            if controllers.is_empty() {
+                self.cgroups.insert(process, path.to_owned());
+            } else if controllers.split(',').any(|it| it == "cpu") {
+                self.cpu_cgroups.insert(process, path.to_owned());
+            }
+            return Some(());
+        }
+        let (thread, file) = file.strip_prefix("task/")?.split_once('/')?;
+        let thread = thread.parse().ok()?;
+        match file {
+            "status" => {
+                let cpus = text.strip_prefix("Cpus_allowed_list:")?;
+                self.processes.insert(thread, process);
+                self.affinities.insert(thread, mask(cpus.trim())?);
+            }
+            "stat" => {
+                self.scheduling.insert(thread, Scheduling::parse(text)?);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+/// Returns the kind of a limit on CPU time, and the address of its timer function. Reads a line of `/proc/kallsyms`.
+fn limit(line: &str) -> Option<(u64, LimitKind)> {
+    let mut words = line.split_ascii_whitespace();
+    let (address, name) = words.next().zip(words.nth(1))?;
+    let address = u64::from_str_radix(address, 16).ok()?;
+    let kind = LimitKind::of_function(name)?;
+    (address != 0).then_some((address, kind))
 }
 
 /// Converts a list of CPUs such as `0-3,8` to a bit mask. Returns `None` if the text is not such a list. Also returns
@@ -136,6 +203,14 @@ mod tests {
             grep: /proc/8/task/8/status: No such file or directory\n\
             /proc/7/cgroup:0::/a b:c\n\
             /proc/7/cgroup:4:memory:/x\n\
+            /proc/7/cgroup:2:cpuset,cpuacct:/y\n\
+            /proc/9/cgroup:3:cpuacct,cpu:/z:z\n\
+            /proc/9/cgroup:0::/\n\
+            /proc/7/task/9/stat:S 1 7 7 0 -1 64 1 2 3 4 5 6 7 8 39 19 1 0 99 100 9 18446744073709551615 1 1 0 0 0 0 0 0 0 \
+            0 0 0 17 1 0 3 0 0 0\n\
+            /proc/7/task/7/stat:7 (a) R 1 b) R 1 7 7 0 -1 64 1 2 3 4 5 6 7 8 -11 0 1 0 99 100 9 18446744073709551615 1 1 0 0 0 0 0 0 0 \
+            0 0 0 17 1 10 1 0 0 0\n\
+            /proc/7/task/8/stat:R 1\n\
             ffffffff813b8bb0 t sched_cfs_period_timer\n\
             ffffffff813b8bc0 t sched_cfs_slack_timer\n\
             0000000000000000 t dl_task_timer\n";
@@ -148,8 +223,15 @@ mod tests {
         affinities.sort_unstable();
         assert_eq!(affinities, [(1, 3), (9, 2)]);
         assert_eq!((facts.processes[&1], facts.processes[&9]), (1, 7));
-        let cgroups: Vec<_> = facts.cgroups.into_iter().collect();
-        assert_eq!(cgroups, [(7, "/a b:c".to_owned())]);
+        let cgroups = [1, 7, 9].map(|process| facts.cpu_cgroup(process));
+        assert_eq!(cgroups, [None, Some("/a b:c"), Some("/z:z")]);
+        assert_eq!(facts.cgroups.len(), 2);
+        let scheduling = [7, 8, 9].map(|thread| facts.scheduling.get(&thread).copied());
+        let scheduled = |policy, nice| Some(Scheduling { policy, nice });
+        assert_eq!(
+            scheduling,
+            [scheduled("fifo", 0), None, scheduled("batch", 19)]
+        );
         // If the reader of /proc/kallsyms has no rights, the file shows zeros instead of addresses.
         let limits: Vec<_> = facts.limits.into_iter().collect();
         assert_eq!(limits, [(0xFFFF_FFFF_813B_8BB0, LimitKind::CpuMax)]);

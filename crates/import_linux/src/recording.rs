@@ -24,7 +24,7 @@ use crate::images::Mappings;
 use crate::lives::Lives;
 use crate::proc_facts::{ProcFacts, path_of, read_next_to};
 use crate::rows::RowsOfChunks;
-use crate::whole::{self, Counts};
+use crate::whole::{self, Counts, Presence};
 
 /// Recording of Linux, and the facts from the file `FILE.proc` next to it.
 #[derive(Debug)]
@@ -125,6 +125,7 @@ impl LinuxRecording {
         info.end_ns = length_ns(&events);
         info.stated_length_ns = Some(info.end_ns);
         info.processors = events.system().cpus_online;
+        info.has_cpu_numbers = (events.chunks().iter()).any(|chunk| cpu_of(chunk).is_some());
         info.losses.events_lost = events.damage().lost_events;
         info.sessions = vec![RecordedSession {
             file: 0,
@@ -168,9 +169,9 @@ impl Recording for LinuxRecording {
         let plan = Plan::new(wanted);
         let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
         let progress = counted_progress(plan, options, &done, &is_stopped);
-        let (mut first, has_waking) = read_whole(self, plan, &progress)?;
+        let (mut first, presence) = read_whole(self, plan, &progress)?;
         if !plan.rows.is_empty() {
-            let mut rows = RowsOfChunks::new(&self.events, &self.facts, plan.events, has_waking);
+            let mut rows = RowsOfChunks::new(&self.events, &self.facts, plan.events, presence);
             let take = &mut |slice: Slice| slice.give(give);
             let captured = Packets::default();
             read_events(&mut rows, captured, plan, &first, &progress, take)?;
@@ -187,12 +188,12 @@ impl Recording for LinuxRecording {
     }
 }
 
-/// Makes the tables of the whole recording. Also returns true if its wakes are `sched_waking` events.
+/// Makes the tables of the whole recording. Also returns which of the kernel's events it has.
 fn read_whole(
     recording: &LinuxRecording,
     plan: Plan,
     progress: &Progress<'_>,
-) -> Result<(FirstPass, bool), Cancelled> {
+) -> Result<(FirstPass, Presence), Cancelled> {
     let LinuxRecording {
         events: recording,
         facts,
@@ -251,10 +252,11 @@ fn read_whole(
         tables.process_freezes = cgroups.into_table(&tables.processes, facts, length_ns(recording));
     }
     counts.add_damage(recording);
-    first.recorded.may_skip_switches = counts.lost_events() == 0;
+    first.recorded.skips_switches = true;
+    first.recorded.losses = whole::losses(recording, &counts);
     whole::fill(&mut first.tables, info, recording, &counts, plan);
-    let has_waking = counts.has_waking(recording);
-    Ok((first, has_waking))
+    let presence = counts.presence(recording);
+    Ok((first, presence))
 }
 
 /// Facts of a chunk for the tables of the whole recording.
@@ -273,23 +275,23 @@ impl Part {
         self.mappings.add(time_ns, event);
         self.cgroups.add(time_ns, event);
         self.counts.add(time_ns, event);
-        let Some((cpu, chain)) = cpu.zip(event.chain()).filter(|_| has_stacks) else {
+        let Some(chain) = event.chain().filter(|_| has_stacks) else {
             return;
         };
-        let place = (time_ns, cpu);
-        match &event.kind {
-            EventKind::Tracepoint { tracepoint, .. } => match tracepoint.meaning {
-                Meaning::Switch(switch) => {
+        let thread_id = match &event.kind {
+            EventKind::Tracepoint { tracepoint, .. } => match (tracepoint.meaning, cpu) {
+                (Meaning::Switch(switch), Some(cpu)) => {
                     let threads = (switch.previous.thread_id, switch.next.thread_id);
-                    self.stacks.push_switch(place, threads, chain.addresses());
+                    let place = (time_ns, cpu);
+                    return self.stacks.push_switch(place, threads, chain.addresses());
                 }
-                _ => (self.stacks).push_chain(place, tracepoint.thread_id, chain.addresses()),
+                _ => Some(tracepoint.thread_id),
             },
-            _ => {
-                if let Some(thread_id) = event.thread_id {
-                    self.stacks.push_chain(place, thread_id, chain.addresses());
-                }
-            }
+            _ => event.thread_id,
+        };
+        if let Some(thread_id) = thread_id {
+            let place = (time_ns, cpu);
+            self.stacks.push_chain(place, thread_id, chain.addresses());
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::num::NonZeroU64;
 
 use events::Decoded;
-use linux::{Chunk, Event, EventKind, Meaning, Recording, Request, Tracepoint, Woken};
+use linux::{
+    Chunk, Event, EventKind, Meaning, Recording, Request, SwitchedThread, Tracepoint, Woken,
+};
 use rayon::prelude::*;
 use tables::import::{Progress, RawRows, ReaderSet, RowSource, SLACK_NS, ends_of_slices};
 use tables::{
@@ -15,6 +17,7 @@ use crate::proc_facts::ProcFacts;
 use crate::recording::{cpu_of, origin_ns, time_since};
 use crate::routines::Routines;
 use crate::sampling::{SampleMeaning, Sampling};
+use crate::whole::Presence;
 use crate::{LinuxDecoder, states};
 
 /// Reader of a recording in slices of time, with all CPUs in parallel.
@@ -33,19 +36,20 @@ struct Rules<'r> {
     decoder: LinuxDecoder<'r>,
     sampling: Sampling,
     wanted: ReaderSet,
-    /// True if the wakes are `sched_waking` events, false if they are `sched_wakeup` events. The other events report the
-    /// same wakes again.
-    has_waking: bool,
+    presence: Presence,
 }
 
 /// Chunks of a CPU, with the rows that were read but are not yet part of a slice.
 struct Cpu<'r> {
-    number: u16,
+    /// Number of the CPU. `None` stands for the samples of a recording whose records have no CPU.
+    number: Option<u16>,
     /// Chunks in time order. Each has the time of its first event, in nanoseconds since the start of the recording.
     chunks: Vec<(i64, &'r Chunk)>,
     /// Index of the next chunk.
     next: usize,
     routines: Routines,
+    /// Number of the idle state that the CPU entered last, since the last switch to the idle thread.
+    idle_state: Option<u8>,
     /// Thread that the last switch started.
     started: Option<u32>,
     /// A thread that runs on the CPU although the last switch started the idle thread. So the switch to this thread is
@@ -60,12 +64,13 @@ impl<'r> RowsOfChunks<'r> {
         recording: &'r Recording,
         facts: &'r ProcFacts,
         wanted: ReaderSet,
-        has_waking: bool,
+        presence: Presence,
     ) -> RowsOfChunks<'r> {
         let origin_ns = origin_ns(recording);
         let mut cpus: Vec<Cpu<'r>> = Vec::new();
         for chunk in recording.chunks() {
-            let Some((number, first_ns)) = cpu_of(chunk).zip(chunk.first_ns) else {
+            let number = cpu_of(chunk);
+            let Some(first_ns) = chunk.first_ns else {
                 continue;
             };
             let first_ns = i64::try_from(first_ns - origin_ns).unwrap_or(i64::MAX);
@@ -76,6 +81,7 @@ impl<'r> RowsOfChunks<'r> {
                     chunks: Vec::new(),
                     next: 0,
                     routines: Routines::default(),
+                    idle_state: None,
                     started: None,
                     seen: None,
                     raw: RawRows::default(),
@@ -101,7 +107,7 @@ impl<'r> RowsOfChunks<'r> {
                 decoder: LinuxDecoder::new(recording),
                 sampling: Sampling::new(recording),
                 wanted,
-                has_waking,
+                presence,
             },
             cpus,
             ends,
@@ -147,6 +153,10 @@ impl Cpu<'_> {
             EventKind::Sample { .. } => return self.add_sample(time_ns, event, rules),
             _ => return,
         };
+        // perf and trace-cmd write the CPU of every tracepoint.
+        let Some(cpu) = self.number else {
+            return;
+        };
         self.last_ns = self.last_ns.max(time_ns);
         // The offset gives the order of events at the same time, because a CPU writes its records in order.
         let place = EventPlace {
@@ -156,27 +166,30 @@ impl Cpu<'_> {
         };
         if wanted.has_table(Table::Interrupts) {
             let rows = &mut self.raw.interrupts;
-            self.routines.add(self.number, time_ns, tracepoint, rows);
+            self.routines.add(cpu, time_ns, tracepoint, rows);
         }
-        let seen_for_ns = self.see(time_ns, event.thread_id, tracepoint);
+        let seen_for_ns = self.see(time_ns, event.thread_id, tracepoint, rules.presence);
         let is_wake = match tracepoint.meaning {
             Meaning::WakeupNew(_) => true,
-            Meaning::Waking(_) => rules.has_waking,
-            Meaning::Wakeup(_) => !rules.has_waking,
+            // The other events report the same wakes again.
+            Meaning::Waking(_) => rules.presence.has_waking,
+            Meaning::Wakeup(_) => !rules.presence.has_waking,
             _ => false,
         };
+        let idle_state = self.see_idle_state(&tracepoint.meaning);
         match tracepoint.meaning {
             Meaning::Switch(switch) if wanted.has_table(Table::ContextSwitches) => {
                 let switch = Switch {
                     seen_for_ns,
-                    ..switch_of((self.number, place), &switch)
+                    previous_c_state: idle_state,
+                    ..switch_of((cpu, place), &switch)
                 };
                 self.raw.context_switches.0.push((time_ns, switch));
             }
             Meaning::Waking(woken) | Meaning::Wakeup(woken) | Meaning::WakeupNew(woken)
                 if is_wake && wanted.has_table(Table::ReadyThreads) =>
             {
-                let readied = readied(self.number, place, tracepoint, &woken);
+                let readied = readied(cpu, place, tracepoint, &woken);
                 self.raw.ready_threads.0.push((time_ns, readied));
             }
             Meaning::TimerExpires {
@@ -189,7 +202,7 @@ impl Cpu<'_> {
                 {
                     let rows = &mut self.raw.limit_periods;
                     rows.time_ns.push(time_ns);
-                    rows.cpu.push(self.number);
+                    rows.cpu.push(cpu);
                     rows.kind.0.push(*kind);
                 }
                 if wanted.has_table(Table::SlackTimers) {
@@ -197,13 +210,7 @@ impl Cpu<'_> {
                     self.raw.slack_timers.0.push((time_ns, event));
                 }
             }
-            _ => add_tracepoint(
-                &mut self.raw,
-                (time_ns, self.number),
-                event,
-                tracepoint,
-                wanted,
-            ),
+            _ => add_tracepoint(&mut self.raw, (time_ns, cpu), event, tracepoint, wanted),
         }
         if wanted.has_table(Table::Events)
             && is_generic(&tracepoint.meaning)
@@ -212,13 +219,7 @@ impl Cpu<'_> {
         {
             let id = event.attribute().and_then(|it| rules.decoder.id(it));
             let by = (Some(tracepoint.thread_id), event.process_id);
-            push_event(
-                &mut self.raw.events,
-                (time_ns, self.number),
-                &decoded,
-                id,
-                by,
-            );
+            push_event(&mut self.raw.events, (time_ns, cpu), &decoded, id, by);
         }
     }
 
@@ -257,6 +258,21 @@ impl Cpu<'_> {
         }
     }
 
+    /// Updates `idle_state`. If the event is a switch from the idle thread, returns the idle state of the CPU before it.
+    fn see_idle_state(&mut self, meaning: &Meaning<'_>) -> Option<u8> {
+        match meaning {
+            Meaning::Idle(Some(state)) => {
+                self.idle_state = u8::try_from(*state).ok();
+                None
+            }
+            Meaning::Switch(switch) => {
+                let state = self.idle_state.take();
+                state.filter(|_| switch.previous.thread_id == 0)
+            }
+            _ => None,
+        }
+    }
+
     /// Updates `started` and `seen`. Returns a time only if the event is a switch and the switch to the stopping thread
     /// is missing. The time is the number of nanoseconds since the first event that shows this thread on the CPU.
     fn see(
@@ -264,12 +280,17 @@ impl Cpu<'_> {
         time_ns: i64,
         thread_id: Option<u32>,
         tracepoint: &Tracepoint<'_>,
+        presence: Presence,
     ) -> Option<NonZeroU64> {
         if let Meaning::Switch(switch) = tracepoint.meaning {
-            self.started = Some(switch.next.thread_id);
-            let (seen, since_ns) = self.seen.take()?;
-            let is_it = seen == switch.previous.thread_id;
-            return NonZeroU64::new(time_ns.abs_diff(since_ns)).filter(|_| is_it);
+            let started = self.started.replace(switch.next.thread_id);
+            let stopped = switch.previous.thread_id;
+            let Some((_, since_ns)) = self.seen.take().filter(|(seen, _)| *seen == stopped) else {
+                // If the thread had run for long, a tick of the timer would have shown it.
+                let is_short = presence.has_ticks && started == Some(0) && stopped != 0;
+                return NonZeroU64::new(1).filter(|_| is_short);
+            };
+            return NonZeroU64::new(time_ns.abs_diff(since_ns).max(1));
         }
         let thread_id = thread_id.filter(|thread| *thread != 0)?;
         if self.started == Some(0) && self.seen.is_none_or(|(seen, _)| seen != thread_id) {
@@ -459,10 +480,18 @@ fn switch_of((cpu, place): (u16, EventPlace), switch: &linux::Switch<'_>) -> Swi
         old_thread_id: previous.thread_id,
         new_priority: priority_of(next.priority),
         old_priority: priority_of(previous.priority),
+        new_nice: nice_of(next),
+        old_nice: nice_of(previous),
         old_state,
         old_wait_reason: reason,
         ..Switch::default()
     }
+}
+
+/// Returns the nice value of a thread; `None` if it is an idle thread or not a fair thread.
+fn nice_of(thread: &SwitchedThread<'_>) -> Option<i8> {
+    let is_fair = thread.thread_id != 0 && (100..140).contains(&thread.priority);
+    is_fair.then(|| (thread.priority - 120) as i8)
 }
 
 /// Converts the priority in an event to a priority in the tables.

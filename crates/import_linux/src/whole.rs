@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 
 use linux::{Chunk, Clock, Damage, Event, EventKind, Fault, Faults, GapKind, Recording};
 use tables::import::{Activity, Plan, activity_by_cpu};
@@ -116,9 +117,8 @@ impl Counts {
         self.damage.merge(recording.damage());
     }
 
-    /// Returns true if the wakes are `sched_waking` events, and not `sched_wakeup` events. The kernel logs `sched_waking`
-    /// before each `sched_wakeup`, so a few of them mean that others are missing.
-    pub(crate) fn has_waking(&self, recording: &Recording) -> bool {
+    /// Returns which of the kernel's events the recording has.
+    pub(crate) fn presence(&self, recording: &Recording) -> Presence {
         let count = |tracepoint: &str| -> u64 {
             let of_name = self.kinds.iter().filter(|(index, _)| {
                 let format = recording.format_of(&recording.attributes()[**index]);
@@ -126,13 +126,21 @@ impl Counts {
             });
             of_name.map(|(_, kind)| kind.events).sum()
         };
-        2 * count("sched_waking") >= count("sched_wakeup")
+        Presence {
+            has_waking: 2 * count("sched_waking") >= count("sched_wakeup"),
+            has_ticks: count("local_timer_entry") + count("hrtimer_expire_entry") > 0,
+        }
     }
+}
 
-    /// Returns the number of lost events.
-    pub(crate) fn lost_events(&self) -> u64 {
-        self.damage.lost_events
-    }
+/// Events of the kernel that a recording has or lacks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Presence {
+    /// True if the wakes are `sched_waking` events, and not `sched_wakeup` events. The kernel logs `sched_waking` before
+    /// each `sched_wakeup`, so a few of them mean that others are missing.
+    pub(crate) has_waking: bool,
+    /// True if the recording has the ticks of the timer, which expire every 1 to 10 ms on a CPU that is not idle.
+    pub(crate) has_ticks: bool,
 }
 
 /// Fills the requested tables about the whole recording.
@@ -307,44 +315,50 @@ struct Loss {
     fault: Option<(Fault, u64)>,
 }
 
-fn damages(file: &str, recording: &Recording, counts: &Counts) -> Damages {
-    let damage = &counts.damage;
-    let (origin_ns, end_ns) = (origin_ns(recording), length_ns(recording));
-    let since = |ns: u64| i64::try_from(ns.saturating_sub(origin_ns)).unwrap_or(i64::MAX);
-    let whole = |kind, count| Loss {
-        start_ns: 0,
-        end_ns,
-        kind,
-        count,
-        cpu: None,
-        fault: None,
-    };
-    // Losses without a place could be anywhere in the recording.
-    let (mut lost, mut throttled) = (damage.lost_events, damage.throttled);
-    let mut losses = Vec::new();
-    for gap in &damage.gaps {
-        let (kind, count, rest) = match gap.kind {
-            GapKind::Lost(count) => (LOST, count, &mut lost),
-            GapKind::Throttled => (Damages::THROTTLED, 1, &mut throttled),
+impl Loss {
+    /// Returns all losses and faults, in order of their start times.
+    fn all(recording: &Recording, damage: &Damage) -> Vec<Loss> {
+        let (origin_ns, end_ns) = (origin_ns(recording), length_ns(recording));
+        let since = |ns: u64| i64::try_from(ns.saturating_sub(origin_ns)).unwrap_or(i64::MAX);
+        let whole = |kind, count| Loss {
+            start_ns: 0,
+            end_ns,
+            kind,
+            count,
+            cpu: None,
+            fault: None,
         };
-        *rest = rest.saturating_sub(count);
-        losses.push(Loss {
-            start_ns: gap.start_ns.map_or(0, since),
-            end_ns: gap.end_ns.map_or(end_ns, since),
-            cpu: gap.cpu.and_then(known_cpu),
-            ..whole(kind, count)
-        });
+        // Losses without a place could be anywhere in the recording.
+        let (mut lost, mut throttled) = (damage.lost_events, damage.throttled);
+        let mut losses = Vec::new();
+        for gap in &damage.gaps {
+            let (kind, count, rest) = match gap.kind {
+                GapKind::Lost(count) => (LOST, count, &mut lost),
+                GapKind::Throttled => (Damages::THROTTLED, 1, &mut throttled),
+            };
+            *rest = rest.saturating_sub(count);
+            losses.push(Loss {
+                start_ns: gap.start_ns.map_or(0, since),
+                end_ns: gap.end_ns.map_or(end_ns, since),
+                cpu: gap.cpu.and_then(known_cpu),
+                ..whole(kind, count)
+            });
+        }
+        for (kind, count) in [(LOST, lost), (Damages::THROTTLED, throttled)] {
+            losses.extend((count > 0).then(|| whole(kind, count)));
+        }
+        losses.extend(damage.faults.iter().map(|(fault, found)| Loss {
+            fault: Some((*fault, found.offset)),
+            ..whole(kind_of(*fault), found.count)
+        }));
+        losses.sort_by_key(|loss| loss.start_ns);
+        losses
     }
-    for (kind, count) in [(LOST, lost), (Damages::THROTTLED, throttled)] {
-        losses.extend((count > 0).then(|| whole(kind, count)));
-    }
-    losses.extend(damage.faults.iter().map(|(fault, found)| Loss {
-        fault: Some((*fault, found.offset)),
-        ..whole(kind_of(*fault), found.count)
-    }));
-    losses.sort_by_key(|loss| loss.start_ns);
+}
+
+fn damages(file: &str, recording: &Recording, counts: &Counts) -> Damages {
     let mut rows = Damages::default();
-    for loss in losses {
+    for loss in Loss::all(recording, &counts.damage) {
         rows.start_ns.push(loss.start_ns);
         rows.end_ns.push(Some(loss.end_ns));
         rows.kind.push(Some(loss.kind));
@@ -359,6 +373,25 @@ fn damages(file: &str, recording: &Recording, counts: &Counts) -> Damages {
     rows
 }
 
+/// Returns the time ranges in which events of each CPU were lost. The key `None` stands for all CPUs.
+pub(crate) fn losses(
+    recording: &Recording,
+    counts: &Counts,
+) -> BTreeMap<Option<u16>, Vec<Range<i64>>> {
+    let mut losses: BTreeMap<Option<u16>, Vec<Range<i64>>> = BTreeMap::new();
+    for loss in Loss::all(recording, &counts.damage) {
+        if loss.kind != LOST {
+            continue;
+        }
+        let of_cpu = losses.entry(loss.cpu).or_default();
+        match of_cpu.last_mut() {
+            Some(last) if loss.start_ns <= last.end => last.end = last.end.max(loss.end_ns),
+            _ => of_cpu.push(loss.start_ns..loss.end_ns),
+        }
+    }
+    losses
+}
+
 /// Kind of the rows for events that the kernel lost.
 const LOST: &str = "events_lost";
 
@@ -366,6 +399,7 @@ const LOST: &str = "events_lost";
 fn kind_of(fault: Fault) -> &'static str {
     match fault {
         Fault::Killed => Damages::KILLED,
+        Fault::NoDescriptions => Damages::NO_DESCRIPTIONS,
         Fault::CutOff => "ends_early",
         Fault::Decompress => "decompress",
         _ => "unknown_record",

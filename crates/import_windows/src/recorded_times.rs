@@ -59,7 +59,8 @@ pub(crate) fn read(trace: &Trace, streams: &[(CpuStream<'_>, Presence)]) -> Reco
         needs_samples: is_relogged || !samples.is_empty(),
         samples,
         stopped_ns: ends.and_then(|ends| ends.into_iter().max()),
-        may_skip_switches: false,
+        skips_switches: false,
+        losses: BTreeMap::new(),
     }
 }
 

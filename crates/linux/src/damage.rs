@@ -11,6 +11,11 @@ pub enum Fault {
          that it completes the file"
     )]
     Killed,
+    /// The file ends before the descriptions of events and the machine.
+    #[error(
+        "the end of the file is missing, with the descriptions of events and the machine; copy the whole file"
+    )]
+    NoDescriptions,
     /// The file ends within a record, or before the end that its header states.
     #[error("the file ends early")]
     CutOff,

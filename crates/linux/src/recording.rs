@@ -468,19 +468,33 @@ impl Opening<'_> {
             offset: data.offset.saturating_add(data.size),
             size: 16 * features.len() as u64,
         };
+        let len = self.source.len();
+        let is_in_file = |section: Section| {
+            section.size == 0 || section.offset.saturating_add(section.size) <= len
+        };
+        if !is_in_file(places) {
+            self.damage.add(Fault::NoDescriptions, len);
+            return Ok(());
+        }
         let Some(places) = self.known_section(places)? else {
             return Ok(());
         };
         let mut places = Bytes::new(&places, self.order);
+        let mut is_cut_off = false;
         for number in features {
             let Some((offset, size)) = places.u64().zip(places.u64()) else {
                 break;
             };
             let is_used = !matches!(number, 0 | 9 | 13..=28 | 30..);
             let place = Section { offset, size };
-            if is_used && let Some(section) = self.known_section(place)? {
+            if !is_in_file(place) {
+                is_cut_off = true;
+            } else if is_used && let Some(section) = self.known_section(place)? {
                 self.read_feature(*number, &section, offset);
             }
+        }
+        if is_cut_off {
+            self.damage.add(Fault::NoDescriptions, len);
         }
         Ok(())
     }

@@ -166,7 +166,8 @@ fn add_samples(
                 continue;
             };
             has_weights = true;
-            let Some(runs) = long.get_mut(&view.cpu[row]) else {
+            let runs = view.cpu.get(row).and_then(|cpu| long.get_mut(&cpu));
+            let Some(runs) = runs else {
                 continue;
             };
             let time_ns = view.time_ns[row];

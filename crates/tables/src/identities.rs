@@ -7,6 +7,8 @@ use crate::{Images, ImagesView, Options, ProcessesView, Store, StoreError, Table
 #[derive(Debug, Default)]
 pub struct Identities {
     processes: Vec<(u32, Option<Box<str>>)>,
+    /// Ids of the parents of the processes. A parent that is not known is 0.
+    parents: Vec<u32>,
     threads: Vec<(u32, Option<Box<str>>)>,
     /// Images of the trace. Only the columns that locate the images and their symbols were read.
     pub images: Images,
@@ -34,16 +36,18 @@ impl Identities {
         let table = |table| store.table(table, options);
         let mut names = Identities {
             processes: Vec::new(),
+            parents: Vec::new(),
             threads: Vec::new(),
             images: Images::default(),
         };
         let processes = table(Table::Processes)?;
         for group in 0..processes.chunks().len() {
-            let batch = processes.read(group, &["process_id", "image_name"])?;
+            let batch = processes.read(group, &["process_id", "parent_id", "image_name"])?;
             let view = ProcessesView::new(&batch)?;
             let named = |(row, id): (usize, &u32)| (*id, view.image_name.get(row).map(Box::from));
             let rows = view.process_id.iter().enumerate();
             names.processes.extend(rows.map(named));
+            names.parents.extend_from_slice(view.parent_id);
         }
         let threads = table(Table::Threads)?;
         for group in 0..threads.chunks().len() {
@@ -90,6 +94,14 @@ impl Identities {
         };
         let name = known.and_then(|(_, name)| name.as_deref()).or(always);
         Process { id, name }
+    }
+
+    /// Returns true if the process in a row of `processes` is a thread of the kernel of Linux: `kthreadd`, which has the
+    /// id 2, or a child of it.
+    pub fn is_kernel_thread(&self, row: u32) -> bool {
+        let process = self.processes.get(row as usize);
+        let parent_id = self.parents.get(row as usize);
+        process.is_some_and(|(id, _)| *id == 2) || parent_id == Some(&2)
     }
 
     /// Returns the number of rows of `threads`.

@@ -34,9 +34,12 @@ pub struct RecordedTimes {
     /// End of the last session, if all sessions have an end. Events about threads and images may be later
     /// than this end. The reason is that a trimmed trace keeps the original times of these events.
     pub stopped_ns: Option<i64>,
-    /// True for a recording of Linux without lost events. Single switches may still be missing, because some kernels
+    /// True for a recording of Linux. Single switches may be missing although no event was lost, because some kernels
     /// skip the tracepoint for switches from an idle thread and for a few other switches.
-    pub may_skip_switches: bool,
+    pub skips_switches: bool,
+    /// Time ranges in which events of a CPU may be lost, sorted and disjoint. The key `None` stands for all CPUs. They
+    /// are only known for recordings of Linux.
+    pub losses: BTreeMap<Option<u16>, Vec<Range<i64>>>,
 }
 
 impl RecordedTimes {
@@ -45,6 +48,17 @@ impl RecordedTimes {
     pub fn until_ns(&self, last_ns: i64, last_switch_ns: i64) -> i64 {
         let stopped_ns = self.stopped_ns.unwrap_or(last_ns);
         last_ns.min(stopped_ns.max(last_switch_ns))
+    }
+
+    /// Returns true if the kernel may have skipped a switch of the CPU within the range. Returns false if events of the
+    /// CPU may be lost within it, because then any number of switches may be missing.
+    pub fn may_skip_switch(&self, cpu: u16, range: Range<i64>) -> bool {
+        let has_loss = |cpu| {
+            let losses = self.losses.get(&cpu).map_or(&[][..], Vec::as_slice);
+            let first = losses.partition_point(|loss| loss.end <= range.start);
+            losses.get(first).is_some_and(|loss| loss.start < range.end)
+        };
+        self.skips_switches && !has_loss(Some(cpu)) && !has_loss(None)
     }
 
     /// Returns the start of a CPU's range. Returns `None` if the range starts at the start of the trace.

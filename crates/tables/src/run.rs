@@ -17,6 +17,7 @@ pub(crate) struct SwitchIn {
     pub(crate) previous_thread_id: u32,
     pub(crate) previous_process_row: Option<u32>,
     pub(crate) priority: i8,
+    pub(crate) nice: Option<i8>,
     pub(crate) priority_decrement: Option<u8>,
     pub(crate) wait_ticks: Option<u32>,
     pub(crate) qos: Option<u8>,
@@ -133,7 +134,7 @@ impl Run {
 }
 
 impl CpuRuns {
-    /// Adds the rows column by column. If they were added row by row, each row would access all 52 columns. The columns
+    /// Adds the rows column by column. If they were added row by row, each row would access all columns. The columns
     /// do not fit into the caches of a CPU.
     pub(crate) fn extend(&mut self, runs: &[Run]) {
         self.start_ns.extend(runs.iter().map(|run| run.start_ns));
@@ -168,32 +169,11 @@ impl CpuRuns {
         self.previous_process_row.extend(runs, |run| {
             run.switch_in.and_then(|s| s.previous_process_row)
         });
-        self.readying_thread_id
-            .extend(runs, |run| run.ready.and_then(|r| r.by));
-        self.readying_thread_row
-            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.thread_row));
-        self.readying_process_id
-            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.process_id));
-        self.readying_process_row
-            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.process_row));
-        self.readying_cpu
-            .extend(runs, |run| run.ready.map(|r| r.cpu));
-        self.readied_by_dpc
-            .extend(runs, |run| run.ready.map(|r| r.by_dpc));
-        let readied = |run: &Run| run.ready.and_then(|ready| ready.of_windows);
-        self.adjust_reason
-            .extend(runs, |run| readied(run).map(|it| it.adjust_reason));
-        self.adjust_increment
-            .extend(runs, |run| readied(run).map(|it| it.adjust_increment));
-        self.kernel_stack_not_resident.extend(runs, |run| {
-            readied(run).map(|it| it.kernel_stack_not_resident)
-        });
-        self.process_out_of_memory
-            .extend(runs, |run| readied(run).map(|it| it.process_out_of_memory));
-        self.direct_switch_attempt
-            .extend(runs, |run| readied(run).map(|it| it.direct_switch_attempt));
+        self.extend_ready(runs);
         self.priority
             .extend(runs, |run| run.as_planned().map(|s| s.priority));
+        self.nice
+            .extend(runs, |run| run.as_planned().and_then(|s| s.nice));
         self.priority_decrement.extend(runs, |run| {
             run.as_planned().and_then(|s| s.priority_decrement)
         });
@@ -233,6 +213,34 @@ impl CpuRuns {
             .extend(runs, |run| run.before.map(|out| out.cpu));
         self.stack_id
             .extend(runs, |run| run.as_planned().and_then(|s| s.stack_id));
+    }
+
+    /// Adds the columns about the events that made the threads ready.
+    fn extend_ready(&mut self, runs: &[Run]) {
+        self.readying_thread_id
+            .extend(runs, |run| run.ready.and_then(|r| r.by));
+        self.readying_thread_row
+            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.thread_row));
+        self.readying_process_id
+            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.process_id));
+        self.readying_process_row
+            .extend(runs, |run| run.ready.and_then(|r| r.by_ids.process_row));
+        self.readying_cpu
+            .extend(runs, |run| run.ready.map(|r| r.cpu));
+        self.readied_by_dpc
+            .extend(runs, |run| run.ready.map(|r| r.by_dpc));
+        let readied = |run: &Run| run.ready.and_then(|ready| ready.of_windows);
+        self.adjust_reason
+            .extend(runs, |run| readied(run).map(|it| it.adjust_reason));
+        self.adjust_increment
+            .extend(runs, |run| readied(run).map(|it| it.adjust_increment));
+        self.kernel_stack_not_resident.extend(runs, |run| {
+            readied(run).map(|it| it.kernel_stack_not_resident)
+        });
+        self.process_out_of_memory
+            .extend(runs, |run| readied(run).map(|it| it.process_out_of_memory));
+        self.direct_switch_attempt
+            .extend(runs, |run| readied(run).map(|it| it.direct_switch_attempt));
         self.readying_stack_id
             .extend(runs, |run| run.ready.and_then(|r| r.stack_id));
     }

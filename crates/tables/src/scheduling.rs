@@ -317,7 +317,8 @@ impl Scheduler {
         if let Some((_, planned)) = planned.filter(|(planned, _)| *planned != old) {
             let thread = &mut self.threads[planned as usize];
             thread.runs = false;
-            if self.recorded.may_skip_switches {
+            let run = running.start_ns..time_ns;
+            if self.recorded.may_skip_switch(cpu, run) {
                 // The switch from this thread is missing. So the thread ran, but the end of its run is unknown. The
                 // time is not added to `contradictions`: a third thread can have run unseen only if two consecutive
                 // switches are missing.
@@ -351,6 +352,7 @@ impl Scheduler {
             previous_thread_id: old,
             previous_process_row: old_ids.process_row,
             priority: switch.new_priority,
+            nice: switch.new_nice,
             priority_decrement: switch.new_priority_decrement,
             wait_ticks: switch.new_wait_time.filter(|_| new != 0),
             qos: switch.new_qos,
@@ -380,7 +382,9 @@ impl Scheduler {
         let idle = running
             .switch_in
             .filter(|switch_in| switch_in.thread_id == 0);
-        let Some(idle) = idle.filter(|_| self.recorded.may_skip_switches && old != 0) else {
+        let run = running.start_ns..time_ns;
+        let Some(idle) = idle.filter(|_| old != 0 && self.recorded.may_skip_switch(cpu, run))
+        else {
             return running;
         };
         let old_index = self.index(old);
@@ -404,6 +408,7 @@ impl Scheduler {
                 previous_thread_id: 0,
                 previous_process_row: ids.process_row,
                 priority: switch.old_priority,
+                nice: switch.old_nice,
                 priority_decrement: None,
                 wait_ticks: None,
                 qos: None,
@@ -484,8 +489,8 @@ impl Scheduler {
             begin,
         };
         let is_other = switch_in.is_some_and(|switch_in| switch_in.thread_id != thread_id);
-        run.ran_unseen =
-            self.recorded.may_skip_switches && is_other || self.may_have_run_unseen(&run);
+        run.ran_unseen = is_other && self.recorded.may_skip_switch(cpu, start_ns..end_ns)
+            || self.may_have_run_unseen(&run);
         self.ended.push(run);
         ids
     }

@@ -74,11 +74,12 @@ pub enum Half {
 struct Owner(u32);
 
 impl Owner {
-    fn new(thread_id: u32, cpu: u16) -> Owner {
-        match thread_id {
-            // Thread ids are multiples of 4 and far smaller than this number. So no thread has this id.
-            0 => Owner(u32::MAX - u32::from(cpu)),
-            _ => Owner(thread_id),
+    /// Returns the owner for the thread that an event names. Only idle threads need the CPU, because they share an id.
+    fn new(thread_id: u32, cpu: impl Into<Option<u16>>) -> Owner {
+        match (thread_id, cpu.into()) {
+            // Thread ids are far smaller than this number. So no thread has this id.
+            (0, Some(cpu)) => Owner(u32::MAX - u32::from(cpu)),
+            (thread_id, _) => Owner(thread_id),
         }
     }
 }
@@ -141,7 +142,7 @@ impl StackEvents {
     /// Adds the stack of an event of Linux.
     pub fn push_chain(
         &mut self,
-        (event_ns, cpu): (i64, u16),
+        (event_ns, cpu): (i64, Option<u16>),
         thread_id: u32,
         addresses: impl Iterator<Item = u64>,
     ) {
@@ -302,7 +303,7 @@ impl StackIndex {
         cursor: &mut StackCursor,
         time_ns: i64,
         thread_id: u32,
-        cpu: u16,
+        cpu: impl Into<Option<u16>>,
     ) -> Option<u32> {
         let owner = Owner::new(thread_id, cpu);
         // The first events of a slice may be a little older than the last events of the previous slice. So

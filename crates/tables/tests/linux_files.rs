@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use tables::{
-    Cache, ContextSwitchesView, CpuRunsView, DamagesView, EventKindsView, Options, ProcessesView,
-    ReadyThreadsView, SessionsView, Store, StoredTable, Table, ThreadsView,
+    Cache, ContextSwitchesView, CpuRunsView, DamagesView, EventKindsView, HardFaultsView, Options,
+    ProcessesView, ReadyThreadsView, SamplesView, SessionsView, Store, StoredTable, Table,
+    ThreadsView,
 };
 
 use crate::forged::{self, Parts, attribute, record};
@@ -410,6 +411,54 @@ fn events_without_names_have_those_of_their_type_and_number() {
         let view = EventKindsView::new(&batch).unwrap();
         assert_eq!(view.event.get(0), Some(name));
     }
+}
+
+/// Returns a sample without a CPU: its instruction, thread, time and further numbers.
+fn sample(thread_id: u64, time_ns: u64, rest: &[u64]) -> Vec<u8> {
+    let body = [&[0x1000, thread_id << 32 | 7, time_ns], rest].concat();
+    let body: Vec<u8> = body.into_iter().flat_map(u64::to_le_bytes).collect();
+    record(9, &body)
+}
+
+#[test]
+fn samples_without_cpus_have_their_threads_and_stacks() {
+    // `perf record COMMAND` records no CPU. The last fields are the number of callers and their addresses. The records are
+    // those of two ring buffers, which follow each other without an order in time.
+    let records = [
+        sample(7, 1000, &[2, 0x1000, 0x2000]),
+        sample(7, 9000, &[1, 0x1000]),
+        sample(8, 5000, &[2, 0x1000, 0x3000]),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = forged::file(&[attribute((1, 0), 0x27)], &records.concat());
+    let (_store, samples) = table(&write(folder.path(), &bytes), Table::Samples);
+    let batch = samples.read_all(0).unwrap();
+    let view = SamplesView::new(&batch).unwrap();
+    let row = |row: usize| {
+        let has_stack = view.stack_id.get(row).is_some();
+        let place = (view.time_ns[row], view.cpu.get(row));
+        (place, view.thread_id[row], view.address[row], has_stack)
+    };
+    let rows: Vec<_> = (0..view.len()).map(row).collect();
+    let expected = [(0, 7), (4000, 8), (8000, 7)];
+    let expected = expected.map(|(time_ns, thread)| ((time_ns, None), thread, 0x1000, true));
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn hard_faults_without_cpus_have_their_threads_and_addresses() {
+    let records = [sample(7, 1000, &[0x4000]), sample(8, 6000, &[0x5000])];
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = forged::file(&[attribute((1, 6), 0x0f)], &records.concat());
+    let (_store, faults) = table(&write(folder.path(), &bytes), Table::HardFaults);
+    let batch = faults.read_all(0).unwrap();
+    let view = HardFaultsView::new(&batch).unwrap();
+    let row = |row: usize| {
+        let place = (view.time_ns[row], view.cpu.get(row));
+        (place, view.thread_id[row], view.address[row])
+    };
+    let rows: Vec<_> = (0..view.len()).map(row).collect();
+    assert_eq!(rows, [((0, None), 7, 0x4000), ((5000, None), 8, 0x5000)]);
 }
 
 /// Fields at the end of the records that [`comm`] and [`fork`] make: thread (2), time (4), CPU (128).

@@ -185,7 +185,7 @@ fn check_samples(tables: &Tables, line: &Line) -> bool {
     tables.samples.iter().any(|t| {
         (0..t.len()).any(|i| {
             line.at(t.time_ns[i])
-                && line.number("ProceNum") == t.cpu[i].into()
+                && line.number("ProceNum") == t.cpu.get(i).unwrap().into()
                 && line.number("InstructionPointer") == t.address[i].into()
                 && line.number("TID") == t.thread_id[i].into()
                 && line.number("Count") == t.count[i].into()
@@ -245,7 +245,7 @@ fn check_fault(tables: &Tables, line: &Line) -> bool {
         (0..t.len()).any(|i| {
             line.at(t.time_ns[i])
                 && line.lasts(t.duration_ns.get(i))
-                && line.number("ProceNum") == t.cpu[i].into()
+                && line.number("ProceNum") == t.cpu.get(i).unwrap().into()
                 && line.number("TID") == t.thread_id[i].into()
                 && line.number("ReadOffset") == t.offset_bytes.get(i).unwrap().into()
                 && line.number("VirtualAddress") == t.address[i].into()

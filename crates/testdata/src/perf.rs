@@ -35,6 +35,20 @@ fn try_run(arguments: &[&str], folder: &Path) -> Result<Vec<u8>, String> {
 /// Panics if the recording fails although this machine can record. If the environment variable `CI` or
 /// `LAGLAB_MUST_RUN` is set, also panics if this machine cannot record.
 pub fn record(folder: &Path, events: &str, options: &[&str], script: &str) -> Option<PathBuf> {
+    let options = [&["-a"], options].concat();
+    record_program(folder, events, &options, script)
+}
+
+/// Records events of a shell that runs a script, and of the programs that it starts. See [`record`].
+///
+/// # Panics
+/// See [`record`].
+pub fn record_program(
+    folder: &Path,
+    events: &str,
+    options: &[&str],
+    script: &str,
+) -> Option<PathBuf> {
     let probe = [
         "record",
         "-q",
@@ -52,7 +66,6 @@ pub fn record(folder: &Path, events: &str, options: &[&str], script: &str) -> Op
     let fixed = [
         "record",
         "-q",
-        "-a",
         "-k",
         "CLOCK_MONOTONIC",
         "-m",

@@ -1,5 +1,6 @@
 //! CPU time that kept a thread from the CPUs for which it waited.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -8,6 +9,7 @@ use tables::Table;
 
 use super::holders::{Holders, What};
 use super::waiter::Waiter;
+use crate::system::{run_priority_expression, run_priority_sql};
 use crate::thresholds::{RECORDED_PERCENT, is_share};
 use crate::{Case, Column, Evidence, SuspendGaps, Unit, Value};
 
@@ -44,12 +46,24 @@ const NAMES: [&str; 9] = [
     "unknown",
 ];
 
+/// Returns the name of a variant of [`Holder`] in words of Linux.
+fn linux_name(name: &'static str) -> &'static str {
+    match name {
+        "dispatcher" => "lower_priority",
+        "dpc" => "softirqs",
+        "isr" => "interrupts",
+        name => name,
+    }
+}
+
 /// CPU time by user, on the CPUs for which a thread waited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HolderTimes {
     ns: [i64; NAMES.len()],
     /// Ranks and priorities of the threads in [`Holder::Rank`].
     pub(crate) outranked_by: Option<Outranking>,
+    /// CPU time of the fair threads of Linux in [`Holder::EqualPriority`] by their nice values, in nanoseconds.
+    pub(crate) by_nice: BTreeMap<i8, i64>,
     /// Time of all CPUs for which the thread waited, summed over the wait, in nanoseconds.
     pub(crate) all_ns: i64,
     /// Length of the wait, in nanoseconds.
@@ -93,7 +107,12 @@ impl HolderTimes {
             What::Isr => Holder::Isr,
             What::Dpc => Holder::Dpc,
             What::Suspended => Holder::Suspended,
-            What::Thread { rank, priority, .. } => {
+            What::Thread {
+                rank,
+                priority,
+                nice,
+                ..
+            } => {
                 let (rank, my_rank) = (rank.unwrap_or(0), my_rank.unwrap_or(0));
                 match priority.zip(my_priority) {
                     _ if rank > my_rank => Holder::Dispatcher,
@@ -103,7 +122,12 @@ impl HolderTimes {
                         self.outranked(rank, priority);
                         Holder::Rank
                     }
-                    Some((priority, mine)) if priority == mine => Holder::EqualPriority,
+                    Some((priority, mine)) if priority == mine => {
+                        if let Some(nice) = nice {
+                            *self.by_nice.entry(nice).or_default() += ns;
+                        }
+                        Holder::EqualPriority
+                    }
                     Some(_) => Holder::Dispatcher,
                 }
             }
@@ -166,9 +190,16 @@ impl HolderTimes {
         };
         let title = format!("Use of {which} during the wait");
         let mut evidence = Evidence::new(title, query(waiter, silences, self.is_linux), &columns);
-        for (name, ns) in NAMES.iter().zip(self.ns) {
+        let mut rows: Vec<_> = NAMES.into_iter().zip(self.ns).collect();
+        if self.is_linux {
+            for (name, _) in &mut rows {
+                *name = linux_name(name);
+            }
+            rows.sort_unstable();
+        }
+        for (name, ns) in rows {
             if ns > 0 {
-                evidence = evidence.row([Some((*name).into()), Some(ns.into())]);
+                evidence = evidence.row([Some(name.into()), Some(ns.into())]);
             }
         }
         evidence
@@ -178,12 +209,9 @@ impl HolderTimes {
 /// Returns the SQL query of the sums. If several things run on a CPU at the same time, only the
 /// highest level counts: a service routine before a DPC, and a DPC before the interrupted thread.
 fn query(waiter: &Waiter, silences: &SuspendGaps, is_linux: bool) -> String {
-    // The function `Pass::run` in `holders.rs` chooses the priority in the same way. A comment there gives the reason.
-    let of_run = if is_linux {
-        "greatest(priority, priority_out)"
-    } else {
-        "coalesce(priority, priority_out)"
-    };
+    let of_run = run_priority_sql(is_linux);
+    let names = ["isr", "dpc", "dispatcher"];
+    let [isr, dpc, dispatcher] = names.map(|name| if is_linux { linux_name(name) } else { name });
     let rank = waiter.rank.unwrap_or(0);
     let me: Vec<String> = (waiter.priorities.iter())
         .map(|(range, priority)| {
@@ -220,9 +248,9 @@ fn query(waiter: &Waiter, silences: &SuspendGaps, is_linux: bool) -> String {
          cpu, to_ns, -step FROM spans), levels AS (SELECT lead(at_ns) OVER (PARTITION BY cpu ORDER \
          BY at_ns) - at_ns AS ns, sum(step) OVER (PARTITION BY cpu ORDER BY at_ns) AS level FROM \
          edges) SELECT CASE WHEN level >= 1000000000 THEN 'suspended' WHEN level >= 1000000 THEN \
-         'isr' WHEN level >= 100 THEN 'dpc' WHEN level = 1 THEN 'idle' WHEN level = 2 THEN 'rank' \
+         '{isr}' WHEN level >= 100 THEN '{dpc}' WHEN level = 1 THEN 'idle' WHEN level = 2 THEN 'rank' \
          WHEN level = 3 THEN 'priority' WHEN level = 4 THEN 'equal_priority' WHEN level = 5 THEN \
-         'dispatcher' ELSE 'unknown' END AS held_by, sum(ns) AS cpu_ns FROM levels WHERE ns > 0 AND \
+         '{dispatcher}' ELSE 'unknown' END AS held_by, sum(ns) AS cpu_ns FROM levels WHERE ns > 0 AND \
          level > 0 GROUP BY 1 ORDER BY 1"
     )
 }
@@ -230,23 +258,32 @@ fn query(waiter: &Waiter, silences: &SuspendGaps, is_linux: bool) -> String {
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 12;
 
-/// Returns evidence with the CPU time during the wait by rank and priority, on the CPUs for which the thread waited.
-pub(crate) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Evidence {
-    let mut sums: FxHashMap<(Option<u8>, Option<i8>), i64> = FxHashMap::default();
+/// Returns evidence with the CPU time during the wait by rank and priority, on the CPUs for which the thread waited. On
+/// Linux, the time is by priority and nice value.
+pub(crate) fn by_precedence(waiter: &Waiter, holders: &Holders) -> Evidence {
+    let mut sums: FxHashMap<[Option<i64>; 2], i64> = FxHashMap::default();
     for (cpu, what, time) in holders.within(&waiter.range) {
-        if let What::Thread { rank, priority, .. } = what
+        if let What::Thread {
+            rank,
+            priority,
+            nice,
+            ..
+        } = what
             && waiter.waited_for(cpu)
         {
-            *sums.entry((rank, priority)).or_default() += time.gross_ns;
+            let priority = priority.map(i64::from);
+            let key = if holders.is_linux {
+                [priority, nice.map(i64::from)]
+            } else {
+                [rank.map(i64::from), priority]
+            };
+            *sums.entry(key).or_default() += time.gross_ns;
         }
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_unstable_by_key(|((rank, priority), ns)| {
-        (
-            -ns,
-            rank.map_or(i16::MAX, i16::from),
-            priority.map_or(i16::MAX, i16::from),
-        )
+    sums.sort_unstable_by_key(|(key, ns)| {
+        let [first, second] = key.map(|it| it.unwrap_or(i64::MAX));
+        (-ns, first, second)
     });
     let selection = ran(Some(waiter), std::slice::from_ref(&waiter.range))
         .group_by(&["1", "2"])
@@ -255,21 +292,24 @@ pub(crate) fn by_rank_and_priority(waiter: &Waiter, holders: &Holders) -> Eviden
             Order::ascending("1"),
             Order::ascending("2"),
         ]);
-    let rank = Expression::FirstKnown(vec!["rank_out", "previous_rank"]);
-    let priority = if holders.is_linux {
-        Expression::Greatest(vec!["priority", "priority_out"])
+    let priority = run_priority_expression(holders.is_linux);
+    let evidence = if holders.is_linux {
+        let title = "Threads that ran instead, by priority and nice value";
+        Evidence::from_selection(title, selection)
+            .column("priority", "priority", Unit::None, priority)
+            .stored("nice", "nice", Unit::None)
     } else {
-        Expression::FirstKnown(vec!["priority", "priority_out"])
-    };
-    let mut evidence =
+        let rank = Expression::FirstKnown(vec!["rank_out", "previous_rank"]);
         Evidence::from_selection("Threads that ran instead, by rank and priority", selection)
             .column("rank", "rank", Unit::None, rank)
             .column("priority", "priority", Unit::None, priority)
-            .column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
-    for ((rank, priority), ns) in sums.into_iter().take(SHOWN) {
+    };
+    let mut evidence =
+        evidence.column("cpu_ns", "CPU time", Unit::Duration, Expression::TimeWithin);
+    for ([first, second], ns) in sums.into_iter().take(SHOWN) {
         let cells = [
-            rank.map(Value::from),
-            priority.map(Value::from),
+            first.map(Value::from),
+            second.map(Value::from),
             Some(ns.into()),
         ];
         evidence = evidence.row(cells);

@@ -7,6 +7,7 @@ use tables::{CpuRunsView, InterruptsView, StoreError, StoredTable, Table};
 
 use crate::Case;
 use crate::ranges::{overlap, union};
+use crate::system::run_priority;
 
 /// User of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +16,8 @@ pub(crate) enum What {
     Thread {
         rank: Option<u8>,
         priority: Option<i8>,
+        /// Nice value of a fair thread of Linux.
+        nice: Option<i8>,
         process_row: Option<u32>,
         process_id: Option<u32>,
     },
@@ -112,7 +115,7 @@ struct Pass<'p> {
     reached: Vec<i64>,
 }
 
-const RUN_COLUMNS: [&str; 11] = [
+const RUN_COLUMNS: [&str; 12] = [
     "start_ns",
     "end_ns",
     "cpu",
@@ -121,6 +124,7 @@ const RUN_COLUMNS: [&str; 11] = [
     "process_row",
     "priority",
     "priority_out",
+    "nice",
     "rank_out",
     "previous_rank",
     "cpu_ns",
@@ -177,13 +181,8 @@ impl Pass<'_> {
             0 => What::Idle,
             _ => What::Thread {
                 rank: runs.rank_out.get(row).or(runs.previous_rank.get(row)),
-                // If the priority of a thread of Linux changed during its run, the higher priority kept other threads
-                // off the CPU. Windows records changes of priorities, so the priority at the start is used.
-                priority: if self.is_linux {
-                    runs.priority.get(row).max(runs.priority_out.get(row))
-                } else {
-                    runs.priority.get(row).or(runs.priority_out.get(row))
-                },
+                priority: run_priority(self.is_linux, runs, row),
+                nice: runs.nice.get(row),
                 process_row: runs.process_row.get(row),
                 process_id: runs.process_id.get(row),
             },

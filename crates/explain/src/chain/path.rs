@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use tables::{CpuRunsView, StoreError, StoredTable, Table};
+use tables::{CpuRunsView, StoreError, StoredTable, Table, linux_states};
 
 use crate::ranges::{overlap, union};
 use crate::suspend_gaps::asleep_sql;
@@ -44,8 +44,9 @@ pub(crate) struct Run {
     pub(crate) stack_id: Option<u32>,
 }
 
-/// Codes of the wait reasons `Suspended` and `WrSuspended`.
-const SUSPENDED: [u8; 2] = [5, 12];
+/// Codes of the wait reasons `Suspended` and `WrSuspended` of Windows, and of the states of threads that a signal or a
+/// debugger of Linux stopped.
+const SUSPENDED: [u8; 4] = [5, 12, linux_states::STOPPED, linux_states::TRACED];
 
 impl Run {
     /// Returns the time at which the thread became ready, in nanoseconds since the trace's start.
@@ -120,7 +121,7 @@ impl Leg {
 }
 
 /// Thread, identified by its id and, if it is known, its row in the table `threads`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thread {
     /// Id of the thread. Other threads may have had the same id before and after it.
     pub id: u32,

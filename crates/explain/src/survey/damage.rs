@@ -25,7 +25,7 @@ pub(crate) enum Effect {
 }
 
 /// Kinds of damage other than [`Effect::Wrong`].
-const EFFECTS: [(&str, Effect); 14] = [
+const EFFECTS: [(&str, Effect); 15] = [
     ("unfinished", Effect::Harmless),
     ("clock_inversion", Effect::Harmless),
     ("out_of_order", Effect::Harmless),
@@ -38,6 +38,7 @@ const EFFECTS: [(&str, Effect); 14] = [
     ("loss_events", Effect::Lost),
     (Damages::THROTTLED, Effect::FewerSamples),
     (Damages::KILLED, Effect::CutOff),
+    (Damages::NO_DESCRIPTIONS, Effect::CutOff),
     ("truncated", Effect::CutOff),
     ("ends_early", Effect::CutOff),
 ];

@@ -8,6 +8,7 @@ use selection::{Condition, Expression, Selection};
 use tables::{InterruptsView, StoreError, StoredTable, Table};
 
 use super::blocks_thread;
+use crate::system::run_priority_sql;
 use crate::{Case, Column, Evidence, Reader, Unit};
 
 /// Reader of the DPCs and service routines that interrupted runs of threads. Pass the runs in the
@@ -123,12 +124,6 @@ pub(crate) fn query(case: &Case<'_>, range: Option<&Range<i64>>) -> String {
     rows(case, range, "counts = 1")
 }
 
-/// Columns of [`totals`].
-const TOTALS: [Column; 2] = [
-    Column::new("busy_ns", "busy", Unit::Duration),
-    Column::new("interrupts_ns", "DPCs and ISRs in it", Unit::Duration),
-];
-
 /// Returns evidence with two times: the total busy time of all CPUs, and the part of the busy time that DPCs
 /// and service routines used. Routines that interrupted idle threads are included.
 pub(crate) fn totals(
@@ -137,12 +132,16 @@ pub(crate) fn totals(
     range: Option<&Range<i64>>,
     [busy_ns, interrupts_ns]: [i64; 2],
 ) -> Evidence {
+    let columns = [
+        Column::new("busy_ns", "busy", Unit::Duration),
+        Column::new("interrupts_ns", case.terms().routines_in_it, Unit::Duration),
+    ];
     let runs = rows(case, range, "counts > 0");
     let query = format!(
         "SELECT coalesce(sum(CASE WHEN counts = 1 THEN cpu_ns + inside_ns ELSE inside_ns END), 0) \
          AS busy_ns, coalesce(sum(inside_ns), 0) AS interrupts_ns FROM {runs}"
     );
-    Evidence::new(title, query, &TOTALS).row([busy_ns, interrupts_ns].map(|ns| Some(ns.into())))
+    Evidence::new(title, query, &columns).row([busy_ns, interrupts_ns].map(|ns| Some(ns.into())))
 }
 
 /// Returns an SQL subquery, to follow `FROM`, with the runs that meet the condition `which`. The column `counts` is 1
@@ -156,7 +155,8 @@ fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
         survey.doubtful.idle().sql()
     );
     let has_routines = !survey.interrupts.routines.is_empty();
-    counted_runs(&counts, has_routines, range, which)
+    let priority = run_priority_sql(case.is_linux());
+    counted_runs([&counts, priority], has_routines, range, which)
 }
 
 /// Returns an SQL expression, to follow `FROM`, with the runs that `believed` selects. In a row, `cpu_ns` is
@@ -164,11 +164,11 @@ fn rows(case: &Case<'_>, range: Option<&Range<i64>>, which: &str) -> String {
 /// thread. `has_routines` is true if the table `interrupts` has rows.
 pub fn own_runs(believed: &Condition, has_routines: bool, range: Option<&Range<i64>>) -> String {
     let counts = format!("CASE WHEN {} THEN 1 ELSE 0 END AS counts", believed.sql());
-    counted_runs(&counts, has_routines, range, "counts = 1")
+    counted_runs([&counts, "priority"], has_routines, range, "counts = 1")
 }
 
 fn counted_runs(
-    counts: &str,
+    [counts, priority]: [&str; 2],
     has_routines: bool,
     range: Option<&Range<i64>>,
     which: &str,
@@ -183,7 +183,7 @@ fn counted_runs(
     };
     let runs = format!(
         "SELECT cpu, start_ns, end_ns, {cpu_ns} AS ran_ns, thread_row, process_row, process_id, \
-         priority, ready_ns, {counts}, 1 AS is_run, 0 AS took_ns FROM cpu_runs{reaches}"
+         {priority} AS priority, ready_ns, {counts}, 1 AS is_run, 0 AS took_ns FROM cpu_runs{reaches}"
     );
     if !has_routines {
         return format!("(SELECT *, ran_ns AS cpu_ns, 0 AS inside_ns FROM ({runs}) WHERE {which})");

@@ -269,9 +269,12 @@ fn sampled_locks(reader: &Reader<'_>) -> Result<Vec<SampledLock>, StoreError> {
         let batch = batch?;
         let view = SamplesView::new(&batch)?;
         for row in 0..view.len() {
+            let Some(cpu) = view.cpu.get(row) else {
+                continue;
+            };
             let is_inside = is_inside_routine(&view, row);
             let second = view.time_ns[row].div_euclid(SECOND_NS);
-            let (inside, samples) = seconds.entry((view.cpu[row], second)).or_default();
+            let (inside, samples) = seconds.entry((cpu, second)).or_default();
             *inside += i64::from(is_inside);
             *samples += 1;
         }

@@ -61,6 +61,8 @@ pub struct Wait {
     pub process_out_of_memory: Option<bool>,
     /// Priority of the thread at the start of the run.
     pub priority: Option<i8>,
+    /// Nice value of a fair thread of Linux at the start of the run.
+    pub nice: Option<i8>,
     /// Priority of the thread at the last switch-out before the run.
     pub previous_priority: Option<i8>,
     /// Rank of the thread. The thread has a rank at the end of the run and a rank at the last switch-out
@@ -109,6 +111,7 @@ impl Wait {
             kernel_stack_not_resident: runs.kernel_stack_not_resident.get(row),
             process_out_of_memory: runs.process_out_of_memory.get(row),
             priority: runs.priority.get(row),
+            nice: runs.nice.get(row),
             previous_priority: runs.previous_priority_out.get(row),
             // If the rank changed, the worse rank caused the wait.
             rank: runs.rank_out.get(row).max(runs.previous_rank.get(row)),

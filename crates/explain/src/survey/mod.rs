@@ -99,7 +99,7 @@ pub struct Survey {
 }
 
 /// Columns of `cpu_runs` that the survey reads. A [`Wait`] consists of such columns.
-pub(crate) const COLUMNS: [&str; 36] = [
+pub(crate) const COLUMNS: [&str; 37] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -126,6 +126,7 @@ pub(crate) const COLUMNS: [&str; 36] = [
     "kernel_stack_not_resident",
     "process_out_of_memory",
     "priority",
+    "nice",
     "rank_out",
     "previous_state",
     "previous_wait_reason",

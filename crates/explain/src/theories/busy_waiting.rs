@@ -208,7 +208,9 @@ impl Kernel {
                 if weights.len() < 10_000 {
                     weights.extend(view.weight_ns.get(row));
                 }
-                let cpu = usize::from(view.cpu[row]);
+                let Some(cpu) = view.cpu.get(row).map(usize::from) else {
+                    continue;
+                };
                 if cpu >= open.len() {
                     open.resize(cpu + 1, None);
                 }
@@ -402,7 +404,10 @@ fn measure(case: &Case<'_>, spins: &mut [Spin], interval_ns: i64) -> Result<(), 
                 if !spin.is_at(view.address[row]) {
                     continue;
                 }
-                let (time_ns, cpu) = (view.time_ns[row], view.cpu[row]);
+                let Some(cpu) = view.cpu.get(row) else {
+                    continue;
+                };
+                let time_ns = view.time_ns[row];
                 let thread_id = view.thread_id[row];
                 let ns = view
                     .weight_ns

@@ -7,6 +7,7 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{Damages, DamagesView, SessionsView, StoreError, Table};
 
 use crate::survey::Effect;
+use crate::thresholds::{SKIPPED_PERCENT, is_share};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Source, Theory, Unit, counted, grouped,
     moment,
@@ -26,6 +27,11 @@ static ABOUT: About = About {
             "https://learn.microsoft.com/windows/win32/api/evntrace/ns-evntrace-event_trace_properties",
         ),
     }],
+};
+
+static LINUX_SOURCE: Source = Source {
+    title: "Linux manual: perf_event_open(2), PERF_RECORD_LOST",
+    url: Some("https://man7.org/linux/man-pages/man2/perf_event_open.2.html"),
 };
 
 impl Theory for Capture {
@@ -72,6 +78,14 @@ impl Theory for Capture {
                 Severity::Information,
                 format!("The session kept only its latest buffers, as configured ({losses})."),
             )
+        } else if has_only_skipped_switches(case, &kinds) {
+            (
+                Severity::Information,
+                format!(
+                    "The kernel did not log all context switches, as some kernels of Linux do: {losses}. Waits near \
+                     them may be wrong. Sums of CPU time exclude such runs."
+                ),
+            )
         } else {
             (
                 Severity::Warning,
@@ -83,6 +97,9 @@ impl Theory for Capture {
         };
         let mut finding = Finding::new(&ABOUT, severity, sentence);
         finding.evidence = evidence;
+        if case.is_linux() {
+            finding.sources = vec![LINUX_SOURCE];
+        }
         if let Some(asked) = case.scope.during.as_ref().filter(|_| !gaps.is_empty()) {
             finding = then_missing(finding, asked, gaps);
         }
@@ -94,7 +111,8 @@ impl Theory for Capture {
         for remedy in remedies {
             finding = finding.remedy(remedy);
         }
-        if kinds.len() > 1 {
+        // The kernel of Linux reports each loss once.
+        if kinds.len() > 1 && !case.is_linux() {
             finding = finding.doubt(
                 "The same loss can be counted several times: in the file header, in buffers, and \
                  as gaps between buffers",
@@ -103,6 +121,20 @@ impl Theory for Capture {
         let finding = case.survey.complete.doubted(finding);
         Ok(Outcome::For(vec![case.survey.doubtful.doubted(finding)]))
     }
+}
+
+/// Returns true if a recording of Linux lost no event, and only a small part of its CPU time is uncertain because
+/// context switches are missing.
+fn has_only_skipped_switches(case: &Case<'_>, kinds: &[&str]) -> bool {
+    let survey = &case.survey;
+    case.is_linux()
+        && kinds.is_empty()
+        && survey.complete.missing().is_none()
+        && !is_share(
+            survey.contradicted_ns,
+            survey.all_cpus_ns(),
+            SKIPPED_PERCENT,
+        )
 }
 
 /// Kinds of damage. Each kind has the number of its rows, and the sum of their counts if the counts are known.
@@ -148,7 +180,7 @@ fn phrases(kinds: &Kinds) -> Vec<String> {
             None => numbers.push((kind, number)),
         }
     }
-    numbers.sort_by_key(|(kind, _)| *kind != Damages::KILLED);
+    numbers.sort_by_key(|(kind, _)| !Damages::lacks_descriptions(kind));
     let phrases = numbers
         .iter()
         .map(|(kind, number)| format!("{} {}", grouped(*number), words(kind, *number)));
@@ -293,6 +325,10 @@ fn words(kind: &str, number: u64) -> String {
         Damages::KILLED => (
             "recorder that was killed before it described the events and the machine",
             "recorders that were killed before they described the events and the machine",
+        ),
+        Damages::NO_DESCRIPTIONS => (
+            "file whose end is missing, with the descriptions of events and the machine",
+            "files whose ends are missing, with the descriptions of events and the machine",
         ),
         "out_of_order" => ("event not in time order", "events not in time order"),
         "unfinished" => ("unfinished session", "unfinished sessions"),

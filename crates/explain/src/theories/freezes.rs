@@ -27,6 +27,11 @@ static ABOUT: About = About {
     }],
 };
 
+static LINUX_SOURCE: Source = Source {
+    title: "Linux kernel: Control Group v2, cgroup.freeze",
+    url: Some("https://docs.kernel.org/admin-guide/cgroup-v2.html#core-interface-files"),
+};
+
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 /// Maximum time that the threads of a process need to enter a freeze, in nanoseconds.
@@ -139,6 +144,9 @@ fn finding(case: &Case<'_>, freeze: &Freeze, focus_ns: Option<i64>) -> Result<Fi
         }))
         .with(freeze.evidence(case))
         .with(woken_evidence(case, freeze, &woken));
+    if case.is_linux() {
+        finding.sources = vec![LINUX_SOURCE];
+    }
     if !slept.is_empty() {
         finding = finding.with(silences.evidence(&(start..end)));
     }

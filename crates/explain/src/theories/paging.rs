@@ -31,11 +31,13 @@ static ABOUT: About = About {
                 "https://learn.microsoft.com/troubleshoot/windows-client/performance/introduction-to-the-page-file",
             ),
         },
-        Source {
-            title: "Linux manual: getrusage(2), ru_majflt",
-            url: Some("https://man7.org/linux/man-pages/man2/getrusage.2.html"),
-        },
+        LINUX_SOURCE,
     ],
+};
+
+const LINUX_SOURCE: Source = Source {
+    title: "Linux manual: getrusage(2), ru_majflt",
+    url: Some("https://man7.org/linux/man-pages/man2/getrusage.2.html"),
 };
 
 /// Maximum number of rows of evidence.
@@ -231,6 +233,9 @@ fn finding(
         );
     }
     let mut finding = Finding::new(&ABOUT, severity, sentence);
+    if case.is_linux() {
+        finding.sources = vec![LINUX_SOURCE];
+    }
     let page_file_ns = faults.page_file_ns();
     let remedy = match is_share(page_file_ns, waited_ns.max(1), CAUSE_PERCENT) {
         true => {

@@ -8,7 +8,10 @@ use tables::{StoreError, Table};
 
 use crate::ranges::overlap;
 use crate::survey::{interrupted_runs, selected_runs, totals};
-use crate::thresholds::{SATURATED_NS, SATURATED_PERCENT, is_share};
+use crate::system::{run_priority, run_priority_expression};
+use crate::thresholds::{
+    NOTICED_NS, PARTIAL_CAUSE_PERCENT, SATURATED_NS, SATURATED_PERCENT, is_share,
+};
 use crate::{
     About, Case, Column, Evidence, Finding, Outcome, Severity, Theory, Unit, counted, duration,
     percent, runs,
@@ -99,7 +102,7 @@ struct CpuTimes {
 
 impl CpuTimes {
     fn read(case: &Case<'_>, range: &Range<i64>) -> Result<CpuTimes, StoreError> {
-        const COLUMNS: [&str; 9] = [
+        const COLUMNS: [&str; 10] = [
             "start_ns",
             "end_ns",
             "cpu_ns",
@@ -109,6 +112,7 @@ impl CpuTimes {
             "process_id",
             "process_row",
             "priority",
+            "priority_out",
         ];
         let mut used = CpuTimes::default();
         let mut by_process: FxHashMap<ProcessKey, i64> = FxHashMap::default();
@@ -119,7 +123,8 @@ impl CpuTimes {
             used.interrupts_ns = used.interrupts_ns.saturating_add(within.inside_ns);
             let process = (view.process_row.get(row), view.process_id.get(row));
             *by_process.entry(process).or_default() += within.cpu_ns;
-            *by_priority.entry(view.priority.get(row)).or_default() += within.cpu_ns;
+            let priority = run_priority(case.is_linux(), view, row);
+            *by_priority.entry(priority).or_default() += within.cpu_ns;
         })?;
         used.busy_ns = used.busy_ns.saturating_add(idle_ns);
         used.interrupts_ns = used.interrupts_ns.saturating_add(idle_ns);
@@ -140,6 +145,18 @@ impl CpuTimes {
             .iter()
             .filter(|(priority, _)| priority.is_some_and(|priority| priority < normal));
         low.map(|(_, ns)| *ns).sum()
+    }
+
+    /// Returns true if the kernel divided the CPUs among threads of Linux whose waits are all known. Real-time threads
+    /// share with no other thread.
+    fn is_shared(&self, case: &Case<'_>, cpus_ns: i64) -> bool {
+        let times = self.priorities.iter();
+        let real_time = times.filter(|(priority, _)| priority.is_none_or(|it| it > 0));
+        let real_time_ns: i64 = real_time.map(|(_, ns)| *ns).sum();
+        case.is_linux()
+            && case.survey.has_ready_events
+            && case.scope.has_all_threads()
+            && !is_share(real_time_ns, cpus_ns, PARTIAL_CAUSE_PERCENT)
     }
 
     fn evidence(&self, case: &Case<'_>, range: &Range<i64>) -> [Evidence; 3] {
@@ -176,7 +193,7 @@ impl CpuTimes {
             case,
             Some(range),
             "priority",
-            Expression::Column("priority"),
+            run_priority_expression(case.is_linux()),
         ));
         for (priority, ns) in self.priorities.iter().take(SHOWN) {
             by_priority = by_priority.row([priority.map(Into::into), Some((*ns).into())]);
@@ -188,7 +205,8 @@ impl CpuTimes {
 }
 
 /// Describes the ranges in which all CPUs were busy. If threads below normal priority used much of the time, the
-/// finding is only information, because programs of normal priority do not have to wait for these threads.
+/// finding is only information, because programs of normal priority do not have to wait for these threads. The same is
+/// true on Linux, which shares the CPUs among its threads, if no thread waited for a noticeable time.
 fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &CpuTimes) -> Finding {
     let cpus = case.survey.cpus.len();
     let long_ns = longest.end - longest.start;
@@ -222,7 +240,8 @@ fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Cpu
     let subjects = first.filter_map(|((row, id), _)| case.process_subject(*row, *id));
     let low_ns = used.low_ns(case);
     let others_ns = used.busy_ns.saturating_sub(low_ns);
-    let is_urgent = is_share(others_ns, cpus_ns, SATURATED_PERCENT);
+    let is_shared = used.is_shared(case, cpus_ns) && !has_noticed_wait(case, all);
+    let is_urgent = is_share(others_ns, cpus_ns, SATURATED_PERCENT) && !is_shared;
     let severity = if is_urgent {
         Severity::Warning
     } else {
@@ -236,6 +255,15 @@ fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Cpu
             "Find out which of these programs need to run at all, or at the same time. Give a lower \
              priority to those that may wait",
         )
+    } else if is_shared {
+        finding.because(format!(
+            "Linux gave each thread its share of the CPUs: no ready thread waited for {} or longer in {}.",
+            duration(NOTICED_NS),
+            match case.scope.during {
+                Some(_) => "the requested time",
+                None => "this time",
+            }
+        ))
     } else {
         finding.because(format!(
             "Threads below normal priority used {} of this time. A ready thread of normal priority runs \
@@ -249,6 +277,13 @@ fn finding(case: &Case<'_>, longest: &Range<i64>, all: &[Range<i64>], used: &Cpu
     };
     finding.evidence.extend(used.evidence(case, longest));
     finding
+}
+
+/// Returns true if a ready thread waited for a noticeable time in one of the ranges.
+fn has_noticed_wait(case: &Case<'_>, ranges: &[Range<i64>]) -> bool {
+    let waits = case.survey.noticed_waits.iter();
+    let mut waits = waits.flat_map(|process| &process.ranges);
+    waits.any(|wait| ranges.iter().any(|range| overlap(wait, range).is_some()))
 }
 
 fn by_cpu(case: &Case<'_>) -> Evidence {

@@ -240,6 +240,16 @@ pub(super) fn a_thread_pinned_to_a_busy_cpu_may_not_use_the_idle_ones() {
             "{}",
             first.sentence
         );
+        // The kernel's table `sched_prio_to_weight` has the weights 29154 for -15 and 1024 for 0.
+        let nice = "The waiting thread has the nice value 0. Most of the others' time went to threads with the nice value \
+            -15: within a cgroup, each of them gets 28.4 times its share.";
+        let has_nice = first.why.iter().any(|why| *why == nice);
+        assert_eq!(
+            has_nice,
+            first.sentence.contains(causes[0]),
+            "{:?}",
+            first.why
+        );
         let affinity = first
             .weighed
             .iter()

@@ -21,7 +21,7 @@ pub(crate) const EVENTS: &str = "sched:sched_switch,sched:sched_waking,sched:sch
 /// Commands from laglab's manual. They write facts about threads, cgroups and kernel symbols to a file next to the
 /// recording.
 pub(crate) const FACTS: &str = "grep -sH Cpus_allowed_list: /proc/[0-9]*/task/[0-9]*/status >> perf.data.proc; \
-    grep -sH ^0:: /proc/[0-9]*/cgroup >> perf.data.proc; \
+    grep -sH . /proc/[0-9]*/task/[0-9]*/stat /proc/[0-9]*/cgroup >> perf.data.proc; \
     grep -E ' (sched_cfs_period_timer|sched_rt_period_timer|dl_task_timer)$' /proc/kallsyms >> perf.data.proc";
 
 /// Commands that keep all CPUs busy with the least urgent threads, and list their ids in `$B`. Some kernels record no
@@ -174,7 +174,14 @@ pub(crate) fn text(finding: &Finding) -> String {
     });
     let parts = [&finding.why[..], &finding.remedies, &finding.doubts].concat();
     let parts = parts.iter().map(ToString::to_string);
-    let text: Vec<String> = parts.chain(weighed).collect();
+    let sources = finding.sources.iter().map(|it| it.title.to_owned());
+    let evidence = finding.evidence.iter().flat_map(|it| {
+        let columns = it.columns.iter().map(|column| column.label.to_owned());
+        columns.chain([it.title.to_string()])
+    });
+    let text: Vec<String> = (parts.chain(weighed).chain(sources))
+        .chain(evidence)
+        .collect();
     format!("{} {}", finding.sentence, text.join(" "))
 }
 
@@ -190,7 +197,18 @@ pub(crate) fn is_about_linux(explanation: &Explanation) {
     });
     for text in of_findings.chain(of_theories) {
         for word in [
-            "Windows", "DPC", "ISR", "xperf", "wpr", "WPR", "quantum", "rank", "ETW",
+            "Windows",
+            "Microsoft",
+            "DPC",
+            "DPCs",
+            "ISR",
+            "ISRs",
+            "xperf",
+            "wpr",
+            "WPR",
+            "quantum",
+            "rank",
+            "ETW",
         ] {
             let mut words = text.split(|c: char| !c.is_alphanumeric());
             assert!(!words.any(|it| it == word), "{word}: {text}");

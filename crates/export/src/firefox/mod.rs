@@ -120,7 +120,7 @@ fn add_samples(
         let batch = batch?;
         let samples = SamplesView::new(&batch)?;
         for row in 0..batch.num_rows() {
-            let (time_ns, cpu) = (samples.time_ns[row], samples.cpu[row]);
+            let (time_ns, cpu) = (samples.time_ns[row], samples.cpu.get(row));
             libraries.advance(time_ns, threads, profile);
             let who = Who::new(samples.thread_id[row], samples.thread_row.get(row), cpu);
             let weight_ns = samples.weight_ns.get(row).filter(|ns| *ns > 0);
@@ -136,7 +136,10 @@ fn add_samples(
                 // The CPU runs of idle threads exclude interrupts, so the weight of the sample is
                 // used instead.
                 (false, Who::Cpu(_)) => weight_ns,
-                (false, _) => cpu_time.since_asked(who, cpu, time_ns)?.or(weight_ns),
+                (false, _) => match cpu {
+                    Some(cpu) => cpu_time.since_asked(who, cpu, time_ns)?.or(weight_ns),
+                    None => weight_ns,
+                },
             };
             let thread = threads.handle(who, profile);
             let category = |address: u64| match address >> 63 {
@@ -245,7 +248,11 @@ fn add_hard_faults(
             let Some(start_ns) = view.start_ns.get(row) else {
                 continue;
             };
-            let who = Who::new(view.thread_id[row], view.thread_row.get(row), view.cpu[row]);
+            let who = Who::new(
+                view.thread_id[row],
+                view.thread_row.get(row),
+                view.cpu.get(row),
+            );
             let thread = threads.handle(who, profile);
             profile.add_marker(thread, interval(start_ns, view.time_ns[row]), Fault);
         }

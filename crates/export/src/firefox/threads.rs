@@ -20,11 +20,11 @@ pub(super) enum Who {
 impl Who {
     /// Returns the thread to which an event on a CPU belongs. Thread id 0 means the CPU's idle
     /// thread.
-    pub(super) fn new(thread_id: u32, thread_row: Option<u32>, cpu: u16) -> Who {
-        match (thread_id, thread_row) {
-            (0, _) => Who::Cpu(cpu),
-            (_, Some(row)) => Who::Row(row),
-            (id, None) => Who::Unknown(id),
+    pub(super) fn new(thread_id: u32, thread_row: Option<u32>, cpu: impl Into<Option<u16>>) -> Who {
+        match (thread_id, thread_row, cpu.into()) {
+            (0, _, Some(cpu)) => Who::Cpu(cpu),
+            (_, Some(row), _) => Who::Row(row),
+            (id, None, _) => Who::Unknown(id),
         }
     }
 }

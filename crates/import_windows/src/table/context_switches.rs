@@ -30,6 +30,8 @@ impl FromEvents for ContextSwitches {
             old_thread_id: payload.old_thread_id,
             new_priority: payload.new_priority,
             old_priority: payload.old_priority,
+            new_nice: None,
+            old_nice: None,
             old_state: payload.old_state,
             old_wait_reason: Some(payload.old_wait_reason),
             old_wait_mode: Some(payload.old_wait_mode),

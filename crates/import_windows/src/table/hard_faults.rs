@@ -21,7 +21,7 @@ impl FromEvents for HardFaults {
         raw.start_ns.push(start);
         raw.duration_ns
             .push(start.map(|start| time.saturating_sub(start)));
-        raw.cpu.push(event.cpu());
+        raw.cpu.push(Some(event.cpu()));
         raw.thread_id.push(fault.thread_id);
         raw.address.push(fault.virtual_address);
         raw.file_object.push(Some(fault.file_object));

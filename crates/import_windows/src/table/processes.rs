@@ -208,5 +208,6 @@ fn from_rows(rows: &[Row]) -> Processes {
         unique_key: rows.iter().map(|row| row.unique_key).collect(),
         directory_table_base: rows.iter().map(|row| row.directory_table_base).collect(),
         defunct_ns: rows.iter().map(|row| row.defunct_ns).collect(),
+        ..Processes::default()
     }
 }

@@ -42,7 +42,7 @@ impl FromEvents for Samples {
         let has_flags = incoming.os_version >= (6, 1) && sample.flags.is_some();
         let has_priority = incoming.os_version >= (6, 2);
         raw.time_ns.push(event.time_ns());
-        raw.cpu.push(event.cpu());
+        raw.cpu.push(Some(event.cpu()));
         raw.address.push(sample.instruction_pointer);
         raw.thread_id.push(sample.thread_id);
         raw.count.push(sample.count);

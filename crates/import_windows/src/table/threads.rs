@@ -145,5 +145,6 @@ fn from_rows(rows: &[Row<'_>], services: &HashMap<(u32, u32), String>) -> Thread
         base_priority: rows.iter().map(|row| row.first.base_priority).collect(),
         page_priority: rows.iter().map(|row| row.first.page_priority).collect(),
         io_priority: rows.iter().map(|row| row.first.io_priority).collect(),
+        ..Threads::default()
     }
 }

@@ -30,6 +30,11 @@ table! {
         new_priority: Vec<i8> = "CSwitch: NewThreadPriority; sched_switch: next_prio" wpa "New In Pri",
         /// Priority of the old thread; values as in `new_priority`.
         old_priority: Vec<i8> = "CSwitch: OldThreadPriority; sched_switch: prev_prio",
+        /// Nice value of the new thread, −20 to 19, if it is a fair thread of Linux. A thread with a lower value gets a
+        /// larger share of a CPU. Unknown for idle threads.
+        new_nice: Nullable<i8> = "sched_switch: next_prio - 120",
+        /// Nice value of the old thread; values as in `new_nice`.
+        old_nice: Nullable<i8> = "sched_switch: prev_prio - 120",
         /// State of the old thread after the switch: 0 initialized, 1 ready, 2 running, 3 standby,
         /// 4 terminated, 5 waiting, 6 transition, 7 deferred ready.
         old_state: Vec<u8> = "CSwitch: OldThreadState; sched_switch: prev_state" wpa "Old State",
@@ -48,8 +53,9 @@ table! {
         /// The event has no rank of the new thread.
         old_rank: Nullable<u8> = "CSwitch: byte 10, unless OldThreadId is 0"
             wpa "Old Thread Rank",
-        /// C-state of the CPU while the CPU was idle. Known only if the old thread is the idle thread.
-        previous_c_state: Nullable<u8> = "CSwitch: byte 10, if OldThreadId is 0"
+        /// C-state of the CPU while the CPU was idle. Known only if the old thread is the idle thread. On Linux it is the
+        /// number of the idle state in `/sys/devices/system/cpu/cpuN/cpuidle`.
+        previous_c_state: Nullable<u8> = "CSwitch: byte 10, if OldThreadId is 0; cpu_idle: state"
             wpa "Prev CState",
         /// Boost that is part of the new thread's priority. The low four bits are the foreground boost. The
         /// high four bits are the unusual boost (inferred). Present since version 2 of the event.
@@ -100,6 +106,10 @@ pub struct Switch {
     pub new_priority: i8,
     /// Priority of the old thread.
     pub old_priority: i8,
+    /// Nice value of the new thread.
+    pub new_nice: Option<i8>,
+    /// Nice value of the old thread.
+    pub old_nice: Option<i8>,
     /// State of the old thread.
     pub old_state: u8,
     /// Wait reason of the old thread.
@@ -156,6 +166,8 @@ impl ContextSwitches {
         self.old_thread_id.push(switch.old_thread_id);
         self.new_priority.push(switch.new_priority);
         self.old_priority.push(switch.old_priority);
+        self.new_nice.push(switch.new_nice);
+        self.old_nice.push(switch.old_nice);
         self.old_state.push(switch.old_state);
         self.old_wait_reason.push(switch.old_wait_reason);
         self.old_wait_mode.push(switch.old_wait_mode);

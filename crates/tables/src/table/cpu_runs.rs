@@ -110,6 +110,9 @@ table! {
         /// Priority of the thread when it was switched in: 0 to 31. On Linux: 0 a fair thread, 1 to 99 real time,
         /// 100 deadline.
         priority: Nullable<i8> = "CSwitch: NewThreadPriority" wpa "New In Pri",
+        /// Nice value of the thread when it was switched in, −20 to 19, if it is a fair thread of Linux. A thread with a
+        /// lower value gets a larger share of a CPU.
+        nice: Nullable<i8> = "sched_switch: next_prio - 120",
         /// Boost that is part of `priority`. The low four bits are the foreground boost. The high four bits
         /// are the unusual boost (inferred).
         priority_decrement: Nullable<u8> = "CSwitch: NewThreadPriorityDecrement" wpa "New Pri Decr",
@@ -119,8 +122,9 @@ table! {
         /// Quality of service of the thread: 0 high, 1 medium, 2 low, 3 multimedia, 4 deadline, 5 and above
         /// other. Present since Windows 10 1709.
         qos: Nullable<u8> = "CSwitch: byte 13, bits 4-6" wpa "New QoS",
-        /// C-state of the CPU before this run. Known only if the idle thread ran before this run.
-        previous_c_state: Nullable<u8> = "CSwitch: byte 10, if OldThreadId is 0"
+        /// C-state of the CPU before this run. Known only if the idle thread ran before this run. On Linux it is the number
+        /// of the idle state in `/sys/devices/system/cpu/cpuN/cpuidle`.
+        previous_c_state: Nullable<u8> = "CSwitch: byte 10, if OldThreadId is 0; cpu_idle: state"
             wpa "Prev CState",
         /// Priority of the thread when it was switched out, with the meanings of `priority`.
         priority_out: Nullable<i8> = "the ending CSwitch: OldThreadPriority" wpa "New Out Pri",

@@ -23,7 +23,8 @@ table! {
         /// session), `buffer_marks_lost_events`, `buffer_marks_lost_buffers`, `loss_events` (of a real-time
         /// session), `missing_sequence_numbers`, `unfinished`, and `throttled` (Linux left out samples of an
         /// event that occurred too often). Kinds of faults are `clock_inversion`, `truncated`, `ends_early`,
-        /// `decompress`, `not_a_buffer`, `unknown_record`, `killed` (the recorder of Linux was killed), …
+        /// `decompress`, `not_a_buffer`, `unknown_record`, `killed` (the recorder of Linux was killed),
+        /// `no_descriptions` (the end of a recording of Linux is missing), …
         kind: Text = "the loss or fault",
         /// Number of lost events, lost buffers, missing sequence numbers or faults.
         count: Nullable<u64> = "the header's count; number of such events or faults",
@@ -63,6 +64,15 @@ impl Damages {
 
     /// Kind of the row for a recording of Linux whose recorder was killed, so that descriptions are missing.
     pub const KILLED: &'static str = "killed";
+
+    /// Kind of the row for a recording of Linux whose end is missing, so that descriptions are missing.
+    pub const NO_DESCRIPTIONS: &'static str = "no_descriptions";
+
+    /// Returns true if a kind of row means that the descriptions of most events are missing. Then almost all tables are
+    /// empty.
+    pub fn lacks_descriptions(kind: &str) -> bool {
+        [Damages::KILLED, Damages::NO_DESCRIPTIONS].contains(&kind)
+    }
 
     /// Returns true if a kind of row means a fault. A fault is an unreadable part of a file.
     pub fn is_fault(kind: &str) -> bool {

@@ -24,8 +24,8 @@ table! {
         start_ns: Nullable<i64> = "HardFault: InitialTime",
         /// Duration of the fault.
         duration_ns: Nullable<i64> = "header time - InitialTime",
-        /// CPU that logged the fault.
-        cpu: Vec<u16> = "HardFault: CPU of the buffer",
+        /// CPU that logged the fault. Unknown if a recording of Linux has faults without CPUs.
+        cpu: Nullable<u16> = "HardFault: CPU of the buffer",
         /// Thread that waited for the page.
         thread_id: Vec<u32> = "HardFault: TThreadId",
         /// Row of the thread in `threads`.
@@ -63,7 +63,7 @@ impl FaultEvents {
     }
 
     /// Adds a hard fault of Linux, whose page was read at `time_ns`.
-    pub fn end(&mut self, time_ns: i64, cpu: u16, thread_id: u32, address: u64) {
+    pub fn end(&mut self, time_ns: i64, cpu: Option<u16>, thread_id: u32, address: u64) {
         let rows = &mut self.rows;
         rows.time_ns.push(time_ns);
         rows.start_ns.push(None);

@@ -33,6 +33,9 @@ table! {
         image_name: Text = "ImageFileName" wpa "Process Name",
         /// Command line of the process.
         command_line: Text = "CommandLine" wpa "Command Line",
+        /// Path of the control group (cgroup) of a process of Linux. If the CPU controller has version 1, this is the path in
+        /// its hierarchy; otherwise, the path in the hierarchy of version 2.
+        cgroup: Text = "/proc/PID/cgroup",
         /// Full name of the package that the process belongs to.
         package_full_name: Text = "PackageFullName",
         /// Application id of the process within its package.

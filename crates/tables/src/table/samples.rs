@@ -17,8 +17,9 @@ table! {
     {
         /// Time of the sample.
         time_ns: Vec<i64> = "SampledProfile: header time" wpa "TimeStamp (s)",
-        /// CPU that was sampled.
-        cpu: Vec<u16> = "SampledProfile: CPU of the buffer" wpa "CPU",
+        /// CPU that was sampled. Unknown if a recording of Linux has samples without CPUs, as `perf record COMMAND` writes
+        /// them.
+        cpu: Nullable<u16> = "SampledProfile: CPU of the buffer" wpa "CPU",
         /// Address of the interrupted instruction.
         address: Vec<u64> = "SampledProfile: InstructionPointer" wpa "Address",
         /// Thread that ran; 0 is the CPU's idle thread.
@@ -61,14 +62,14 @@ pub struct SampleState {
     images: ImageFinder,
     stacks: StackCursor,
     /// Time of each CPU's last sample.
-    last_ns: HashMap<u16, i64>,
+    last_ns: HashMap<Option<u16>, i64>,
 }
 
 impl Samples {
     /// Adds a sample of Linux, except for the columns that refer to other tables.
     pub fn push_of_linux(
         &mut self,
-        (time_ns, cpu): (i64, u16),
+        (time_ns, cpu): (i64, Option<u16>),
         thread_id: u32,
         address: u64,
         weight_ns: Option<i64>,
@@ -113,12 +114,12 @@ impl EventTable for Samples {
             let image = (state.images).find(trackers, process_id, address, time_ns);
             rows.image_row.push(image);
             if !has_weights {
-                let before = state.last_ns.insert(rows.cpu[row], time_ns);
+                let before = state.last_ns.insert(rows.cpu.get(row), time_ns);
                 let weight = before.map(|before| time_ns.saturating_sub(before));
                 rows.weight_ns
                     .push(weight.or(trackers.sampling_interval_ns));
             }
-            let cpu = rows.cpu[row];
+            let cpu = rows.cpu.get(row);
             let stack = (trackers.stacks).at(&mut state.stacks, time_ns, thread_id, cpu);
             rows.stack_id.push(stack);
         }

@@ -52,6 +52,11 @@ table! {
         sub_process_tag: Nullable<u32> = "SubProcessTag",
         /// Name of the service that the thread works for.
         service: Text = "Services: ServiceName, by ProcessId and SubProcessTag",
+        /// Scheduling policy of a thread of Linux: other, batch, idle (each of them fair), fifo, rr (each of them real time),
+        /// deadline or ext.
+        policy: Text = "/proc/PID/task/TID/stat: policy",
+        /// Nice value of a thread of Linux, −20 to 19. Real-time threads have it, but do not use it.
+        nice: Nullable<i8> = "/proc/PID/task/TID/stat: nice",
         /// Base priority, 0 to 31.
         base_priority: Nullable<u8> = "BasePriority",
         /// Priority of memory pages, 0 to 7.

@@ -136,6 +136,8 @@ fn trace(explained: &ExplainedTrace) -> String {
         let losses = match explained.damage().is_empty() {
             _ if explained.explanation.is_incomplete() => "capture incomplete",
             true => "nothing lost",
+            // The kernel of Linux did not log single switches.
+            false if info.damage.none => "single events missing",
             false => "events lost or damaged",
         };
         parts.push(losses.to_owned());

@@ -104,7 +104,7 @@ fn without_samples(case: &Case<'_>, apart_ns: i64) -> Result<Vec<Range<i64>>, St
         let length = gap.end.saturating_sub(gap.start);
         length > apart_ns && length - silences.asleep_ns(gap) > apart_ns
     };
-    let mut cpus: FxHashMap<u16, SampledCpu> = FxHashMap::default();
+    let mut cpus: FxHashMap<Option<u16>, SampledCpu> = FxHashMap::default();
     let samples = case.table(Table::Samples)?;
     let columns = ["time_ns", "cpu", "thread_id"];
     for batch in case.batches(&samples, i64::MIN..i64::MAX, &columns) {
@@ -112,7 +112,7 @@ fn without_samples(case: &Case<'_>, apart_ns: i64) -> Result<Vec<Range<i64>>, St
         let view = SamplesView::new(&batch)?;
         for row in 0..view.len() {
             let time_ns = view.time_ns[row];
-            let sampled = cpus.entry(view.cpu[row]).or_insert(SampledCpu {
+            let sampled = cpus.entry(view.cpu.get(row)).or_insert(SampledCpu {
                 last_ns: span.start,
                 is_idle_sampled: false,
                 gaps: Vec::new(),
@@ -156,7 +156,8 @@ fn last_without_samples(
     let samples = case.table(Table::Samples)?;
     // Time of the last sample of each CPU so far.
     let cpus = case.survey.cpus.iter();
-    let mut before: FxHashMap<u16, i64> = cpus.map(|cpu| (cpu.cpu, range.start)).collect();
+    let mut before: FxHashMap<Option<u16>, i64> =
+        cpus.map(|cpu| (Some(cpu.cpu), range.start)).collect();
     let mut last = None;
     for batch in case.batches(&samples, range.clone(), &["time_ns", "cpu"]) {
         let batch = batch?;
@@ -166,7 +167,7 @@ fn last_without_samples(
             if !(range.start..=range.end).contains(&time) {
                 continue;
             }
-            let before = before.entry(view.cpu[row]).or_insert(range.start);
+            let before = before.entry(view.cpu.get(row)).or_insert(range.start);
             if time - *before > apart_ns {
                 last = last.max(Some(time));
             }

@@ -11,7 +11,7 @@ use super::group::Group;
 use super::weigh::Cause;
 use crate::chain::holder_times::{Holder, Most};
 use crate::chain::waiter::Waiter;
-use crate::thresholds::{PARTIAL_CAUSE_PERCENT, is_share};
+use crate::thresholds::{CAUSE_PERCENT, PARTIAL_CAUSE_PERCENT, is_share};
 use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, duration};
 
 /// Maximum number of rows of evidence.
@@ -42,6 +42,39 @@ pub(crate) fn equals(waiter: &Waiter, share: &str, its_time: &str) -> String {
         _ => {
             format!("other fair threads used {share} of {its_time}, each a share by its nice value")
         }
+    }
+}
+
+/// Nice values of a waiting fair thread and of the threads that ran instead.
+struct Niceness {
+    own: i8,
+    /// Nice value of the threads that used most of the time.
+    others: i8,
+    /// Share of the CPU of a thread with the nice value `others`, as a multiple of the waiting thread's share.
+    shares: f64,
+}
+
+impl Niceness {
+    /// Factor between the shares of two threads whose nice values differ by 1. Source: the comment at
+    /// `sched_prio_to_weight` in `kernel/sched/core.c` of Linux.
+    const STEP: f64 = 1.25;
+
+    /// Returns the nice values; `None` if the thread's own value is unknown, or most of the others' time has no common
+    /// value.
+    fn read(wait: &ExaminedWait) -> Option<Niceness> {
+        let own = wait.waiter.wait?.nice?;
+        let by_time = |(nice, ns): &(&i8, &i64)| (**ns, -**nice);
+        let (others, ns) = wait.times.by_nice.iter().max_by_key(by_time)?;
+        let all_ns: i64 = wait.times.by_nice.values().sum();
+        if !is_share(*ns, all_ns, CAUSE_PERCENT) {
+            return None;
+        }
+        let steps = i32::from(own) - i32::from(*others);
+        Some(Niceness {
+            own,
+            others: *others,
+            shares: Niceness::STEP.powi(steps),
+        })
     }
 }
 
@@ -89,6 +122,15 @@ pub(crate) fn remedies(case: &Case<'_>, group: &Group<'_>) -> Vec<String> {
              choose other CPUs for {who} (taskset -p): then {process} gets a CPU. If {process} is more \
              urgent, give {process} a higher real-time priority."
         ),
+        Some(Cause::EqualPriority)
+            if waiter.priority() == Some(0) && is_kernel_thread(case, most) =>
+        {
+            format!(
+                "Find out why {who} works so much, because it is a thread of the kernel (perf record -g -C CPU shows its \
+                 code), or increase the share of {process} (nice, cpu.weight of the cgroup). If {process} must run at \
+                 once, give {process} a real-time priority (chrt -f)."
+            )
+        }
         Some(Cause::EqualPriority) if waiter.priority() == Some(0) => format!(
             "Let {who} use fewer threads than there are CPUs, or reduce the share of {who} (nice, \
              cpu.weight of the cgroup). If {process} must run at once, give {process} a real-time \
@@ -129,6 +171,18 @@ pub(crate) fn add_details(
 ) -> Result<Finding, StoreError> {
     finding.sources = SOURCES.to_vec();
     let worst = group.worst();
+    if worst.weighed.cause == Some(Cause::EqualPriority)
+        && let Some(Niceness {
+            own,
+            others,
+            shares,
+        }) = Niceness::read(worst).filter(|nice| nice.shares > 1.0)
+    {
+        finding = finding.because(format!(
+            "The waiting thread has the nice value {own}. Most of the others' time went to threads with the nice value \
+             {others}: within a cgroup, each of them gets {shares:.1} times its share."
+        ));
+    }
     let in_threads = is_of_softirqs(case, group.who_ran.most.as_ref());
     if worst.weighed.cause != Some(Cause::Interrupts) && !in_threads {
         return Ok(finding);
@@ -161,6 +215,12 @@ fn is_of_softirqs(case: &Case<'_>, process: Option<&Most>) -> bool {
     let process = process.map(|thread| case.names.process(thread.process_row, thread.process_id));
     let name = process.and_then(|process| process.name);
     name.is_some_and(|name| name.starts_with("ksoftirqd/"))
+}
+
+/// Returns true if a process is a thread of the kernel.
+fn is_kernel_thread(case: &Case<'_>, process: Option<&Most>) -> bool {
+    let row = process.and_then(|process| process.process_row);
+    row.is_some_and(|row| case.names.is_kernel_thread(row))
 }
 
 /// Interrupts and softirqs by name. Each entry has the number of runs, and their time in nanoseconds without nested

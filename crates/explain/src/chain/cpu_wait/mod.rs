@@ -200,10 +200,15 @@ pub(crate) fn wait_table(case: &Case<'_>, title: &str, waits: &[Wait]) -> Eviden
         .map(|wait| format!("({}, {}, {})", wait.thread_id, wait.cpu, wait.start_ns))
         .collect();
     let a_routine = case.terms().a_routine;
+    // The ranks of Windows and the nice values of Linux tell which of two threads of the same priority comes first.
+    let (rank_name, rank) = if case.is_linux() {
+        ("nice", "nice")
+    } else {
+        ("rank", "greatest(rank_out, previous_rank) AS rank")
+    };
     let query = format!(
         "SELECT process(process_row) AS process, thread_id, start_ns - ready_ns AS ready_from_ns, \
-         start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, greatest(rank_out, \
-         previous_rank) AS rank, CASE WHEN readied_by_dpc THEN '{a_routine}' ELSE \
+         start_ns, ready_ns, since_last_ns, waits_ns, readied_ns, cpu, priority, {rank}, CASE WHEN readied_by_dpc THEN '{a_routine}' ELSE \
          process(readying_process_row) END AS readied_by, readying_thread_id FROM cpu_runs JOIN \
          (VALUES {}) AS these (thread, on_cpu, from_ns) ON thread_id = thread AND cpu = on_cpu AND \
          start_ns = from_ns WHERE ready_ns > 0 ORDER BY ready_ns DESC, start_ns DESC, end_ns DESC, \
@@ -221,7 +226,7 @@ pub(crate) fn wait_table(case: &Case<'_>, title: &str, waits: &[Wait]) -> Eviden
         Column::new("readied_ns", "readied at", Unit::Moment),
         Column::new("cpu", "CPU", Unit::None),
         Column::new("priority", "priority", Unit::None),
-        Column::new("rank", "rank", Unit::None),
+        Column::new(rank_name, rank_name, Unit::None),
         Column::new("readied_by", "readied by", Unit::None),
         Column::new("readying_thread_id", "its thread", Unit::None),
     ];
@@ -243,7 +248,11 @@ pub(crate) fn wait_table(case: &Case<'_>, title: &str, waits: &[Wait]) -> Eviden
             wait.readied_ns.map(Value::from),
             Some(wait.cpu.into()),
             wait.priority.map(Value::from),
-            wait.rank.map(Value::from),
+            if case.is_linux() {
+                wait.nice.map(Value::from)
+            } else {
+                wait.rank.map(Value::from)
+            },
             readied_by.map(Value::from),
             wait.readying_thread_id.map(Value::from),
         ]);

@@ -291,7 +291,10 @@ impl ModuleSamples {
             for row in 0..view.len() {
                 let is_inside = is_inside_routine(&view, row);
                 if is_inside
-                    && flood.cpus.contains(&view.cpu[row])
+                    && view
+                        .cpu
+                        .get(row)
+                        .is_some_and(|cpu| flood.cpus.contains(&cpu))
                     && flood.during.contains(&view.time_ns[row])
                 {
                     *samples.entry(view.image_row.get(row)).or_default() += 1;

@@ -309,7 +309,7 @@ fn finding(
     finding.evidence.extend(waiter.certain.clone());
     finding = finding
         .with(worst.times.evidence(waiter, &case.survey.suspend_gaps))
-        .with(holder_times::by_rank_and_priority(waiter, holders))
+        .with(holder_times::by_precedence(waiter, holders))
         .with(group.who_ran.evidence.clone());
     finding.weighed = worst.weighed.verdicts.clone();
     if let Some(wait) = waiter.wait.filter(|_| waiter.is_whole()) {
