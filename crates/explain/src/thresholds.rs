@@ -108,6 +108,11 @@ thresholds! {
     /// samples may be lost.
     LOST_SAMPLES: i64 = 10 Number, OWN;
 
+    /// Minimum number of answers of a program to another one that are needed to say which answers are late.
+    ANSWERS: usize = 5 Number, OWN;
+    /// An answer is late if it takes at least this multiple of the median of all answers.
+    LATE_ANSWER: i64 = 5 Number, OWN;
+
     /// Minimum length of a suspend gap. A suspend gap contains no event.
     SUSPEND_MIN_NS: i64 = 200_000_000 Duration, OWN;
     /// A gap without any event is always a suspend gap if it is at least this long, because the balance set

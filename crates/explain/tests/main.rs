@@ -1,5 +1,6 @@
 //! All tests of the public interface in one program: linking many programs would take minutes.
 
+mod late_answers;
 mod linux_faults;
 mod simulations;
 mod thresholds;

@@ -84,6 +84,7 @@ static ADVICE: [Advice; 15] = [
             "equal-priority",
             "dispatcher",
             "machine-suspended",
+            "late-answers",
             "late-waker",
             "short-waits",
         ],
@@ -286,6 +287,7 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
     match investigation {
         Investigation::LongWait => &[
             "long-waits",
+            "late-answers",
             "interrupted-cpus",
             "cpu-limit",
             "stopped",
@@ -301,6 +303,7 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
         Investigation::Disk => &["long-waits", "disks", "hard-faults", "memory-reclaim"],
         Investigation::Full => &[
             "long-waits",
+            "late-answers",
             "interrupted-cpus",
             "cpu-limit",
             "stopped",

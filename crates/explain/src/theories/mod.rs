@@ -11,6 +11,7 @@ mod freezes;
 mod hangs;
 mod interrupts;
 mod inversion;
+mod late_answers;
 mod lock_convoys;
 mod long_waits;
 mod memory_reclaim;
@@ -52,6 +53,7 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &memory_reclaim::MemoryReclaim,
     &lock_convoys::LockConvoys,
     &inversion::Inversion,
+    &late_answers::LateAnswers,
     &dotnet::Pauses,
     &dotnet::Pools,
     &saturation::Saturation,

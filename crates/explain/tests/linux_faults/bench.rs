@@ -6,10 +6,10 @@ use std::panic::catch_unwind;
 use explain::{Scope, Severity};
 
 use super::recorded::{COSTS, LACKS_EVENTS, alone, explained, recorded, text};
-use super::{interference, kernel, locks, scheduler};
+use super::{answers, interference, kernel, locks, scheduler};
 
 /// Faults, each with its test.
-const FAULTS: [(&str, fn()); 18] = [
+const FAULTS: [(&str, fn()); 20] = [
     (
         "SCHED_FIFO hog",
         scheduler::a_thread_behind_a_real_time_thread_waits_for_higher_priority,
@@ -69,6 +69,14 @@ const FAULTS: [(&str, fn()); 18] = [
     (
         "freezer version 1",
         interference::a_process_was_frozen_by_a_freezer_of_version_1,
+    ),
+    (
+        "chain over three processes",
+        answers::a_program_that_computes_answers_late_over_two_others,
+    ),
+    (
+        "loop that computes",
+        answers::a_program_computes_instead_of_answering,
     ),
 ];
 

@@ -2,6 +2,7 @@
 //! the delayed thread must name the cause, and its delay must be the one that the delayed program measured.
 #![cfg(target_os = "linux")]
 
+mod answers;
 mod bench;
 mod interference;
 mod kernel;

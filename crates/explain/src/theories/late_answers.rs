@@ -1,0 +1,573 @@
+//! Theory: programs waited long for answers of other programs of Linux.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use selection::{Condition, Order, Selection};
+use tables::{CpuRunsView, ProcessesView, ReadyThreadsView, StoreError, Table, linux_states};
+
+use crate::chain::path::{self, Leg, Run, Runs, Thread};
+use crate::chain::user_attention::is_asked;
+use crate::ranges::union;
+use crate::thresholds::{ANSWERS, CAUSE_PERCENT, DISRUPTIVE_NS, LATE_ANSWER, NOTICED_NS, is_share};
+use crate::{
+    About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, Wait, counted,
+    duration, listed, moment, percent,
+};
+
+/// Theory about late answers. A program asks another program when it wakes a thread of it and then waits. The other
+/// program answers when one of its threads ends this wait.
+pub(crate) struct LateAnswers;
+
+static ABOUT: About = About {
+    id: "late-answers",
+    name: "late answers of other programs",
+    question: "Did programs wait long for answers of other programs?",
+    tables: &[Table::CpuRuns, Table::ReadyThreads, Table::Processes],
+    sources: &[],
+};
+
+/// Maximum number of findings.
+const FINDINGS: usize = 5;
+/// Maximum number of pairs of programs that are examined.
+const PAIRS: usize = 64;
+/// Maximum number of late answers whose paths are followed for one pair.
+const PATHS: usize = 8;
+/// Maximum number of runs on all paths of a pair. The number is limited because the SQL queries list every run.
+const LEGS: usize = 300;
+/// Maximum number of waits and of requests that are kept for one thread.
+const KEPT: usize = 1 << 14;
+/// Maximum number of rows of evidence.
+const SHOWN: usize = 10;
+/// Maximum time in nanoseconds from an answer to the end of the answering program, if the answer is its end. The program
+/// that started it waits for its end, and not for an answer.
+const ENDS_NS: i64 = 50_000_000;
+
+impl Theory for LateAnswers {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn is_scoped(&self) -> bool {
+        true
+    }
+
+    fn is_asked_of(&self, is_linux: bool) -> bool {
+        is_linux
+    }
+
+    fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
+        if case.survey.cpus.is_empty() {
+            let why = "the recording has no context switches";
+            return Ok(Outcome::NotRecorded(why.to_owned()));
+        }
+        if !case.survey.has_ready_events {
+            return Ok(Outcome::NotRecorded(
+                "the recording has no wakes".to_owned(),
+            ));
+        }
+        let pairs = pairs(case)?;
+        let exchanges = exchanges(case, &pairs)?;
+        let mut late = Vec::new();
+        for (pair, waits) in pairs {
+            late.extend(LateAnswer::find(case, pair, waits, &exchanges)?);
+        }
+        if late.is_empty() {
+            let because = format!(
+                "no program that asked another one waited for {} or longer for an answer",
+                duration(NOTICED_NS)
+            );
+            return Ok(Outcome::Against(because, Vec::new()));
+        }
+        late.sort_by_key(|late| (Reverse(late.severity()), Reverse(late.delay_ns())));
+        late.truncate(FINDINGS);
+        Ok(Outcome::For(
+            late.iter().map(|late| late.finding(case)).collect(),
+        ))
+    }
+}
+
+/// Two programs: the rows in `processes` of one that asks and of one that answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Pair {
+    client: u32,
+    server: u32,
+}
+
+/// Returns the noticeable waits of programs that other programs ended, by pair, the pair with the longest wait first.
+fn pairs<'c>(case: &'c Case<'_>) -> Result<Vec<(Pair, Vec<&'c Wait>)>, StoreError> {
+    let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
+    let ends = ends(case)?;
+    let mut pairs: FxHashMap<Pair, Vec<&Wait>> = FxHashMap::default();
+    for thread in &case.survey.threads {
+        if !is_asked(&case.scope, &scope_rows, thread) {
+            continue;
+        }
+        for wait in &thread.blocks {
+            let both = wait.process_row.zip(wait.readying_process_row);
+            let Some((client, server)) = both.filter(|(client, server)| client != server) else {
+                continue;
+            };
+            let is_kernel = |row| case.names.is_kernel_thread(row);
+            let end = ends.get(server as usize).copied().flatten();
+            let is_end = end.is_some_and(|end| (0..ENDS_NS).contains(&(end - answered_ns(wait))));
+            if is_answered(wait) && !is_kernel(client) && !is_kernel(server) && !is_end {
+                pairs.entry(Pair { client, server }).or_default().push(wait);
+            }
+        }
+    }
+    let longest = |waits: &[&Wait]| waits.iter().filter_map(|wait| wait.waits_ns).max();
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_by_key(|(pair, waits)| (Reverse(longest(waits)), *pair));
+    pairs.truncate(PAIRS);
+    Ok(pairs)
+}
+
+/// Returns the times at which processes ended, by row.
+fn ends(case: &Case<'_>) -> Result<Vec<Option<i64>>, StoreError> {
+    let table = case.table(Table::Processes)?;
+    let mut ends = Vec::new();
+    for chunk in 0..table.chunks().len() {
+        let batch = table.read(chunk, &["end_ns"])?;
+        let view = ProcessesView::new(&batch)?;
+        ends.extend((0..view.len()).map(|row| view.end_ns.get(row)));
+    }
+    Ok(ends)
+}
+
+/// Returns true if a thread of another program ended a noticeable wait, in which a signal could have ended it, too.
+fn is_answered(wait: &Wait) -> bool {
+    wait.readied_by_dpc == Some(false)
+        && wait.previous_wait_reason == Some(linux_states::INTERRUPTIBLE)
+        && wait.waits_ns >= Some(NOTICED_NS)
+}
+
+/// Returns the time at which the wait ended.
+fn answered_ns(wait: &Wait) -> i64 {
+    wait.start_ns.saturating_sub(wait.ready_ns)
+}
+
+/// Returns the time range of a wait.
+fn range(wait: &Wait) -> Range<i64> {
+    let end = answered_ns(wait);
+    end.saturating_sub(wait.waits_ns.unwrap_or(0))..end
+}
+
+/// Requests and waits of one thread of a program that asks, in order.
+#[derive(Default)]
+struct Exchange {
+    /// Row of the program in `processes`.
+    client: u32,
+    /// Times at which the thread woke threads of other programs, each with the row of the other program.
+    requests: Vec<(i64, u32)>,
+    /// Time ranges of the thread's waits, each with the row of the program that ended it, if it is known.
+    waits: Vec<(Range<i64>, Option<u32>)>,
+}
+
+impl Exchange {
+    /// Returns the time ranges of the waits that ended with an answer of this program.
+    fn answers(&self, server: u32) -> impl Iterator<Item = Range<i64>> {
+        // A thread runs between two waits.
+        let ends = self.waits.iter().map(|(range, _)| range.end);
+        let since = std::iter::once(i64::MIN).chain(ends);
+        let answered = since.zip(&self.waits).filter(move |(since, (range, by))| {
+            let first = self
+                .requests
+                .partition_point(|(time_ns, _)| time_ns < since);
+            let requests = self.requests[first..].iter();
+            let mut requests = requests.take_while(|(time_ns, _)| *time_ns <= range.start);
+            *by == Some(server) && requests.any(|(_, asked)| *asked == server)
+        });
+        answered.map(|(_, (range, _))| range.clone())
+    }
+}
+
+/// Reads the requests and waits of the threads of the programs that ask.
+fn exchanges(
+    case: &Case<'_>,
+    pairs: &[(Pair, Vec<&Wait>)],
+) -> Result<FxHashMap<Thread, Exchange>, StoreError> {
+    let clients: FxHashSet<u32> = pairs.iter().map(|(pair, _)| pair.client).collect();
+    let servers: FxHashSet<u32> = pairs.iter().map(|(pair, _)| pair.server).collect();
+    let mut exchanges: FxHashMap<Thread, Exchange> = FxHashMap::default();
+    if pairs.is_empty() {
+        return Ok(exchanges);
+    }
+    let runs = case.table(Table::CpuRuns)?;
+    for batch in case.batches(&runs, i64::MIN..i64::MAX, &RUN_COLUMNS) {
+        let batch = batch?;
+        let view = CpuRunsView::new(&batch)?;
+        for row in 0..view.len() {
+            let client = view.process_row.get(row);
+            let waits_ns = view.waits_ns.get(row).filter(|ns| *ns > 0);
+            let Some((client, waits_ns)) = client
+                .filter(|client| clients.contains(client))
+                .zip(waits_ns)
+            else {
+                continue;
+            };
+            let thread = Thread {
+                id: view.thread_id[row],
+                row: view.thread_row.get(row),
+            };
+            let exchange = exchanges.entry(thread).or_default();
+            exchange.client = client;
+            if exchange.waits.len() < KEPT {
+                let ready_ns = view.ready_ns.get(row).unwrap_or(0);
+                let end = view.start_ns[row].saturating_sub(ready_ns);
+                let is_by_thread = view.readied_by_dpc.get(row) == Some(false);
+                let by = view.readying_process_row.get(row);
+                let range = end.saturating_sub(waits_ns)..end;
+                exchange.waits.push((range, by.filter(|_| is_by_thread)));
+            }
+        }
+    }
+    let ready = case.table(Table::ReadyThreads)?;
+    for batch in case.batches(&ready, i64::MIN..i64::MAX, &READY_COLUMNS) {
+        let batch = batch?;
+        let view = ReadyThreadsView::new(&batch)?;
+        for row in 0..view.len() {
+            let server = view.process_row.get(row);
+            let by = view.readying_thread_id.get(row);
+            let Some((id, server)) = by.zip(server.filter(|server| servers.contains(server)))
+            else {
+                continue;
+            };
+            let thread = Thread {
+                id,
+                row: view.readying_thread_row.get(row),
+            };
+            if let Some(exchange) = exchanges.get_mut(&thread)
+                && view.by_dpc.get(row) == Some(false)
+                && exchange.requests.len() < KEPT
+            {
+                exchange.requests.push((view.time_ns[row], server));
+            }
+        }
+    }
+    for exchange in exchanges.values_mut() {
+        exchange.waits.sort_by_key(|(range, _)| range.end);
+    }
+    Ok(exchanges)
+}
+
+const RUN_COLUMNS: [&str; 8] = [
+    "start_ns",
+    "thread_id",
+    "thread_row",
+    "process_row",
+    "ready_ns",
+    "waits_ns",
+    "readied_by_dpc",
+    "readying_process_row",
+];
+
+const READY_COLUMNS: [&str; 5] = [
+    "time_ns",
+    "process_row",
+    "readying_thread_id",
+    "readying_thread_row",
+    "by_dpc",
+];
+
+/// Late answers of one program to another one.
+struct LateAnswer<'c> {
+    pair: Pair,
+    /// Waits for the late answers, the longest first.
+    waits: Vec<&'c Wait>,
+    /// Half of all answers took less than this time, in nanoseconds. `None` if there are too few answers, or if the late
+    /// answers did not take much longer.
+    median_ns: Option<i64>,
+    /// Minimum length of the waits, in nanoseconds.
+    least_ns: i64,
+    /// Paths of the longest waits: the runs on which the answers depended, of each path the latest first.
+    legs: Vec<Leg>,
+}
+
+/// What the answers depended on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delayer {
+    /// Threads ran.
+    Running,
+    /// Threads were ready and got no CPU.
+    Ready,
+    /// Threads waited.
+    Waiting,
+}
+
+impl<'c> LateAnswer<'c> {
+    /// Returns the late answers of a pair of programs, if there are any. `waits` are the noticeable waits of the program
+    /// that asks.
+    fn find(
+        case: &Case<'_>,
+        pair: Pair,
+        mut waits: Vec<&'c Wait>,
+        exchanges: &FxHashMap<Thread, Exchange>,
+    ) -> Result<Option<LateAnswer<'c>>, StoreError> {
+        let of_client = exchanges.values().filter(|it| it.client == pair.client);
+        let mut answers: Vec<Range<i64>> =
+            of_client.flat_map(|it| it.answers(pair.server)).collect();
+        let asked: FxHashSet<(i64, i64)> = (answers.iter())
+            .map(|range| (range.start, range.end))
+            .collect();
+        answers.sort_by_key(|range| range.end - range.start);
+        let median_ns = (answers
+            .get(answers.len() / 2)
+            .filter(|_| answers.len() > ANSWERS))
+        .map(|range| range.end - range.start);
+        let least_ns = median_ns.map(|ns| ns.saturating_mul(LATE_ANSWER).max(NOTICED_NS));
+        let longest_ns = waits.iter().filter_map(|wait| wait.waits_ns).max();
+        let least_ns = least_ns.filter(|least_ns| longest_ns >= Some(*least_ns));
+        match least_ns {
+            // The program that answers needs no wake if it runs when it is asked.
+            Some(least_ns) => waits.retain(|wait| wait.waits_ns >= Some(least_ns)),
+            None => waits.retain(|wait| {
+                let range = range(wait);
+                asked.contains(&(range.start, range.end))
+            }),
+        }
+        waits.sort_by_key(|wait| (Reverse(wait.waits_ns), wait.start_ns, wait.thread_id));
+        let mut legs: Vec<Leg> = Vec::new();
+        let mut runs = Runs::new(case)?;
+        for wait in waits.iter().take(PATHS) {
+            let thread = Thread {
+                id: wait.thread_id,
+                row: wait.thread_row,
+            };
+            let room = LEGS - legs.len();
+            legs.extend(path::path(&mut runs, thread, &range(wait), room)?);
+        }
+        Ok(
+            (!waits.is_empty() && !legs.is_empty()).then_some(LateAnswer {
+                pair,
+                waits,
+                median_ns: median_ns.filter(|_| least_ns.is_some()),
+                least_ns: least_ns.unwrap_or(NOTICED_NS),
+                legs,
+            }),
+        )
+    }
+
+    fn ranges(&self) -> Vec<Range<i64>> {
+        union(self.waits.iter().map(|wait| range(wait)).collect())
+    }
+
+    /// Returns the time for which a thread waited for a late answer, in nanoseconds.
+    fn delay_ns(&self) -> i64 {
+        let ranges = self.ranges();
+        ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Returns the times in nanoseconds for which threads on the paths waited, were ready and ran.
+    fn parts(&self) -> [i64; 3] {
+        let mut sums = [0; 3];
+        for leg in &self.legs {
+            for (sum, part) in sums.iter_mut().zip(leg.parts()) {
+                *sum += part;
+            }
+        }
+        sums
+    }
+
+    /// Returns the part that took most time of the paths.
+    fn delayer(&self) -> Delayer {
+        let [waited_ns, ready_ns, ran_ns] = self.parts();
+        let all_ns = waited_ns + ready_ns + ran_ns;
+        if is_share(ran_ns, all_ns, CAUSE_PERCENT) {
+            Delayer::Running
+        } else if is_share(ready_ns, all_ns, CAUSE_PERCENT) {
+            Delayer::Ready
+        } else {
+            Delayer::Waiting
+        }
+    }
+
+    /// Returns a run of the thread with the longest part of this kind, and the length of the part in nanoseconds.
+    fn slowest(&self, delayer: Delayer) -> Option<(&Run, i64)> {
+        let by_thread = path::by_thread(&self.legs).into_iter();
+        let parts = by_thread.map(|(run, [waited_ns, ready_ns, ran_ns, _])| {
+            let part_ns = match delayer {
+                Delayer::Waiting => waited_ns,
+                Delayer::Ready => ready_ns,
+                Delayer::Running => ran_ns,
+            };
+            (run, part_ns)
+        });
+        parts.max_by_key(|(run, ns)| (*ns, Reverse(run.thread_id)))
+    }
+
+    /// Returns the severity. Without other answers it is unknown whether the program wanted an answer soon. A wait for a
+    /// device or a timer may be intended.
+    fn severity(&self) -> Severity {
+        match self.delay_ns() {
+            _ if self.median_ns.is_none() || self.delayer() == Delayer::Waiting => {
+                Severity::Information
+            }
+            DISRUPTIVE_NS.. => Severity::Problem,
+            _ => Severity::Warning,
+        }
+    }
+
+    fn finding(&self, case: &Case<'_>) -> Finding {
+        let [client, server] =
+            [self.pair.client, self.pair.server].map(|row| case.process(Some(row), None));
+        let (ranges, delay_ns) = (self.ranges(), self.delay_ns());
+        let answers = match self.waits.len() as u64 {
+            1 => format!("an answer of {server}"),
+            many => format!("{} of {server}", counted(many, "answer", "answers")),
+        };
+        let times = match ranges.as_slice() {
+            [range] => format!(", {} to {}", moment(range.start), moment(range.end)),
+            _ => String::new(),
+        };
+        let sentence = format!(
+            "{client} waited {} for {answers}{times}. {}.",
+            duration(delay_ns),
+            wording::capitalized(&self.cause(case))
+        );
+        let during = ranges[0].start..ranges[ranges.len() - 1].end;
+        let by_thread = path::by_thread(&self.legs);
+        let waiting = self.waits.iter().map(|wait| Subject::Thread {
+            id: wait.thread_id,
+            row: wait.thread_row,
+            process_row: wait.process_row,
+        });
+        let on_path = by_thread.iter().take(3).map(|(run, _)| Subject::Thread {
+            id: run.thread_id,
+            row: run.thread_row,
+            process_row: run.process_row,
+        });
+        let slowest = self.slowest(self.delayer());
+        let mut finding = Finding::new(&ABOUT, self.severity(), sentence)
+            .during(during)
+            .moments(ranges)
+            .delay(delay_ns, format!("of {client}, overlaps counted once"))
+            .subjects(case.process_subject(Some(self.pair.client), None))
+            .subjects(case.process_subject(Some(self.pair.server), None))
+            .subjects(
+                slowest.and_then(|(run, _)| case.process_subject(run.process_row, run.process_id)),
+            )
+            .subjects(waiting.take(SHOWN))
+            .subjects(on_path);
+        if let Some(median_ns) = self.median_ns {
+            finding = finding.because(format!(
+                "Half of all answers of {server} to {client} took less than {}.",
+                duration(median_ns)
+            ));
+        }
+        let programs = self.programs(case);
+        if programs.len() > 1 {
+            finding = finding.because(format!(
+                "The answer depended on several programs, the last first: {}.",
+                listed(programs)
+            ));
+        }
+        if let Some(remedy) = self.remedy(case) {
+            finding = finding.remedy(remedy);
+        }
+        if self.median_ns.is_none() {
+            finding = finding.doubt(format!(
+                "It is unknown whether {client} wanted an answer soon: the recording has no other answers that were much \
+                 faster"
+            ));
+        }
+        finding
+            .with(self.late(case))
+            .with(path::totals(
+                case,
+                "Time of the threads on which the answers depended",
+                &self.legs,
+            ))
+            .with(path::sums("Times of all these threads", &self.legs))
+    }
+
+    /// Returns the clause about what the answers depended on.
+    fn cause(&self, case: &Case<'_>) -> String {
+        let delayer = self.delayer();
+        let Some((run, ns)) = self.slowest(delayer) else {
+            return "the cause is unknown".to_owned();
+        };
+        let process = case.process(run.process_row, run.process_id);
+        let who = format!("thread {} of {process}", run.thread_id);
+        let share = percent(ns, self.parts().iter().sum());
+        let part = format!("for {} ({share} of this time)", duration(ns));
+        match delayer {
+            Delayer::Running => format!("{who} ran {part}"),
+            Delayer::Ready => format!("{who} was ready {part}, but got no CPU"),
+            Delayer::Waiting => format!(
+                "{who} waited {part}, and no thread ended this wait: it was for a timer, a device or the network"
+            ),
+        }
+    }
+
+    /// Returns the names of the programs on the paths, the last one first.
+    fn programs(&self, case: &Case<'_>) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for leg in &self.legs {
+            let name = case.process(leg.run.process_row, leg.run.process_id);
+            if !names.contains(&name) && names.len() < SHOWN {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn remedy(&self, case: &Case<'_>) -> Option<String> {
+        let delayer = self.delayer();
+        let (run, _) = self.slowest(delayer)?;
+        let (thread, process) = (run.thread_id, case.process(run.process_row, run.process_id));
+        Some(match delayer {
+            Delayer::Running => format!(
+                "Find out what thread {thread} of {process} does (perf record -g -t {thread}, then laglab stack), and let it \
+                 do less work before it answers, or answer in another thread"
+            ),
+            Delayer::Ready => format!(
+                "Find out why {process} got no CPU: see the findings about busy CPUs, limits and waits for a CPU"
+            ),
+            Delayer::Waiting => format!(
+                "Find out for what thread {thread} of {process} waits: record call chains with the switches (perf record -a \
+                 -g -e sched:sched_switch), then laglab stack --event cswitch"
+            ),
+        })
+    }
+
+    /// Returns evidence with the longest waits for the late answers.
+    fn late(&self, case: &Case<'_>) -> Evidence {
+        let during = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
+        let starts: Vec<i64> = self
+            .waits
+            .iter()
+            .take(SHOWN)
+            .map(|wait| wait.start_ns)
+            .collect();
+        let selection = Selection::new(Table::CpuRuns)
+            .filter(Condition::is("process_row", self.pair.client))
+            .filter(Condition::is("readying_process_row", self.pair.server))
+            .filter(Condition::AtLeast("waits_ns", self.least_ns))
+            .filter(Condition::is_one_of("start_ns", &starts))
+            .filter(Condition::Below("previous_out_ns", during.end))
+            .order(&[
+                Order::descending("waits_ns"),
+                Order::ascending("start_ns"),
+                Order::ascending("thread_id"),
+            ])
+            .limit(SHOWN);
+        let evidence = Evidence::from_selection("Longest waits for late answers", selection)
+            .stored("thread_id", "thread", Unit::None)
+            .stored("previous_out_ns", "asked until", Unit::Moment)
+            .stored("waits_ns", "waited", Unit::Duration)
+            .stored("readied_ns", "answered at", Unit::Moment)
+            .stored("readying_thread_id", "by thread", Unit::None);
+        let shown = self.waits.iter().take(SHOWN);
+        shown.fold(evidence, |evidence, wait| {
+            evidence.row([
+                Some(wait.thread_id.into()),
+                wait.previous_out_ns.map(Into::into),
+                wait.waits_ns.map(Into::into),
+                wait.readied_ns.map(Into::into),
+                wait.readying_thread_id.map(Into::into),
+            ])
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! Tests of late answers of programs. The recordings are texts, as the kernel prints them, of exchanges between made-up
+//! programs, so that each delay is known.
+
+use std::fmt::Write;
+
+use explain::{Explanation, Finding, Scope, Severity};
+use tables::{Cache, Options};
+
+/// Ids of the programs: one asks, one asks another one for its answer, and one computes.
+const CLIENT: u32 = 100;
+const FRONT: u32 = 200;
+const BACK: u32 = 300;
+
+/// Text of a recording that grows, on a machine with one CPU for each program.
+struct Text {
+    lines: String,
+    /// Time of the next event in microseconds.
+    us: u64,
+}
+
+fn name(thread: u32) -> &'static str {
+    match thread {
+        CLIENT => "client",
+        FRONT => "front",
+        BACK => "back",
+        _ => "swapper",
+    }
+}
+
+/// Returns the CPU of a program.
+fn cpu(thread: u32) -> u32 {
+    thread / 100 - 1
+}
+
+impl Text {
+    fn new() -> Text {
+        let lines = "# tracer: nop\n#\n".to_owned();
+        Text {
+            lines,
+            us: 1_000_000,
+        }
+    }
+
+    fn event(&mut self, thread: u32, cpu: u32, flags: &str, event: &str) {
+        let (seconds, us) = (self.us / 1_000_000, self.us % 1_000_000);
+        let name = name(thread);
+        writeln!(
+            self.lines,
+            "{name}-{thread} [{cpu:03}] {flags} {seconds}.{us:06}: {event}"
+        )
+        .unwrap();
+        self.us += 10;
+    }
+
+    fn switch(&mut self, from: u32, to: u32, state: &str) {
+        let cpu = cpu(from.max(to));
+        let event = format!(
+            "sched_switch: prev_comm={} prev_pid={from} prev_prio=120 prev_state={state} ==> next_comm={} next_pid={to} \
+             next_prio=120",
+            name(from),
+            name(to)
+        );
+        self.event(from, cpu, "d..2.", &event);
+    }
+
+    /// Wakes a thread. If `by` is 0, an interrupt wakes it.
+    fn wake(&mut self, by: u32, thread: u32) {
+        let (by_cpu, flags) = match by {
+            0 => (cpu(thread), "d.h3."),
+            by => (cpu(by), "d..3."),
+        };
+        let event = format!(
+            "sched_waking: comm={} pid={thread} prio=120 target_cpu={:03}",
+            name(thread),
+            cpu(thread)
+        );
+        self.event(by, by_cpu, flags, &event);
+    }
+
+    /// The program `by` wakes `thread`, which runs at once.
+    fn start(&mut self, by: u32, thread: u32) {
+        self.wake(by, thread);
+        self.switch(0, thread, "R");
+    }
+
+    fn sleep(&mut self, thread: u32) {
+        self.switch(thread, 0, "S");
+    }
+
+    /// The client asks, and the answer takes `back_us` of computing. Then the client sleeps for a while.
+    fn exchange(&mut self, back_us: u64) {
+        self.start(0, CLIENT);
+        self.start(CLIENT, FRONT);
+        self.sleep(CLIENT);
+        self.start(FRONT, BACK);
+        self.sleep(FRONT);
+        self.us += back_us;
+        self.start(BACK, FRONT);
+        self.sleep(BACK);
+        self.start(FRONT, CLIENT);
+        self.sleep(FRONT);
+        self.sleep(CLIENT);
+        self.us += 5000;
+    }
+
+    fn explained(&self, scope: Scope) -> Explanation {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("trace.txt");
+        std::fs::write(&file, &self.lines).unwrap();
+        let store = imports::open_store(&[file], Cache::Off).unwrap();
+        explain::explain(&store, scope, None, Options::default()).unwrap()
+    }
+}
+
+/// Returns the findings about late answers.
+fn late(explanation: &Explanation) -> Vec<&Finding> {
+    let findings = explanation.findings.iter();
+    findings
+        .filter(|finding| finding.theory == "late-answers")
+        .collect()
+}
+
+#[test]
+fn the_program_that_computes_is_the_cause_of_a_late_answer_over_two_others() {
+    let mut text = Text::new();
+    for _ in 0..8 {
+        text.exchange(1000);
+    }
+    text.exchange(400_000);
+    text.exchange(1000);
+    let explanation = text.explained(Scope::default());
+    let late = late(&explanation);
+    // The client and the program between both waited.
+    assert_eq!(late.len(), 2, "{late:#?}");
+    for (finding, client) in late.iter().zip(["client (100)", "front (200)"]) {
+        assert_eq!(finding.severity, Severity::Warning);
+        let sentence = finding.sentence.to_string();
+        let (start, cause) = sentence.split_once(". ").unwrap();
+        assert!(
+            start.starts_with(&format!("{client} waited 400.")),
+            "{sentence}"
+        );
+        assert!(
+            cause.starts_with("Thread 300 of back (300) ran for 400."),
+            "{sentence}"
+        );
+        // Six events of 10 µs each surround the computing.
+        assert!(
+            finding.delay_ns().abs_diff(400_000_000) < 100_000,
+            "{sentence}"
+        );
+    }
+    let programs = late[0].why.iter().map(ToString::to_string);
+    assert!(
+        programs
+            .clone()
+            .any(|why| why.contains("front (200) and back (300)")),
+        "{:?}",
+        programs.collect::<Vec<_>>()
+    );
+    assert_eq!(explanation.findings[0].theory, "late-answers");
+}
+
+#[test]
+fn a_program_that_computes_when_it_is_asked_needs_no_wake() {
+    let mut text = Text::new();
+    for _ in 0..6 {
+        text.exchange(500);
+    }
+    // The program computes for itself when the client asks it, so it is not woken.
+    text.start(0, FRONT);
+    text.us += 20_000;
+    text.start(0, CLIENT);
+    text.sleep(CLIENT);
+    text.us += 300_000;
+    text.start(FRONT, CLIENT);
+    text.sleep(FRONT);
+    text.sleep(CLIENT);
+    let explanation = text.explained(Scope::default());
+    let late = late(&explanation);
+    assert_eq!(late.len(), 1, "{late:#?}");
+    let sentence = late[0].sentence.to_string();
+    assert!(
+        sentence.starts_with("client (100) waited 300.0 ms for an answer of front (200)"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains("Thread 200 of front (200) ran for 300.0 ms"),
+        "{sentence}"
+    );
+    assert_eq!(late[0].severity, Severity::Warning);
+}
+
+#[test]
+fn one_slow_answer_without_others_is_only_information() {
+    let mut text = Text::new();
+    text.exchange(400_000);
+    let explanation = text.explained(Scope::default());
+    let late = late(&explanation);
+    assert_eq!(late.len(), 2, "{late:#?}");
+    for finding in late {
+        assert_eq!(finding.severity, Severity::Information);
+        assert_eq!(finding.doubts.len(), 1, "{:?}", finding.doubts);
+    }
+}
+
+#[test]
+fn a_program_that_only_reports_answers_nobody() {
+    let mut text = Text::new();
+    // As with a compiler and its build tool: the client waits, and the other program wakes it now and then.
+    text.start(0, CLIENT);
+    text.sleep(CLIENT);
+    text.start(0, FRONT);
+    for _ in 0..8 {
+        text.us += 2000;
+        text.start(FRONT, CLIENT);
+        text.sleep(CLIENT);
+    }
+    text.us += 500_000;
+    text.start(FRONT, CLIENT);
+    text.sleep(CLIENT);
+    text.sleep(FRONT);
+    let explanation = text.explained(Scope::default());
+    assert_eq!(late(&explanation), Vec::<&Finding>::new());
+}
+
+#[test]
+fn a_wait_for_a_timer_is_only_information() {
+    let mut text = Text::new();
+    for _ in 0..8 {
+        text.exchange(1000);
+    }
+    text.start(0, CLIENT);
+    text.start(CLIENT, FRONT);
+    text.sleep(CLIENT);
+    text.sleep(FRONT);
+    text.us += 200_000;
+    text.start(0, FRONT);
+    text.start(FRONT, CLIENT);
+    text.sleep(FRONT);
+    text.sleep(CLIENT);
+    let explanation = text.explained(Scope::default());
+    let late = late(&explanation);
+    assert_eq!(late.len(), 1, "{late:#?}");
+    assert_eq!(late[0].severity, Severity::Information);
+    let sentence = late[0].sentence.to_string();
+    assert!(
+        sentence.contains("Thread 200 of front (200) waited for 200.0 ms"),
+        "{sentence}"
+    );
+}
