@@ -16,6 +16,8 @@ struct Text {
     lines: String,
     /// Time of the next event in microseconds.
     us: u64,
+    /// True if softirqs deliver the requests and answers, in the context of the threads that send them.
+    has_packets: bool,
 }
 
 fn name(thread: u32) -> &'static str {
@@ -38,6 +40,7 @@ impl Text {
         Text {
             lines,
             us: 1_000_000,
+            has_packets: false,
         }
     }
 
@@ -67,6 +70,7 @@ impl Text {
     fn wake(&mut self, by: u32, thread: u32) {
         let (by_cpu, flags) = match by {
             0 => (cpu(thread), "d.h3."),
+            by if self.has_packets => (cpu(by), "d.s3."),
             by => (cpu(by), "d..3."),
         };
         let event = format!(
@@ -122,7 +126,18 @@ fn late(explanation: &Explanation) -> Vec<&Finding> {
 
 #[test]
 fn the_program_that_computes_is_the_cause_of_a_late_answer_over_two_others() {
-    let mut text = Text::new();
+    check_chain(Text::new());
+}
+
+#[test]
+fn packets_to_the_same_machine_are_followed() {
+    check_chain(Text {
+        has_packets: true,
+        ..Text::new()
+    });
+}
+
+fn check_chain(mut text: Text) {
     for _ in 0..8 {
         text.exchange(1000);
     }
@@ -248,4 +263,22 @@ fn a_wait_for_a_timer_is_only_information() {
         sentence.contains("Thread 200 of front (200) waited for 200.0 ms"),
         "{sentence}"
     );
+}
+
+#[test]
+fn a_softirq_that_interrupts_a_thread_makes_it_no_program_that_answers() {
+    let mut text = Text::new();
+    // Packets from elsewhere wake the client on a CPU on which another program computes.
+    text.start(0, FRONT);
+    for _ in 0..8 {
+        for wait_us in [2000, 300_000] {
+            text.us += wait_us;
+            text.has_packets = true;
+            text.start(FRONT, CLIENT);
+            text.sleep(CLIENT);
+        }
+    }
+    text.sleep(FRONT);
+    let explanation = text.explained(Scope::default());
+    assert_eq!(late(&explanation), Vec::<&Finding>::new());
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
+use rustc_hash::FxHashSet;
 use tables::{CpuRunsView, StoreError, StoredTable, Table, linux_states};
 
 use crate::ranges::{overlap, union};
@@ -71,12 +72,18 @@ impl Run {
     /// Returns the thread that ended the wait before the run, if a thread ended it. The thread that resumed a suspended
     /// thread or thawed its process is not the cause of the wait.
     pub(crate) fn readied_by(&self) -> Option<Thread> {
+        self.waker(false)
+    }
+
+    /// Returns the thread that ended the wait before the run. If `in_softirq` is true, this can also be the thread in whose
+    /// context a softirq ended the wait.
+    fn waker(&self, in_softirq: bool) -> Option<Thread> {
         if (self.previous_wait_reason).is_some_and(|reason| SUSPENDED.contains(&reason)) {
             return None;
         }
         let id = self.readying_thread_id.filter(|id| *id != 0)?;
         let waited = self.waits_ns.is_some_and(|ns| ns > 0) || self.previous_out_ns.is_none();
-        let by_thread = waited && self.readied_by_dpc == Some(false);
+        let by_thread = waited && (self.readied_by_dpc == Some(false) || in_softirq);
         by_thread.then_some(Thread {
             id,
             row: self.readying_thread_row,
@@ -163,7 +170,7 @@ pub(crate) fn path(
             continue;
         };
         let since = run.since_ns();
-        let next = match run.readied_by() {
+        let next = match runs.waker(&run) {
             // If the wait continues at `at`, the path follows the thread that ends the wait after `at`.
             Some(by) if since <= at || run.waits_at(at) => (by, since),
             _ => (thread, run.previous_out_ns.unwrap_or(range.start)),
@@ -212,6 +219,9 @@ pub(crate) struct Runs<'c> {
     case: &'c Case<'c>,
     table: StoredTable,
     kept: VecDeque<(usize, RecordBatch)>,
+    /// Pairs of programs, by rows in `processes`: threads of the first one wait for threads of the second one, also if a
+    /// softirq in the context of such a thread ends the wait. Packets to the same machine are delivered in this way.
+    local_pairs: FxHashSet<[u32; 2]>,
 }
 
 impl<'c> Runs<'c> {
@@ -220,7 +230,21 @@ impl<'c> Runs<'c> {
             case,
             table: case.table(Table::CpuRuns)?,
             kept: VecDeque::new(),
+            local_pairs: FxHashSet::default(),
         })
+    }
+
+    /// Returns a reader that also follows packets between these pairs of programs.
+    pub(crate) fn with_local_pairs(mut self, pairs: FxHashSet<[u32; 2]>) -> Runs<'c> {
+        self.local_pairs = pairs;
+        self
+    }
+
+    /// Returns the thread that ended the wait before a run.
+    fn waker(&self, run: &Run) -> Option<Thread> {
+        let both = run.process_row.zip(run.readying_process_row);
+        let is_local = both.is_some_and(|(own, by)| self.local_pairs.contains(&[own, by]));
+        run.waker(is_local)
     }
 
     fn chunk(&mut self, chunk: usize) -> Result<&RecordBatch, StoreError> {

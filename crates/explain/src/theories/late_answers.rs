@@ -38,6 +38,10 @@ const PATHS: usize = 8;
 const LEGS: usize = 300;
 /// Maximum number of waits and of requests that are kept for one thread.
 const KEPT: usize = 1 << 14;
+/// Maximum number of waits and requests that are kept for all threads together.
+const ALL_KEPT: usize = 1 << 20;
+/// Programs exchange packets if softirqs deliver this many times as many answers as threads.
+const MOSTLY: usize = 9;
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
 /// Maximum time in nanoseconds from an answer to the end of the answering program, if the answer is its end. The program
@@ -69,9 +73,16 @@ impl Theory for LateAnswers {
         }
         let pairs = pairs(case)?;
         let exchanges = exchanges(case, &pairs)?;
+        let answers = pairs
+            .iter()
+            .map(|(pair, _)| Answers::new(&exchanges, *pair));
+        let answers: Vec<Answers> = answers.collect();
+        let local_pairs = answers.iter().filter(|answers| answers.are_packets);
+        let local_pairs = local_pairs.map(|answers| [answers.pair.client, answers.pair.server]);
+        let mut runs = Runs::new(case)?.with_local_pairs(local_pairs.collect());
         let mut late = Vec::new();
-        for (pair, waits) in pairs {
-            late.extend(LateAnswer::find(case, pair, waits, &exchanges)?);
+        for (answers, (_, waits)) in answers.into_iter().zip(pairs) {
+            late.extend(LateAnswer::find(&mut runs, answers, waits)?);
         }
         if late.is_empty() {
             let because = format!(
@@ -136,9 +147,9 @@ fn ends(case: &Case<'_>) -> Result<Vec<Option<i64>>, StoreError> {
     Ok(ends)
 }
 
-/// Returns true if a thread of another program ended a noticeable wait, in which a signal could have ended it, too.
+/// Returns true if a wait is noticeable, a signal could have ended it, and it is known what ended it.
 fn is_answered(wait: &Wait) -> bool {
-    wait.readied_by_dpc == Some(false)
+    wait.readied_by_dpc.is_some()
         && wait.previous_wait_reason == Some(linux_states::INTERRUPTIBLE)
         && wait.waits_ns >= Some(NOTICED_NS)
 }
@@ -161,25 +172,64 @@ struct Exchange {
     client: u32,
     /// Times at which the thread woke threads of other programs, each with the row of the other program.
     requests: Vec<(i64, u32)>,
-    /// Time ranges of the thread's waits, each with the row of the program that ended it, if it is known.
-    waits: Vec<(Range<i64>, Option<u32>)>,
+    /// The thread's waits.
+    waits: Vec<ThreadWait>,
+}
+
+/// Wait of a thread.
+struct ThreadWait {
+    range: Range<i64>,
+    /// Row of the program that ended the wait, or in whose context an interrupt or a softirq ended it.
+    by: Option<u32>,
+    in_interrupt: bool,
 }
 
 impl Exchange {
-    /// Returns the time ranges of the waits that ended with an answer of this program.
-    fn answers(&self, server: u32) -> impl Iterator<Item = Range<i64>> {
+    /// Returns the waits that ended with an answer of this program.
+    fn answers(&self, server: u32) -> impl Iterator<Item = &ThreadWait> {
         // A thread runs between two waits.
-        let ends = self.waits.iter().map(|(range, _)| range.end);
+        let ends = self.waits.iter().map(|wait| wait.range.end);
         let since = std::iter::once(i64::MIN).chain(ends);
-        let answered = since.zip(&self.waits).filter(move |(since, (range, by))| {
-            let first = self
-                .requests
-                .partition_point(|(time_ns, _)| time_ns < since);
+        let answered = since.zip(&self.waits).filter(move |(since, wait)| {
+            let first = (self.requests).partition_point(|(time_ns, _)| time_ns < since);
             let requests = self.requests[first..].iter();
-            let mut requests = requests.take_while(|(time_ns, _)| *time_ns <= range.start);
-            *by == Some(server) && requests.any(|(_, asked)| *asked == server)
+            let mut requests = requests.take_while(|(time_ns, _)| *time_ns <= wait.range.start);
+            wait.by == Some(server) && requests.any(|(_, asked)| *asked == server)
         });
-        answered.map(|(_, (range, _))| range.clone())
+        answered.map(|(_, wait)| wait)
+    }
+}
+
+/// All answers of one program to another one.
+struct Answers {
+    pair: Pair,
+    /// Times for which the program that asks waited, the shortest first.
+    waits: Vec<Range<i64>>,
+    /// True if the programs exchange packets. A softirq delivers packets to the same machine in the context of the thread
+    /// that sends them. Other softirqs interrupt any thread, but not a thread of the same program after each request.
+    are_packets: bool,
+}
+
+impl Answers {
+    fn new(exchanges: &FxHashMap<Thread, Exchange>, pair: Pair) -> Answers {
+        let of_client = exchanges.values().filter(|it| it.client == pair.client);
+        let answers = of_client.flat_map(|it| it.answers(pair.server));
+        let (packets, others): (Vec<_>, Vec<_>) = answers.partition(|wait| wait.in_interrupt);
+        let are_packets = packets.len() >= ANSWERS && packets.len() > MOSTLY * others.len();
+        let answers = if are_packets { packets } else { others };
+        let mut waits: Vec<Range<i64>> = answers.iter().map(|wait| wait.range.clone()).collect();
+        waits.sort_by_key(|range| (range.end - range.start, range.start));
+        Answers {
+            pair,
+            waits,
+            are_packets,
+        }
+    }
+
+    fn median_ns(&self) -> Option<i64> {
+        let median = self.waits.get(self.waits.len() / 2);
+        let median = median.filter(|_| self.waits.len() >= ANSWERS);
+        median.map(|range| range.end - range.start)
     }
 }
 
@@ -191,6 +241,7 @@ fn exchanges(
     let clients: FxHashSet<u32> = pairs.iter().map(|(pair, _)| pair.client).collect();
     let servers: FxHashSet<u32> = pairs.iter().map(|(pair, _)| pair.server).collect();
     let mut exchanges: FxHashMap<Thread, Exchange> = FxHashMap::default();
+    let mut room = ALL_KEPT;
     if pairs.is_empty() {
         return Ok(exchanges);
     }
@@ -213,13 +264,15 @@ fn exchanges(
             };
             let exchange = exchanges.entry(thread).or_default();
             exchange.client = client;
-            if exchange.waits.len() < KEPT {
+            if exchange.waits.len() < KEPT && room > 0 {
+                room -= 1;
                 let ready_ns = view.ready_ns.get(row).unwrap_or(0);
                 let end = view.start_ns[row].saturating_sub(ready_ns);
-                let is_by_thread = view.readied_by_dpc.get(row) == Some(false);
-                let by = view.readying_process_row.get(row);
-                let range = end.saturating_sub(waits_ns)..end;
-                exchange.waits.push((range, by.filter(|_| is_by_thread)));
+                exchange.waits.push(ThreadWait {
+                    range: end.saturating_sub(waits_ns)..end,
+                    by: view.readying_process_row.get(row),
+                    in_interrupt: view.readied_by_dpc.get(row) == Some(true),
+                });
             }
         }
     }
@@ -239,15 +292,16 @@ fn exchanges(
                 row: view.readying_thread_row.get(row),
             };
             if let Some(exchange) = exchanges.get_mut(&thread)
-                && view.by_dpc.get(row) == Some(false)
                 && exchange.requests.len() < KEPT
+                && room > 0
             {
+                room -= 1;
                 exchange.requests.push((view.time_ns[row], server));
             }
         }
     }
     for exchange in exchanges.values_mut() {
-        exchange.waits.sort_by_key(|(range, _)| range.end);
+        exchange.waits.sort_by_key(|wait| wait.range.end);
     }
     Ok(exchanges)
 }
@@ -263,12 +317,11 @@ const RUN_COLUMNS: [&str; 8] = [
     "readying_process_row",
 ];
 
-const READY_COLUMNS: [&str; 5] = [
+const READY_COLUMNS: [&str; 4] = [
     "time_ns",
     "process_row",
     "readying_thread_id",
     "readying_thread_row",
-    "by_dpc",
 ];
 
 /// Late answers of one program to another one.
@@ -297,50 +350,38 @@ enum Delayer {
 }
 
 impl<'c> LateAnswer<'c> {
-    /// Returns the late answers of a pair of programs, if there are any. `waits` are the noticeable waits of the program
-    /// that asks.
+    /// Returns the late answers among all answers, if there are any. `waits` are the noticeable waits of the program that
+    /// asks.
     fn find(
-        case: &Case<'_>,
-        pair: Pair,
+        runs: &mut Runs<'_>,
+        answers: Answers,
         mut waits: Vec<&'c Wait>,
-        exchanges: &FxHashMap<Thread, Exchange>,
     ) -> Result<Option<LateAnswer<'c>>, StoreError> {
-        let of_client = exchanges.values().filter(|it| it.client == pair.client);
-        let mut answers: Vec<Range<i64>> =
-            of_client.flat_map(|it| it.answers(pair.server)).collect();
-        let asked: FxHashSet<(i64, i64)> = (answers.iter())
-            .map(|range| (range.start, range.end))
-            .collect();
-        answers.sort_by_key(|range| range.end - range.start);
-        let median_ns = (answers
-            .get(answers.len() / 2)
-            .filter(|_| answers.len() > ANSWERS))
-        .map(|range| range.end - range.start);
+        let median_ns = answers.median_ns();
         let least_ns = median_ns.map(|ns| ns.saturating_mul(LATE_ANSWER).max(NOTICED_NS));
         let longest_ns = waits.iter().filter_map(|wait| wait.waits_ns).max();
         let least_ns = least_ns.filter(|least_ns| longest_ns >= Some(*least_ns));
-        match least_ns {
-            // The program that answers needs no wake if it runs when it is asked.
-            Some(least_ns) => waits.retain(|wait| wait.waits_ns >= Some(least_ns)),
-            None => waits.retain(|wait| {
-                let range = range(wait);
-                asked.contains(&(range.start, range.end))
-            }),
-        }
+        let asked: FxHashSet<_> = answers.waits.iter().collect();
+        waits.retain(|wait| {
+            // A program that runs when it is asked needs no wake. But an interrupt may end a wait for something else.
+            let needs_request = least_ns.is_none() || answers.are_packets;
+            wait.readied_by_dpc == Some(answers.are_packets)
+                && wait.waits_ns >= least_ns
+                && (!needs_request || asked.contains(&range(wait)))
+        });
         waits.sort_by_key(|wait| (Reverse(wait.waits_ns), wait.start_ns, wait.thread_id));
         let mut legs: Vec<Leg> = Vec::new();
-        let mut runs = Runs::new(case)?;
         for wait in waits.iter().take(PATHS) {
             let thread = Thread {
                 id: wait.thread_id,
                 row: wait.thread_row,
             };
             let room = LEGS - legs.len();
-            legs.extend(path::path(&mut runs, thread, &range(wait), room)?);
+            legs.extend(path::path(runs, thread, &range(wait), room)?);
         }
         Ok(
             (!waits.is_empty() && !legs.is_empty()).then_some(LateAnswer {
-                pair,
+                pair: answers.pair,
                 waits,
                 median_ns: median_ns.filter(|_| least_ns.is_some()),
                 least_ns: least_ns.unwrap_or(NOTICED_NS),

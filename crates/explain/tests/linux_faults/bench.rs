@@ -9,7 +9,7 @@ use super::recorded::{COSTS, LACKS_EVENTS, alone, explained, recorded, text};
 use super::{answers, interference, kernel, locks, scheduler};
 
 /// Faults, each with its test.
-const FAULTS: [(&str, fn()); 20] = [
+const FAULTS: [(&str, fn()); 21] = [
     (
         "SCHED_FIFO hog",
         scheduler::a_thread_behind_a_real_time_thread_waits_for_higher_priority,
@@ -73,6 +73,10 @@ const FAULTS: [(&str, fn()); 20] = [
     (
         "chain over three processes",
         answers::a_program_that_computes_answers_late_over_two_others,
+    ),
+    (
+        "chain over sockets of the network",
+        answers::packets_to_this_machine_are_followed_to_the_program_that_computes,
     ),
     (
         "loop that computes",
