@@ -106,7 +106,7 @@ fn switch(cpu: u32, ms: u32, old: u32, new: u32) -> String {
 
 #[test]
 fn a_missing_switch_is_a_skipped_one_unless_events_of_its_cpu_are_lost() {
-    // On CPU 1, thread 31 runs although the switch before started thread 30. On CPU 0, thread 50 waits meanwhile.
+    // On CPU 1, thread 31 runs although the switch before started thread 30. On CPU 0, thread 50 waits at the same time.
     let lines = [
         switch(0, 1, 10, 50),
         switch(0, 2, 50, 10),

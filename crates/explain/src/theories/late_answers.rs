@@ -338,7 +338,7 @@ struct LateAnswer<'c> {
     legs: Vec<Leg>,
 }
 
-/// What the answers depended on.
+/// Main part of the time of the threads on which the answers depended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Delayer {
     /// Threads ran.
