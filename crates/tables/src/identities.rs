@@ -96,12 +96,16 @@ impl Identities {
         Process { id, name }
     }
 
+    /// Returns the id of the parent of the process in a row of `processes`. A parent that is not known is 0.
+    pub fn parent_id(&self, row: u32) -> Option<u32> {
+        self.parents.get(row as usize).copied()
+    }
+
     /// Returns true if the process in a row of `processes` is a thread of the kernel of Linux: `kthreadd`, which has the
     /// id 2, or a child of it.
     pub fn is_kernel_thread(&self, row: u32) -> bool {
         let process = self.processes.get(row as usize);
-        let parent_id = self.parents.get(row as usize);
-        process.is_some_and(|(id, _)| *id == 2) || parent_id == Some(&2)
+        process.is_some_and(|(id, _)| *id == 2) || self.parent_id(row) == Some(2)
     }
 
     /// Returns the number of rows of `threads`.

@@ -10,7 +10,7 @@ use tables::{CpuRunsView, ProcessesView, ReadyThreadsView, StoreError, Table, li
 use crate::chain::path::{self, Leg, Run, Runs, Thread};
 use crate::chain::user_attention::is_asked;
 use crate::ranges::union;
-use crate::thresholds::{ANSWERS, CAUSE_PERCENT, DISRUPTIVE_NS, LATE_ANSWER, NOTICED_NS, is_share};
+use crate::thresholds::{ANSWERS, DISRUPTIVE_NS, LATE_ANSWER, NOTICED_NS};
 use crate::{
     About, Case, Evidence, Finding, Outcome, Severity, Subject, Theory, Unit, Wait, counted,
     duration, listed, moment, percent,
@@ -332,8 +332,6 @@ struct LateAnswer<'c> {
     /// Half of all answers took less than this time, in nanoseconds. `None` if there are too few answers, or if the late
     /// answers did not take much longer.
     median_ns: Option<i64>,
-    /// Minimum length of the waits, in nanoseconds.
-    least_ns: i64,
     /// Paths of the longest waits: the runs on which the answers depended, of each path the latest first.
     legs: Vec<Leg>,
 }
@@ -384,7 +382,6 @@ impl<'c> LateAnswer<'c> {
                 pair: answers.pair,
                 waits,
                 median_ns: median_ns.filter(|_| least_ns.is_some()),
-                least_ns: least_ns.unwrap_or(NOTICED_NS),
                 legs,
             }),
         )
@@ -414,13 +411,12 @@ impl<'c> LateAnswer<'c> {
     /// Returns the part that took most time of the paths.
     fn delayer(&self) -> Delayer {
         let [waited_ns, ready_ns, ran_ns] = self.parts();
-        let all_ns = waited_ns + ready_ns + ran_ns;
-        if is_share(ran_ns, all_ns, CAUSE_PERCENT) {
-            Delayer::Running
-        } else if is_share(ready_ns, all_ns, CAUSE_PERCENT) {
+        if waited_ns > ready_ns.max(ran_ns) {
+            Delayer::Waiting
+        } else if ready_ns > ran_ns {
             Delayer::Ready
         } else {
-            Delayer::Waiting
+            Delayer::Running
         }
     }
 
@@ -507,6 +503,11 @@ impl<'c> LateAnswer<'c> {
         if let Some(remedy) = self.remedy(case) {
             finding = finding.remedy(remedy);
         }
+        if self.waits.len() > PATHS {
+            finding = finding.doubt(format!(
+                "Only the {PATHS} longest waits were followed to their causes"
+            ));
+        }
         if self.median_ns.is_none() {
             finding = finding.doubt(format!(
                 "It is unknown whether {client} wanted an answer soon: the recording has no other answers that were much \
@@ -514,7 +515,7 @@ impl<'c> LateAnswer<'c> {
             ));
         }
         finding
-            .with(self.late(case))
+            .with(self.late())
             .with(path::totals(
                 case,
                 "Time of the threads on which the answers depended",
@@ -537,7 +538,8 @@ impl<'c> LateAnswer<'c> {
             Delayer::Running => format!("{who} ran {part}"),
             Delayer::Ready => format!("{who} was ready {part}, but got no CPU"),
             Delayer::Waiting => format!(
-                "{who} waited {part}, and no thread ended this wait: it was for a timer, a device or the network"
+                "{who} waited {part}; no other thread is known to have ended this wait, so it was perhaps for a timer, a \
+                 device or the network"
             ),
         }
     }
@@ -574,8 +576,7 @@ impl<'c> LateAnswer<'c> {
     }
 
     /// Returns evidence with the longest waits for the late answers.
-    fn late(&self, case: &Case<'_>) -> Evidence {
-        let during = case.scope.during.clone().unwrap_or(i64::MIN..i64::MAX);
+    fn late(&self) -> Evidence {
         let starts: Vec<i64> = self
             .waits
             .iter()
@@ -585,9 +586,7 @@ impl<'c> LateAnswer<'c> {
         let selection = Selection::new(Table::CpuRuns)
             .filter(Condition::is("process_row", self.pair.client))
             .filter(Condition::is("readying_process_row", self.pair.server))
-            .filter(Condition::AtLeast("waits_ns", self.least_ns))
             .filter(Condition::is_one_of("start_ns", &starts))
-            .filter(Condition::Below("previous_out_ns", during.end))
             .order(&[
                 Order::descending("waits_ns"),
                 Order::ascending("start_ns"),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use selection::{Condition, Expression, Order, Selection};
-use tables::{ProcessesView, StoreError, Table, linux_states};
+use tables::{Identities, StoreError, Table, linux_states};
 
 use crate::chain::user_attention::is_asked;
 use crate::ranges::union;
@@ -22,7 +22,7 @@ static ABOUT: About = About {
     id: "stopped",
     name: "stop signals, debuggers and freezers",
     question: "Did a signal, a debugger or a freezer stop a program?",
-    tables: &[Table::CpuRuns, Table::ReadyThreads, Table::Processes],
+    tables: &[Table::CpuRuns, Table::ReadyThreads],
     sources: &[Source {
         title: "Linux manual: signal(7), SIGSTOP; ptrace(2)",
         url: Some("https://man7.org/linux/man-pages/man7/signal.7.html"),
@@ -31,8 +31,6 @@ static ABOUT: About = About {
 
 /// States of a thread that a signal or a debugger stopped.
 const STATES: [u8; 2] = [linux_states::STOPPED, linux_states::TRACED];
-/// Id of the process that is the parent of all threads of the kernel.
-const KTHREADD: u32 = 2;
 /// Maximum number of findings.
 const FINDINGS: usize = 6;
 /// Maximum number of rows of evidence.
@@ -57,13 +55,12 @@ impl Theory for Stopped {
             return Ok(Outcome::NotRecorded(why.to_owned()));
         }
         let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
-        let parents = parents(case)?;
         let mut processes: Vec<Stops<'_>> = Vec::new();
         for thread in &case.survey.threads {
             if !is_asked(&case.scope, &scope_rows, thread) {
                 continue;
             }
-            for stop in Stop::find(case, &parents, thread) {
+            for stop in Stop::find(case, thread) {
                 let same = |stops: &&mut Stops<'_>| {
                     let first = &stops.0[0];
                     (
@@ -102,38 +99,27 @@ struct Stop<'c> {
     wait: Option<&'c Wait>,
 }
 
-/// Returns the ids of processes and of their parents, by row.
-fn parents(case: &Case<'_>) -> Result<Vec<(u32, u32)>, StoreError> {
-    let table = case.table(Table::Processes)?;
-    let mut parents = Vec::new();
-    for chunk in 0..table.chunks().len() {
-        let batch = table.read(chunk, &["process_id", "parent_id"])?;
-        let view = ProcessesView::new(&batch)?;
-        parents.extend((0..view.len()).map(|row| (view.process_id[row], view.parent_id[row])));
-    }
-    Ok(parents)
-}
-
 /// Returns true if a thread of a program waited in the kernel (state D) until another program let it go on. The freezer
 /// of cgroups of version 1 logs no events, but its waits end in this way. Waits for disks and other devices do not
 /// count: interrupts or threads of the kernel end them. Waits that a child of the program ends do not count either: a
 /// program that starts another one with `vfork` waits for its child.
-fn is_held(parents: &[(u32, u32)], wait: &Wait) -> bool {
-    let of_row = |row: Option<u32>| parents.get(row? as usize).copied();
-    let both = of_row(wait.process_row).zip(of_row(wait.readying_process_row));
+fn is_held(names: &Identities, wait: &Wait) -> bool {
+    let both = wait.process_row.zip(wait.readying_process_row);
     wait.readied_by_dpc == Some(false)
         && both.is_some_and(|(own, by)| {
-            let is_kernel = |(id, parent): (u32, u32)| [id, parent].contains(&KTHREADD);
-            own.0 != by.0 && own.0 != by.1 && by.0 != 0 && !is_kernel(own) && !is_kernel(by)
+            let id = |row| names.process(Some(row), None).id;
+            let is_kernel = names.is_kernel_thread(own) || names.is_kernel_thread(by);
+            let is_child = id(own) == names.parent_id(by);
+            id(own) != id(by) && !is_child && id(by) != Some(0) && !is_kernel
         })
 }
 
 impl<'c> Stop<'c> {
-    fn find(case: &Case<'_>, parents: &[(u32, u32)], thread: &'c ThreadWaits) -> Vec<Stop<'c>> {
+    fn find(case: &Case<'_>, thread: &'c ThreadWaits) -> Vec<Stop<'c>> {
         let ended = thread.blocks.iter().filter_map(|wait| {
             let state = wait.previous_wait_reason.filter(|state| {
                 STATES.contains(state)
-                    || *state == linux_states::UNINTERRUPTIBLE && is_held(parents, wait)
+                    || *state == linux_states::UNINTERRUPTIBLE && is_held(&case.names, wait)
             })?;
             let since = wait.previous_out_ns?;
             Some(Stop {

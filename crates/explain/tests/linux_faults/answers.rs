@@ -65,6 +65,27 @@ fn longest_ns(folder: &Path) -> Option<i64> {
     (times.len() == 20).then(|| times.iter().map(|line| line[0]).max().unwrap())
 }
 
+/// Records a script in which the program `client` asks, and checks that the late answer is the first finding about it.
+/// `computes` is the name of the program that computes.
+fn check(folder: &Path, script: &str, computes: &str) {
+    let recording = recorded(folder, script);
+    let Some(recording) = whole(recording, || longest_ns(folder).is_some()) else {
+        return;
+    };
+    let explanation = explain_all(&recording);
+    let first = first_about(&explanation, "client");
+    assert_eq!(first.theory, "late-answers", "{}", first.sentence);
+    assert_eq!(first.severity, Severity::Warning, "{}", first.sentence);
+    assert!(names(first, computes), "{}", first.sentence);
+    let sentence = first.sentence.to_string();
+    let cause = sentence.split_once(". ").unwrap().1;
+    assert!(
+        cause.contains(&format!("of {computes} (")) && cause.contains("ran for"),
+        "{sentence}"
+    );
+    is_near(first.delay_ns(), longest_ns(folder).unwrap(), 1);
+}
+
 /// Causes a late answer over two programs and checks its explanation. `start` is the start of each program.
 fn check_chain(start: &str) {
     with_all_events(|folder| {
@@ -75,22 +96,7 @@ fn check_chain(start: &str) {
             "{BUSY}; nice -n -20 ./back back 300 & sleep 0.3; nice -n -20 ./front front 1 back & sleep 0.3; \
              nice -n -20 ./client front > times.txt; kill $B"
         );
-        let recording = recorded(folder.path(), &script);
-        let Some(recording) = whole(recording, || longest_ns(folder.path()).is_some()) else {
-            return;
-        };
-        let explanation = explain_all(&recording);
-        let first = first_about(&explanation, "client");
-        assert_eq!(first.theory, "late-answers", "{}", first.sentence);
-        assert_eq!(first.severity, Severity::Warning, "{}", first.sentence);
-        assert!(names(first, "back"), "{}", first.sentence);
-        let sentence = first.sentence.to_string();
-        let cause = sentence.split_once(". ").unwrap().1;
-        assert!(
-            cause.contains("of back (") && cause.contains("ran for"),
-            "{sentence}"
-        );
-        is_near(first.delay_ns(), longest_ns(folder.path()).unwrap(), 1);
+        check(folder.path(), &script, "back");
     });
 }
 
@@ -132,20 +138,6 @@ pub(super) fn a_program_computes_instead_of_answering() {
         let script = format!(
             "{BUSY}; nice -n -20 ./server server & sleep 0.3; nice -n -20 ./client server > times.txt; kill $B"
         );
-        let recording = recorded(folder.path(), &script);
-        let Some(recording) = whole(recording, || longest_ns(folder.path()).is_some()) else {
-            return;
-        };
-        let explanation = explain_all(&recording);
-        let first = first_about(&explanation, "client");
-        assert_eq!(first.theory, "late-answers", "{}", first.sentence);
-        assert_eq!(first.severity, Severity::Warning, "{}", first.sentence);
-        let sentence = first.sentence.to_string();
-        let cause = sentence.split_once(". ").unwrap().1;
-        assert!(
-            cause.contains("of server (") && cause.contains("ran for"),
-            "{sentence}"
-        );
-        is_near(first.delay_ns(), longest_ns(folder.path()).unwrap(), 1);
+        check(folder.path(), &script, "server");
     });
 }
