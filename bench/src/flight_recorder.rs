@@ -48,7 +48,7 @@ pub(crate) fn load(trips: &Path, pause: &Path) -> Outcome<()> {
 /// Runs the load on CPU 0 in a new process. `before` is the start of the command, for example perf with its options.
 /// Returns the CPU time of the whole command in seconds, including the program in `before`. CPU time hardly depends on
 /// other programs of the machine.
-fn loaded(before: &[&str], trips: u32, pause: u32) -> Outcome<f64> {
+pub(crate) fn loaded(before: &[&str], trips: u32, pause: u32) -> Outcome<f64> {
     let own = std::env::current_exe()?;
     let (trips, pause) = (trips.to_string(), pause.to_string());
     let line = [before, &["taskset", "-c", "0"]].concat();

@@ -12,6 +12,8 @@ mod file_reads;
 #[cfg(target_os = "linux")]
 mod flight_recorder;
 mod hives;
+#[cfg(target_os = "linux")]
+mod linux_recordings;
 mod load;
 mod page;
 mod probes;
@@ -56,6 +58,14 @@ fn main() -> Outcome<()> {
             flight_recorder::costs(&mut report, scratch)?;
         }
         #[cfg(target_os = "linux")]
+        [what, laglab, scratch] if what == Path::new("linux") => {
+            linux_recordings::read(&mut report, laglab, scratch)?;
+        }
+        #[cfg(target_os = "linux")]
+        [what, file, trips] if what == Path::new("linux-record") => {
+            linux_recordings::record(file, trips)?;
+        }
+        #[cfg(target_os = "linux")]
         [what, trips, pause] if what == Path::new("recorder-load") => {
             flight_recorder::load(trips, pause)?;
         }
@@ -81,7 +91,8 @@ fn main() -> Outcome<()> {
             let usage = "usage: bench LAGLAB SCRATCH_FOLDER DATA_FOLDER [PEERS_PYTHON], \
                          bench page LAGLAB TRACE, bench hives LAGLAB SCRATCH_FOLDER, \
                          bench files LAGLAB SCRATCH_FOLDER, bench probes LAGLAB, bench comparison \
-                         SCRATCH_FOLDER, bench assistants LAGLAB SCRATCH_FOLDER, bench recorder SCRATCH_FOLDER, bench \
+                         SCRATCH_FOLDER, bench assistants LAGLAB SCRATCH_FOLDER, bench recorder SCRATCH_FOLDER, bench linux \
+                         LAGLAB SCRATCH_FOLDER, bench \
                          against LAGLAB EARLIER_LAGLAB SCRATCH_FOLDER, bench error-rates, or bench views";
             return Err(usage.into());
         }
@@ -124,6 +135,8 @@ fn everything(
     file_reads::ways(report, laglab, scratch)?;
     #[cfg(target_os = "linux")]
     flight_recorder::costs(report, scratch)?;
+    #[cfg(target_os = "linux")]
+    linux_recordings::read(report, laglab, scratch)?;
     probes::all(report, laglab)
 }
 

@@ -111,7 +111,7 @@ fn timeline(columns: &Columns, rows: &Rows<'_>, spread: bool) -> Outcome<()> {
 
 /// Returns the seconds for which this thread ran on a CPU, so that the time of other programs does not count. Returns 0
 /// on systems other than Linux.
-fn on_cpu() -> f64 {
+pub(crate) fn on_cpu() -> f64 {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = status
         .split(' ')

@@ -114,6 +114,11 @@ impl Attribute {
         self.name.clone().unwrap_or_else(default_name)
     }
 
+    /// Returns true if the call chains of the event were recorded.
+    pub fn has_chains(&self) -> bool {
+        self.layout.has_chains()
+    }
+
     /// Returns true if the event is a tracepoint.
     pub fn is_tracepoint(&self) -> bool {
         self.kind == 2

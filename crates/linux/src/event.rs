@@ -135,6 +135,7 @@ impl<'r> Event<'r> {
         }
     }
 
+    #[inline]
     fn new(common: Common, (offset, bytes): (u64, u16), kind: EventKind<'r>) -> Event<'r> {
         // The ids of an ending thread are −1. Records that perf itself made have the time 0.
         let known = |id: u32| (id != u32::MAX).then_some(id);
@@ -196,6 +197,7 @@ impl<'r> Event<'r> {
     }
 
     /// Creates the event of a sample. `place` is the offset and the size of the record in bytes.
+    #[inline]
     pub(crate) fn of_sample(
         sample: &Sample<'r>,
         attribute: usize,

@@ -57,31 +57,69 @@ impl Field {
     /// Returns true if the field contains only the offset and the length of a value (`__data_loc`, `__rel_loc`). The
     /// value itself is at another place of the tracepoint's data.
     pub fn is_elsewhere(&self) -> bool {
-        self.type_name.starts_with("__data_loc") || self.is_relative()
+        self.place().contents != Contents::Value
     }
 
-    /// Returns true if the offset of the value counts from the end of the field (`__rel_loc`).
-    fn is_relative(&self) -> bool {
-        self.type_name.starts_with("__rel_loc")
+    /// Returns where the value of the field is in the data.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            offset: self.offset,
+            size: self.size,
+            is_signed: self.is_signed,
+            contents: match &*self.type_name {
+                name if name.starts_with("__data_loc") => Contents::Offset,
+                name if name.starts_with("__rel_loc") => Contents::RelativeOffset,
+                _ => Contents::Value,
+            },
+        }
     }
 
     /// Returns the value; `None` if the data is too short.
     pub(crate) fn value<'d>(&self, data: &'d [u8], order: Order) -> Option<FieldValue<'d>> {
-        if self.is_elsewhere() || self.is_array {
+        let place = self.place();
+        if place.contents != Contents::Value || self.is_array {
             return Some(if self.type_name.contains("char") {
-                FieldValue::Text(self.text(data, order)?)
+                FieldValue::Text(place.text(data, order)?)
             } else {
-                FieldValue::Bytes(self.content(data, order)?)
+                FieldValue::Bytes(place.content(data, order)?)
             });
         }
-        let Some(number) = self.number(data, order) else {
-            return self.bytes(data).map(FieldValue::Bytes);
+        let Some(number) = place.number(data, order) else {
+            return place.bytes(data).map(FieldValue::Bytes);
         };
         Some(match (self.is_signed, self.is_hexadecimal) {
             (false, true) => FieldValue::Hexadecimal(number.cast_unsigned()),
             (false, false) => FieldValue::Unsigned(number.cast_unsigned()),
             (true, _) => FieldValue::Signed(number),
         })
+    }
+}
+
+/// Place of a field's value in the data of a tracepoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Offset of the field in bytes.
+    offset: usize,
+    /// Size of the field in bytes.
+    size: usize,
+    is_signed: bool,
+    contents: Contents,
+}
+
+/// Contents of a field's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contents {
+    Value,
+    /// Offset and length of the value (`__data_loc`). The offset counts from the start of the data.
+    Offset,
+    /// Offset and length of the value (`__rel_loc`). The offset counts from the end of the field.
+    RelativeOffset,
+}
+
+impl Place {
+    /// Returns the same place at another offset.
+    pub(crate) fn moved_to(self, offset: usize) -> Place {
+        Place { offset, ..self }
     }
 
     /// Returns the number in the field. Returns `None` if the data is too short, or if the field does not have 1, 2,
@@ -106,24 +144,21 @@ impl Field {
     /// Returns the text in the field up to its first zero byte. Returns `None` if the data is too short.
     pub(crate) fn text<'d>(&self, data: &'d [u8], order: Order) -> Option<&'d [u8]> {
         let bytes = self.content(data, order)?;
-        let end = bytes.iter().position(|byte| *byte == 0);
+        let end = memchr::memchr(0, bytes);
         Some(&bytes[..end.unwrap_or(bytes.len())])
     }
 
     /// Returns the data of the field, which may be at another place of the event. Returns `None` if the event is too
     /// short.
     fn content<'d>(&self, data: &'d [u8], order: Order) -> Option<&'d [u8]> {
-        if !self.is_elsewhere() {
-            return self.bytes(data);
-        }
+        let base = match self.contents {
+            Contents::Value => return self.bytes(data),
+            Contents::Offset => 0,
+            Contents::RelativeOffset => self.offset.checked_add(self.size)?,
+        };
         // The low half has the offset, the high half the length.
         let place = self.number(data, order)?.cast_unsigned();
         let (offset, len) = ((place & 0xFFFF) as usize, (place >> 16 & 0xFFFF) as usize);
-        let base = if self.is_relative() {
-            self.offset.checked_add(self.size)?
-        } else {
-            0
-        };
         data.get(base.checked_add(offset)?..)?.get(..len)
     }
 
@@ -299,14 +334,15 @@ mod tests {
         };
         let data = [0, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
         for (size, unsigned) in [(1, 0xFE), (2, 0xFFFE), (4, 0xFFFF_FFFE), (8, -2)] {
-            assert_eq!(field(size, true).number(&data, Order::Little), Some(-2));
-            assert_eq!(
-                field(size, false).number(&data, Order::Little),
-                Some(unsigned)
-            );
+            let number = |is_signed| field(size, is_signed).place().number(&data, Order::Little);
+            assert_eq!(number(true), Some(-2));
+            assert_eq!(number(false), Some(unsigned));
         }
-        assert_eq!(field(3, true).number(&data, Order::Little), None);
-        assert_eq!(field(8, true).number(&data[..8], Order::Little), None);
+        assert_eq!(field(3, true).place().number(&data, Order::Little), None);
+        assert_eq!(
+            field(8, true).place().number(&data[..8], Order::Little),
+            None
+        );
     }
 
     #[test]

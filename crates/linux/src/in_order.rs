@@ -37,7 +37,7 @@ impl Stream<'_> {
                 continue;
             }
             self.chunk = Some(chunk);
-            self.bytes = self.recording.bytes_of(chunk)?;
+            self.recording.read_into(chunk, &mut self.bytes)?;
             let records = &mut self.records;
             (self.recording).read_bytes(chunk, &self.bytes, damage, &mut |at, event| {
                 let time_ns = event.time_ns.filter(|time_ns| range.contains(time_ns));

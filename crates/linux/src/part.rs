@@ -81,8 +81,9 @@ impl Recording {
         out.write_all(&before).map_err(PartError::Write)?;
         let mut written = WrittenCounts::default();
         let mut size = 0;
+        let mut bytes = Vec::new();
         for chunk in self.chunks() {
-            let bytes = self.bytes_of(chunk).map_err(OpenError::from)?;
+            self.read_into(chunk, &mut bytes).map_err(OpenError::from)?;
             let mut at = 0;
             while let Some(((header, body), after)) = self.record_at(&bytes, at) {
                 let record = &bytes[at..after];

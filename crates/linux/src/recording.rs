@@ -1,9 +1,11 @@
 //! A recording: its descriptions, and the chunks of its records.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 
 use files::{FileSource, Source};
+use rustc_hash::FxHashMap;
 
 use crate::attribute::Attribute;
 use crate::bytes::{Bytes, Order};
@@ -28,6 +30,12 @@ use crate::tracing_data;
 /// Number of bytes that the search for records reads at once.
 const WINDOW: usize = 4 << 20;
 
+thread_local! {
+    /// Bytes of the last chunk that the thread read. The next chunk uses the same memory: new memory of the system would
+    /// cost as much time as the copy of the chunk.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// Returns true if a source is a recording of perf or trace-cmd, or the text of such a recording.
 ///
 /// # Errors
@@ -50,7 +58,7 @@ pub struct Recording {
     pub(crate) formats: Vec<Format>,
     pub(crate) readers: Readers,
     /// Index in `attributes` of the event with a given id. Samples contain this id.
-    pub(crate) by_id: HashMap<u64, usize>,
+    pub(crate) by_id: FxHashMap<u64, usize>,
     pub(crate) system: System,
     /// Build ids of files by path.
     pub(crate) build_ids: HashMap<String, Vec<u8>>,
@@ -136,7 +144,7 @@ impl Recording {
             order: header.order,
             attributes: Vec::new(),
             formats: Vec::new(),
-            by_id: HashMap::new(),
+            by_id: FxHashMap::default(),
             system: System::default(),
             build_ids: HashMap::new(),
             chunks: Chunks::default(),
@@ -180,7 +188,7 @@ impl Recording {
         }
         Ok(Recording {
             order,
-            readers: Readers::new(&formats, order),
+            readers: Readers::new(&attributes, &formats, order),
             attributes,
             formats,
             by_id,
@@ -264,10 +272,14 @@ impl Recording {
     /// # Errors
     /// Returns an error if the source cannot be read.
     pub fn read(&self, chunk: &Chunk, each: &mut dyn FnMut(&Event<'_>)) -> io::Result<Damage> {
-        let bytes = self.bytes_of(chunk)?;
         let mut damage = Damage::default();
-        self.read_bytes(chunk, &bytes, &mut damage, &mut |_, event| each(event));
-        Ok(damage)
+        let mut bytes = BUFFER.take();
+        let read = self.read_into(chunk, &mut bytes);
+        if read.is_ok() {
+            self.read_bytes(chunk, &bytes, &mut damage, &mut |_, event| each(event));
+        }
+        BUFFER.set(bytes);
+        read.map(|()| damage)
     }
 
     /// Calls `each` with the events in the bytes of a chunk and their places, in file order. Adds faults to `damage`.
@@ -293,21 +305,22 @@ impl Recording {
         }
     }
 
-    /// Returns the records of a chunk, as far as the file has them.
-    pub(crate) fn bytes_of(&self, chunk: &Chunk) -> io::Result<Vec<u8>> {
+    /// Replaces the contents of `bytes` by the records of a chunk, as far as the file has them.
+    pub(crate) fn read_into(&self, chunk: &Chunk, bytes: &mut Vec<u8>) -> io::Result<()> {
         if chunk.part == Part::Facts {
-            return Ok(self.facts.clone());
+            bytes.clone_from(&self.facts);
+            return Ok(());
         }
-        let mut bytes = vec![0; chunk.bytes as usize];
+        bytes.resize(chunk.bytes as usize, 0);
         let read = match (chunk.part, &self.inflated) {
-            (Part::Inflated, Some(inflated)) => inflated.read_at(chunk.offset, &mut bytes)?,
-            _ => self.source.read_at(chunk.offset, &mut bytes)?,
+            (Part::Inflated, Some(inflated)) => inflated.read_at(chunk.offset, bytes)?,
+            _ => self.source.read_at(chunk.offset, bytes)?,
         };
         bytes.truncate(read);
-        Ok(match (&self.pages, chunk.cpu) {
-            (Some(pages), Some(cpu)) => pages.records(&bytes, cpu),
-            _ => bytes,
-        })
+        if let (Some(pages), Some(cpu)) = (&self.pages, chunk.cpu) {
+            *bytes = pages.records(bytes, cpu);
+        }
+        Ok(())
     }
 
     /// Returns true if the last record of a chunk ends before the end of the chunk. `at` is the end of this record.
@@ -358,7 +371,7 @@ impl Recording {
         let source = &self.attributes[attribute];
         let sample = source.layout.read(body, order).ok_or(Fault::ShortRecord)?;
         let tracepoint = if source.is_tracepoint() {
-            let tracepoint = self.readers.read(source.config, sample.raw);
+            let tracepoint = self.readers.read(attribute, sample.raw);
             Some(tracepoint.ok_or(Fault::UnknownEvent)?)
         } else {
             None
@@ -374,7 +387,7 @@ impl Recording {
 /// without its header. Returns `None` if the id in the sample belongs to no event.
 fn attribute_of(
     attributes: &[Attribute],
-    by_id: &HashMap<u64, usize>,
+    by_id: &FxHashMap<u64, usize>,
     body: &[u8],
     order: Order,
 ) -> Option<usize> {
@@ -395,7 +408,7 @@ struct Opening<'s> {
     order: Order,
     attributes: Vec<Attribute>,
     formats: Vec<Format>,
-    by_id: HashMap<u64, usize>,
+    by_id: FxHashMap<u64, usize>,
     system: System,
     build_ids: HashMap<String, Vec<u8>>,
     chunks: Chunks,

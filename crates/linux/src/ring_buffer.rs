@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::bytes::{Bytes, Order};
 use crate::damage::Fault;
-use crate::format::{Field, Format, parse_field};
+use crate::format::{Field, Format, Place, parse_field};
 use crate::record::{self, kind};
 
 /// Types of entries (`header_event`).
@@ -41,11 +41,11 @@ pub(crate) struct Pages {
     order: Order,
     /// Size of a page in bytes.
     pub(crate) size: usize,
-    time: Field,
-    commit: Field,
+    time: Place,
+    commit: Place,
     data: usize,
     /// Fields that all events have: type, flags and thread.
-    common: [Field; 3],
+    common: [Place; 3],
     stacks: Option<Stacks>,
 }
 
@@ -75,7 +75,7 @@ impl Pages {
         let fields: Vec<Field> = text.lines().filter_map(parse_field).collect();
         let field = |name: &str| fields.iter().find(|field| field.name == name);
         let first = formats.first()?;
-        let common = |name| first.field(name).cloned();
+        let common = |name| first.field(name).map(Field::place);
         let stacks = formats
             .iter()
             .find(|format| (&*format.system, &*format.name) == ("ftrace", "kernel_stack"));
@@ -83,8 +83,8 @@ impl Pages {
         Some(Pages {
             order,
             size: (size > data).then_some(size)?,
-            time: field("timestamp")?.clone(),
-            commit: field("commit")?.clone(),
+            time: field("timestamp")?.place(),
+            commit: field("commit")?.place(),
             data,
             common: [
                 common("common_type")?,
@@ -109,18 +109,15 @@ impl Pages {
     pub(crate) fn read(&self, page: &[u8], each: &mut impl FnMut(u64, Range<usize>)) -> PageEnd {
         let mut end = PageEnd::default();
         let order = self.order;
-        let number = |field: &Field| Some(field.number(page, order)?.cast_unsigned());
-        let Some((start_ns, commit)) = number(&self.time).zip(number(&self.commit)) else {
+        let number = |place: Place| Some(place.number(page, order)?.cast_unsigned());
+        let Some((start_ns, commit)) = number(self.time).zip(number(self.commit)) else {
             end.fault = Some((Fault::CutOff, 0));
             return end;
         };
         let used = self.data + (commit & COMMITTED) as usize;
         if commit & LOST != 0 {
-            let stored = Field {
-                offset: used,
-                ..self.commit.clone()
-            };
-            let stored = number(&stored).filter(|_| commit & LOST_STORED != 0);
+            let stored = number(self.commit.moved_to(used));
+            let stored = stored.filter(|_| commit & LOST_STORED != 0);
             end.lost = stored.unwrap_or(1).max(1);
         }
         let Some(entries) = page.get(..used) else {

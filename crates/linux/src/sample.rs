@@ -36,6 +36,60 @@ pub(crate) struct SampleLayout {
     read_format: u64,
     /// True if records that are not samples end with the fields of [`Common`].
     has_trailers: bool,
+    fixed: FixedFields,
+}
+
+/// Offsets in bytes of the fields with a fixed size. `None` if a sample does not have the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FixedFields {
+    id: Option<usize>,
+    ip: Option<usize>,
+    /// Ids of the process and the thread.
+    ids: Option<usize>,
+    time: Option<usize>,
+    address: Option<usize>,
+    cpu: Option<usize>,
+    period: Option<usize>,
+    /// Size of all fields in bytes. Each field has eight bytes.
+    size: usize,
+}
+
+impl FixedFields {
+    const fn new(sample_type: u64) -> FixedFields {
+        let mut size = 0;
+        // The fields are in this order.
+        let identifier = place(sample_type, bit::IDENTIFIER, &mut size);
+        let ip = place(sample_type, bit::IP, &mut size);
+        let ids = place(sample_type, bit::TID, &mut size);
+        let time = place(sample_type, bit::TIME, &mut size);
+        let address = place(sample_type, bit::ADDR, &mut size);
+        let id = place(sample_type, bit::ID, &mut size);
+        place(sample_type, bit::STREAM_ID, &mut size);
+        let cpu = place(sample_type, bit::CPU, &mut size);
+        let period = place(sample_type, bit::PERIOD, &mut size);
+        FixedFields {
+            id: match identifier {
+                Some(_) => identifier,
+                None => id,
+            },
+            ip,
+            ids,
+            time,
+            address,
+            cpu,
+            period,
+            size,
+        }
+    }
+}
+
+/// Returns the offset of a field, and adds the field to `size`. Returns `None` if samples do not have the field.
+const fn place(sample_type: u64, bit: u64, size: &mut usize) -> Option<usize> {
+    if sample_type & bit == 0 {
+        return None;
+    }
+    *size += 8;
+    Some(*size - 8)
 }
 
 /// Fields that samples can have. If the event is recorded with `sample_id_all`, all other records have these fields,
@@ -64,11 +118,11 @@ pub(crate) struct Sample<'r> {
 
 impl SampleLayout {
     /// Layout of records that are made from pages of the kernel's ring buffer.
-    pub(crate) const OF_PAGES: SampleLayout = SampleLayout {
-        sample_type: bit::IDENTIFIER | bit::TID | bit::TIME | bit::CPU | bit::CALLCHAIN | bit::RAW,
-        read_format: 0,
-        has_trailers: false,
-    };
+    pub(crate) const OF_PAGES: SampleLayout = SampleLayout::new(
+        bit::IDENTIFIER | bit::TID | bit::TIME | bit::CPU | bit::CALLCHAIN | bit::RAW,
+        0,
+        false,
+    );
 
     /// Returns the layout of samples that are made from lines of a text.
     pub(crate) fn of_text(has_period: bool) -> SampleLayout {
@@ -77,11 +131,16 @@ impl SampleLayout {
         SampleLayout::new(common | bit::IP | period, 0, false)
     }
 
-    pub(crate) fn new(sample_type: u64, read_format: u64, has_trailers: bool) -> SampleLayout {
+    pub(crate) const fn new(
+        sample_type: u64,
+        read_format: u64,
+        has_trailers: bool,
+    ) -> SampleLayout {
         SampleLayout {
             sample_type,
             read_format,
             has_trailers,
+            fixed: FixedFields::new(sample_type),
         }
     }
 
@@ -89,67 +148,47 @@ impl SampleLayout {
         self.sample_type & bit != 0
     }
 
+    pub(crate) fn has_chains(self) -> bool {
+        self.has(bit::CALLCHAIN)
+    }
+
     /// Returns the id of the event to which a sample belongs. Samples of different events can have different layouts,
     /// but the id has the same offset in all of them, so the layout of any event can be used. Returns `None` if samples
     /// have no id, or if the sample is too short.
     pub(crate) fn identifier(self, body: &[u8], order: Order) -> Option<u64> {
-        let mut bytes = Bytes::new(body, order);
-        if self.has(bit::IDENTIFIER) {
-            return bytes.u64();
-        }
-        if !self.has(bit::ID) {
-            return None;
-        }
-        let before = bit::IP | bit::TID | bit::TIME | bit::ADDR;
-        bytes.take(8 * (self.sample_type & before).count_ones() as usize)?;
-        bytes.u64()
+        number_at(body, self.fixed.id?, order)
     }
 
     /// Reads the fields of a sample that have a fixed size.
-    fn read_fixed<'r>(self, bytes: &mut Bytes<'r>) -> Option<Sample<'r>> {
-        let mut sample = Sample::default();
-        let common = &mut sample.common;
-        if self.has(bit::IDENTIFIER) {
-            common.id = Some(bytes.u64()?);
-        }
-        if self.has(bit::IP) {
-            sample.ip = Some(bytes.u64()?);
-        }
-        if self.has(bit::TID) {
-            common.ids = Some((bytes.u32()?, bytes.u32()?));
-        }
-        if self.has(bit::TIME) {
-            common.time_ns = Some(bytes.u64()?);
-        }
-        if self.has(bit::ADDR) {
-            sample.address = Some(bytes.u64()?);
-        }
-        if self.has(bit::ID) {
-            common.id = Some(bytes.u64()?);
-        }
-        if self.has(bit::STREAM_ID) {
-            bytes.u64()?;
-        }
-        if self.has(bit::CPU) {
-            common.cpu = Some(bytes.u32()?);
-            bytes.u32()?;
-        }
-        if self.has(bit::PERIOD) {
-            sample.period = Some(bytes.u64()?);
-        }
-        Some(sample)
+    fn read_fixed<'r>(self, bytes: &mut Bytes<'r>, order: Order) -> Option<Sample<'r>> {
+        let FixedFields { size, .. } = self.fixed;
+        let fields = bytes.take(size)?;
+        let number = |place: Option<usize>| number_at(fields, place?, order);
+        let half = |place: Option<usize>| half_at(fields, place?, order);
+        Some(Sample {
+            common: Common {
+                id: number(self.fixed.id),
+                ids: half(self.fixed.ids).zip(half(self.fixed.ids.map(|place| place + 4))),
+                time_ns: number(self.fixed.time),
+                cpu: half(self.fixed.cpu),
+            },
+            ip: number(self.fixed.ip),
+            address: number(self.fixed.address),
+            period: number(self.fixed.period),
+            ..Sample::default()
+        })
     }
 
     /// Reads the common fields of a sample.
     pub(crate) fn read_common(self, body: &[u8], order: Order) -> Option<Common> {
-        let sample = self.read_fixed(&mut Bytes::new(body, order));
+        let sample = self.read_fixed(&mut Bytes::new(body, order), order);
         sample.map(|sample| sample.common)
     }
 
     /// Reads a sample. Returns `None` if the sample is too short.
     pub(crate) fn read(self, body: &[u8], order: Order) -> Option<Sample<'_>> {
         let mut bytes = Bytes::new(body, order);
-        let mut sample = self.read_fixed(&mut bytes)?;
+        let mut sample = self.read_fixed(&mut bytes, order)?;
         if self.has(bit::READ) {
             self.skip_counters(&mut bytes)?;
         }
@@ -199,14 +238,24 @@ impl SampleLayout {
         let at = body.len().checked_sub(self.trailer_size())?;
         let mut bytes = Bytes::new(&body[at..], order);
         // The order of these fields is the same as in samples, except that the identifier is the last field.
-        let fields = SampleLayout {
-            sample_type: self.sample_type & bit::TRAILER & !bit::IDENTIFIER,
-            ..self
-        };
-        let mut common = fields.read_fixed(&mut bytes)?.common;
+        let fields = self.sample_type & bit::TRAILER & !bit::IDENTIFIER;
+        let fields = SampleLayout::new(fields, 0, false);
+        let mut common = fields.read_fixed(&mut bytes, order)?.common;
         if self.has(bit::IDENTIFIER) {
             common.id = Some(bytes.u64()?);
         }
         Some(common)
     }
+}
+
+/// Returns the number at an offset; `None` if there are too few bytes.
+fn number_at(bytes: &[u8], offset: usize, order: Order) -> Option<u64> {
+    let number = bytes.get(offset..)?.first_chunk()?;
+    Some(order.u64(*number))
+}
+
+/// Returns the number of four bytes at an offset; `None` if there are too few bytes.
+fn half_at(bytes: &[u8], offset: usize, order: Order) -> Option<u32> {
+    let number = bytes.get(offset..)?.first_chunk()?;
+    Some(order.u32(*number))
 }

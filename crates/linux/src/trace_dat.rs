@@ -515,14 +515,14 @@ impl Opening {
         self.damage.lost_events = self.damage.lost_events.max(self.lost);
         let attributes: Vec<Attribute> =
             self.formats.iter().map(|it| attribute(it, clock)).collect();
-        let by_id: HashMap<u64, usize> = (attributes.iter().enumerate())
+        let by_id = (attributes.iter().enumerate())
             .map(|(index, attribute)| (attribute.config, index))
             .collect();
         Ok(Recording {
             source: self.source,
             inflated,
             order: self.order,
-            readers: Readers::new(&self.formats, self.order),
+            readers: Readers::new(&attributes, &self.formats, self.order),
             attributes,
             formats: self.formats,
             by_id,

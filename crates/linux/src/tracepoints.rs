@@ -4,10 +4,11 @@
 //! `arch/x86/include/asm/trace/{irq_vectors,exceptions}.h` of the kernel. The offsets of fields come from the
 //! recording.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
+use crate::attribute::Attribute;
 use crate::bytes::Order;
-use crate::format::{Field, Format};
+use crate::format::{Field, Format, Place};
 use crate::thread_state::{StateBits, ThreadState};
 
 /// One pass of a CPU through a tracepoint.
@@ -406,10 +407,12 @@ const KNOWN: &[(&str, &str, Known, &[&str])] = &[
 const WOKEN: &[&str] = &["pid", "prio", "comm", "target_cpu"];
 const REQUEST: &[&str] = &["dev", "sector", "nr_sector", "rwbs"];
 
-/// Readers of all tracepoints that the recording describes, by id.
+/// Readers of all tracepoints that the recording describes.
 #[derive(Debug)]
 pub(crate) struct Readers {
-    readers: HashMap<u64, Reader>,
+    readers: Vec<Reader>,
+    /// Index in `readers` for each event of the recording. `None` if the event is not a tracepoint, or not described.
+    of_attributes: Vec<Option<usize>>,
     order: Order,
 }
 
@@ -420,27 +423,35 @@ struct Reader {
     id: u16,
     /// For `irq_vectors`: name of the tracepoint without `_entry` or `_exit`.
     vector: String,
-    fields: Vec<Field>,
+    fields: Vec<Place>,
     /// For `sched_switch`: meaning of the bits of a state.
     states: Option<StateBits>,
-    common: Option<[Field; 2]>,
+    common: Option<[Place; 2]>,
 }
 
 impl Readers {
-    pub(crate) fn new(formats: &[Format], order: Order) -> Readers {
-        let readers = formats
-            .iter()
-            .map(|format| (format.id.into(), Reader::new(format)));
+    pub(crate) fn new(attributes: &[Attribute], formats: &[Format], order: Order) -> Readers {
+        let ids = formats.iter().enumerate().rev();
+        let by_id: FxHashMap<u64, usize> = ids
+            .map(|(index, format)| (format.id.into(), index))
+            .collect();
+        let of_attributes = attributes.iter().map(|attribute| {
+            let index = by_id.get(&attribute.config).copied();
+            index.filter(|_| attribute.is_tracepoint())
+        });
         Readers {
-            readers: readers.collect(),
+            readers: formats.iter().map(Reader::new).collect(),
+            of_attributes: of_attributes.collect(),
             order,
         }
     }
 
-    /// Reads the data of the tracepoint with the id `id`. Returns `None` if the recording does not describe the
-    /// tracepoint or if the data is too short.
-    pub(crate) fn read<'r>(&'r self, id: u64, data: &'r [u8]) -> Option<Tracepoint<'r>> {
-        self.readers.get(&id)?.read(data, self.order)
+    /// Reads the data of a tracepoint. `attribute` is its index in the recording's attributes. Returns `None` if the
+    /// recording does not describe the tracepoint or if the data is too short.
+    #[inline]
+    pub(crate) fn read<'r>(&'r self, attribute: usize, data: &'r [u8]) -> Option<Tracepoint<'r>> {
+        let reader = self.of_attributes.get(attribute).copied().flatten()?;
+        self.readers[reader].read(data, self.order)
     }
 }
 
@@ -453,21 +464,21 @@ impl Reader {
             Some((.., known, names)) => (Some(*known), *names),
             None => (vector(format), &[][..]),
         };
-        let fields = names.iter().map(|name| format.field(name).cloned());
-        let fields: Option<Vec<Field>> = fields.collect();
-        let common = |name| format.field(name).cloned();
+        let place = |name| format.field(name).map(Field::place);
+        let fields: Option<Vec<Place>> = names.iter().copied().map(place).collect();
         Reader {
             known: known.filter(|_| fields.is_some()),
             id: format.id,
             vector: (format.name.rsplit_once('_')).map_or_else(String::new, |it| it.0.to_owned()),
             fields: fields.unwrap_or_default(),
             states: matches!(known, Some(Known::Switch)).then(|| StateBits::read(&format.printed)),
-            common: common("common_flags")
-                .zip(common("common_pid"))
+            common: place("common_flags")
+                .zip(place("common_pid"))
                 .map(|(a, b)| [a, b]),
         }
     }
 
+    #[inline]
     fn read<'r>(&'r self, data: &'r [u8], order: Order) -> Option<Tracepoint<'r>> {
         let [flags, thread] = self.common.as_ref()?;
         let flags = flags.number(data, order)?;
@@ -591,12 +602,13 @@ impl Reader {
 /// Values of a tracepoint's fields, by the index of the field in its [`Reader`]. A value is `None` if the data is too
 /// short.
 struct Values<'r> {
-    fields: &'r [Field],
+    fields: &'r [Place],
     data: &'r [u8],
     order: Order,
 }
 
 impl<'r> Values<'r> {
+    #[inline]
     fn number(&self, field: usize) -> Option<i64> {
         self.fields.get(field)?.number(self.data, self.order)
     }

@@ -467,7 +467,7 @@ impl Opening {
             source,
             inflated: Some(FileSource::new(self.inflated.finish()?)?),
             order: ORDER,
-            readers: Readers::new(&self.formats, ORDER),
+            readers: Readers::new(&self.attributes, &self.formats, ORDER),
             attributes: self.attributes,
             formats: self.formats,
             by_id: by_id.collect(),
