@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use files::FileSource;
-use linux::{Chunk, Event, EventKind, Meaning};
+use linux::{Attribute, Chunk, Event, EventKind, Meaning};
 use rayon::prelude::*;
 use tables::import::{
     FirstPass, Plan, Progress, Slice, StackEvents, StackIndex, counted_progress, memory,
@@ -201,7 +201,10 @@ fn read_whole(
         ..
     } = recording;
     let origin_ns = origin_ns(recording);
-    let has_stacks = plan.first.has_table(Table::Stacks);
+    // Events with stacks, by the index of their kind. It is empty if no stacks are wanted.
+    let attributes = recording.attributes().iter();
+    let attributes = attributes.filter(|_| plan.first.has_table(Table::Stacks));
+    let with_stacks: Vec<bool> = attributes.map(Attribute::has_chains).collect();
     let new = || Part {
         lives: Lives::new(recording),
         ..Part::default()
@@ -213,12 +216,8 @@ fn read_whole(
         .try_fold(new, |mut part, chunk| {
             // If a chunk cannot be read, its events are missing. `Counts::end` adds this fault to the damage.
             let read = recording.read(chunk, &mut |event| {
-                part.add(
-                    time_since(origin_ns, event),
-                    event,
-                    cpu_of(chunk),
-                    has_stacks,
-                );
+                let time_ns = time_since(origin_ns, event);
+                part.add(time_ns, event, cpu_of(chunk), &with_stacks);
             });
             part.counts.end(chunk, read);
             if progress(chunk.bytes.into()) {
@@ -270,14 +269,25 @@ struct Part {
 }
 
 impl Part {
-    fn add(&mut self, time_ns: i64, event: &Event<'_>, cpu: Option<u16>, has_stacks: bool) {
+    /// Adds an event. `with_stacks` states which kinds of events have stacks, by their index.
+    fn add(&mut self, time_ns: i64, event: &Event<'_>, cpu: Option<u16>, with_stacks: &[bool]) {
         self.lives.add(time_ns, event);
         self.mappings.add(time_ns, event);
         self.cgroups.add(time_ns, event);
         self.counts.add(time_ns, event);
-        let Some(chain) = event.chain().filter(|_| has_stacks) else {
-            return;
+        let (attribute, chain) = match &event.kind {
+            EventKind::Tracepoint {
+                attribute, chain, ..
+            }
+            | EventKind::Sample {
+                attribute, chain, ..
+            } => (*attribute, chain),
+            _ => return,
         };
+        // A switch without a stack is needed, too, but only if the other switches have stacks.
+        if with_stacks.get(attribute) != Some(&true) {
+            return;
+        }
         let thread_id = match &event.kind {
             EventKind::Tracepoint { tracepoint, .. } => match (tracepoint.meaning, cpu) {
                 (Meaning::Switch(switch), Some(cpu)) => {
