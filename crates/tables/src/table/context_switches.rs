@@ -151,41 +151,54 @@ impl EventTable for ContextSwitches {
     fn join(raw: &mut TimedValues<Switch>, (): &mut (), _: &Trackers<'_>) -> ContextSwitches {
         let mut rows = ContextSwitches::default();
         rows.reserve(raw.rows());
-        for (time_ns, switch) in &raw.0 {
-            rows.push(*time_ns, switch);
+        for switches in raw.0.chunks(SWITCHES_AT_ONCE) {
+            rows.extend(switches);
         }
         rows
     }
 }
 
+/// Number of switches that are added at once. They fit into the first-level cache of a CPU.
+const SWITCHES_AT_ONCE: usize = 64;
+
 impl ContextSwitches {
-    fn push(&mut self, time_ns: i64, switch: &Switch) {
-        self.time_ns.push(time_ns);
-        self.cpu.push(switch.cpu);
-        self.new_thread_id.push(switch.new_thread_id);
-        self.old_thread_id.push(switch.old_thread_id);
-        self.new_priority.push(switch.new_priority);
-        self.old_priority.push(switch.old_priority);
-        self.new_nice.push(switch.new_nice);
-        self.old_nice.push(switch.old_nice);
-        self.old_state.push(switch.old_state);
-        self.old_wait_reason.push(switch.old_wait_reason);
-        self.old_wait_mode.push(switch.old_wait_mode);
-        self.old_ideal_processor.push(switch.old_ideal_processor);
-        self.old_rank.push(switch.old_rank);
-        self.previous_c_state.push(switch.previous_c_state);
+    /// Adds the rows column by column, because the columns of one row do not fit into the caches of a CPU.
+    fn extend(&mut self, switches: &[(i64, Switch)]) {
+        let all = || switches.iter().map(|(_, switch)| switch);
+        self.time_ns
+            .extend(switches.iter().map(|(time_ns, _)| *time_ns));
+        self.cpu.extend(all().map(|it| it.cpu));
+        self.new_thread_id.extend(all().map(|it| it.new_thread_id));
+        self.old_thread_id.extend(all().map(|it| it.old_thread_id));
+        self.new_priority.extend(all().map(|it| it.new_priority));
+        self.old_priority.extend(all().map(|it| it.old_priority));
+        self.new_nice.extend(switches, |(_, it)| it.new_nice);
+        self.old_nice.extend(switches, |(_, it)| it.old_nice);
+        self.old_state.extend(all().map(|it| it.old_state));
+        self.old_wait_reason
+            .extend(switches, |(_, it)| it.old_wait_reason);
+        self.old_wait_mode
+            .extend(switches, |(_, it)| it.old_wait_mode);
+        self.old_ideal_processor
+            .extend(switches, |(_, it)| it.old_ideal_processor);
+        self.old_rank.extend(switches, |(_, it)| it.old_rank);
+        self.previous_c_state
+            .extend(switches, |(_, it)| it.previous_c_state);
         self.new_priority_decrement
-            .push(switch.new_priority_decrement);
-        self.new_wait_time.push(switch.new_wait_time);
+            .extend(switches, |(_, it)| it.new_priority_decrement);
+        self.new_wait_time
+            .extend(switches, |(_, it)| it.new_wait_time);
         self.old_remaining_quantum
-            .push(switch.old_remaining_quantum);
-        self.new_quantum.push(switch.new_quantum);
-        self.old_quantum.push(switch.old_quantum);
-        self.old_qos.push(switch.old_qos);
-        self.new_qos.push(switch.new_qos);
-        let (old_bam, new_bam) = switch.bam_important.unzip();
-        self.old_bam_important.push(old_bam);
-        self.new_bam_important.push(new_bam);
-        self.unknown_flags.push(switch.unknown_flags);
+            .extend(switches, |(_, it)| it.old_remaining_quantum);
+        self.new_quantum.extend(switches, |(_, it)| it.new_quantum);
+        self.old_quantum.extend(switches, |(_, it)| it.old_quantum);
+        self.old_qos.extend(switches, |(_, it)| it.old_qos);
+        self.new_qos.extend(switches, |(_, it)| it.new_qos);
+        self.old_bam_important
+            .extend(switches, |(_, it)| it.bam_important.map(|(old, _)| old));
+        self.new_bam_important
+            .extend(switches, |(_, it)| it.bam_important.map(|(_, new)| new));
+        self.unknown_flags
+            .extend(switches, |(_, it)| it.unknown_flags);
     }
 }
