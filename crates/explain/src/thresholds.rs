@@ -28,6 +28,7 @@ const INTERNALS: &str = "Windows Internals, 7th edition, part 1";
 const TIMERS: &str = "Microsoft, timeBeginPeriod";
 const MEASURED: &str = "measured on Windows 10 and 11";
 const POOLS: &str = "Microsoft, Debug ThreadPool Starvation";
+const NET_SYSCTL: &str = "Linux kernel documentation, /proc/sys/net";
 const OWN: &str = "laglab's own";
 
 macro_rules! thresholds {
@@ -142,6 +143,21 @@ thresholds! {
     LONG_RUN_TIMES: i64 = 100 Number, OWN;
     /// The report mentions the DPC watchdog if a single run takes at least this long.
     WATCHDOG_NS: i64 = 1_000_000_000 Duration, OWN;
+    /// Time for which an interrupt of Linux should run at most.
+    INTERRUPT_LIMIT_NS: i64 = 100_000 Duration, OWN;
+    /// Time for which a softirq should run at most. The kernel's default limit of a poll for packets is 2 ms to 20 ms
+    /// (`netdev_budget_usecs`).
+    SOFTIRQ_LIMIT_NS: i64 = 2_000_000 Duration, NET_SYSCTL;
+    /// Minimum number of runs of a routine of Linux that stall a CPU. Fewer runs may be long because a host took the CPU of
+    /// a virtual machine.
+    STALLS: i64 = 3 Number, OWN;
+    /// Maximum time from the end of an interrupt to the start of a softirq that it raised.
+    RAISED_NS: i64 = 10_000 Duration, OWN;
+    /// Minimum number of softirqs that are needed to say which device raised them.
+    RAISED_RUNS: u64 = 5 Number, OWN;
+    /// Packets count as sent by programs of the same machine if less than this share of the softirqs run right behind the
+    /// interrupt of a device.
+    LOCAL_PERCENT: i64 = 10 Percent, OWN;
     /// A CPU counts as locked if it spends at least this share of a second in DPCs and ISRs.
     LOCKED_PERCENT: i64 = 80 Percent, OWN;
     /// Minimum number of samples of a CPU in a second for computing a share.
@@ -194,6 +210,8 @@ thresholds! {
     /// Share of the time of a CPU that serves the network alone. From this share on, the CPU counts as too
     /// busy.
     NETWORK_CPU_PERCENT: i64 = 50 Percent, OWN;
+    /// A CPU serves the network of Linux alone if it has at least this share of the time of softirqs NET_RX.
+    NETWORK_ALONE_PERCENT: i64 = 90 Percent, OWN;
     /// Maximum CPU time that signing or encryption of SMB takes for a mebibyte of data. If the measured time
     /// is longer and samples have no stacks, another program probably called the cryptography.
     SMB_COST_NS: i64 = 200_000_000 Duration, OWN;

@@ -1,6 +1,8 @@
 //! All tests of the public interface in one program: linking many programs would take minutes.
 
+mod interrupts;
 mod late_answers;
 mod linux_faults;
 mod simulations;
+mod texts;
 mod thresholds;

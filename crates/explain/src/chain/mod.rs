@@ -11,6 +11,8 @@ pub(crate) mod holders;
 pub(crate) mod interruptions;
 pub(crate) mod parts;
 pub(crate) mod path;
+pub(crate) mod raisers;
+pub(crate) mod routine_times;
 pub(crate) mod smb_cost;
 pub(crate) mod starved_threads;
 pub(crate) mod traffic;

@@ -1,21 +1,16 @@
 //! Words, remedies and evidence for waits of Linux.
 
-use std::cmp::Reverse;
-
-use rustc_hash::FxHashMap;
-use selection::{Condition, Expression, Order, Selection};
-use tables::{InterruptsView, StoreError, Table};
+use tables::StoreError;
 
 use super::ExaminedWait;
 use super::group::Group;
 use super::weigh::Cause;
 use crate::chain::holder_times::{Holder, Most};
+use crate::chain::raisers::Raisers;
+use crate::chain::routine_times::RoutineTimes;
 use crate::chain::waiter::Waiter;
 use crate::thresholds::{CAUSE_PERCENT, PARTIAL_CAUSE_PERCENT, is_share};
-use crate::{Case, Evidence, Finding, Name, Source, Subject, Unit, counted, duration};
-
-/// Maximum number of rows of evidence.
-const SHOWN: usize = 10;
+use crate::{Case, Finding, Name, Source, Subject, counted, duration};
 
 /// Remedy for interrupts and softirqs that use a CPU.
 pub(crate) const SPREAD: &str = "Spread the interrupts over more CPUs or move them away from this one: \
@@ -187,8 +182,11 @@ pub(crate) fn add_details(
     if worst.weighed.cause != Some(Cause::Interrupts) && !in_threads {
         return Ok(finding);
     }
-    let names = by_name(case, &worst.waiter, in_threads)?;
-    let Some((name, (times, ns))) = names.first() else {
+    let waiter = &worst.waiter;
+    let within = waiter.range.start..waiter.range.end.saturating_add(1);
+    let cpus = waiter.its_cpus();
+    let times = RoutineTimes::read(case, within.clone(), cpus, in_threads)?;
+    let Some(most) = times.routines.first() else {
         return Ok(finding);
     };
     let time = if in_threads {
@@ -198,16 +196,19 @@ pub(crate) fn add_details(
     };
     let because = format!(
         "{time} went to {}: {} in {}.",
-        Name(name),
-        duration(*ns),
-        counted(*times, "run", "runs")
+        Name(&most.name),
+        duration(most.ns),
+        counted(most.runs, "run", "runs")
     );
-    let subject = Subject::Routine { name: name.clone() };
-    Ok(finding.because(because).subjects([subject]).with(evidence(
-        &worst.waiter,
-        &names,
-        in_threads,
-    )))
+    let name = most.name.clone();
+    let finding = finding
+        .because(because)
+        .subjects([Subject::Routine { name }])
+        .with(times.evidence("Softirqs and interrupts that ended during the wait"));
+    Ok(match most.softirq {
+        Some(softirq) => Raisers::read(case, softirq, within, cpus)?.add_to(finding),
+        None => finding,
+    })
 }
 
 /// Returns true if a process is a thread of the kernel that runs softirqs, because there are too many for interrupts.
@@ -221,71 +222,4 @@ fn is_of_softirqs(case: &Case<'_>, process: Option<&Most>) -> bool {
 fn is_kernel_thread(case: &Case<'_>, process: Option<&Most>) -> bool {
     let row = process.and_then(|process| process.process_row);
     row.is_some_and(|row| case.names.is_kernel_thread(row))
-}
-
-/// Interrupts and softirqs by name. Each entry has the number of runs, and their time in nanoseconds without nested
-/// interrupts.
-type ByName = Vec<(String, (u64, i64))>;
-
-/// Sums up the interrupts and softirqs that ended during a wait on the CPUs for which the thread waited. The longest
-/// total comes first. Softirqs in threads count if `in_threads` is true.
-fn by_name(case: &Case<'_>, waiter: &Waiter, in_threads: bool) -> Result<ByName, StoreError> {
-    let within = waiter.range.start..waiter.range.end.saturating_add(1);
-    let table = case.table(Table::Interrupts)?;
-    let columns = ["start_ns", "end_ns", "cpu", "kind", "exclusive_ns", "name"];
-    let mut names: FxHashMap<String, (u64, i64)> = FxHashMap::default();
-    for batch in case.batches(&table, within.clone(), &columns) {
-        let batch = batch?;
-        let view = InterruptsView::new(&batch)?;
-        for row in 0..view.len() {
-            let is_of_thread = view.kind.get(row) == Some("threaded_dpc");
-            if is_of_thread && !in_threads
-                || !waiter.waited_for(view.cpu[row])
-                || !within.contains(&view.end_ns[row])
-            {
-                continue;
-            }
-            let name = view.name.get(row).unwrap_or_default().to_owned();
-            let sum = names.entry(name).or_default();
-            sum.0 += 1;
-            sum.1 = sum
-                .1
-                .saturating_add(view.exclusive_ns.get(row).unwrap_or(0));
-        }
-    }
-    let mut names: ByName = names.into_iter().collect();
-    names.sort_by(|a, b| (Reverse(a.1.1), &a.0).cmp(&(Reverse(b.1.1), &b.0)));
-    Ok(names)
-}
-
-fn evidence(waiter: &Waiter, names: &ByName, in_threads: bool) -> Evidence {
-    let within = waiter.range.start..waiter.range.end.saturating_add(1);
-    let limited = waiter.its_cpus();
-    let selection = Selection::new(Table::Interrupts)
-        .within("end_ns", within)
-        .filters(
-            (!in_threads).then(|| Condition::IsNotText("kind", vec!["threaded_dpc".to_owned()])),
-        )
-        .filters(limited.map(|cpus| Condition::is_one_of("cpu", cpus)))
-        .group_by(&["name"])
-        .order(&[Order::descending("cpu_ns"), Order::ascending("name")])
-        .limit(SHOWN);
-    let title = "Softirqs and interrupts that ended during the wait";
-    let evidence = Evidence::from_selection(title, selection)
-        .column("name", "name", Unit::None, Expression::TextOrEmpty("name"))
-        .column("times", "runs", Unit::Count, Expression::Count)
-        .column(
-            "cpu_ns",
-            "CPU time",
-            Unit::Duration,
-            Expression::Sum("exclusive_ns"),
-        );
-    let shown = names.iter().take(SHOWN);
-    shown.fold(evidence, |evidence, (name, (times, ns))| {
-        evidence.row([
-            Some(name.as_str().into()),
-            Some((*times).into()),
-            Some((*ns).into()),
-        ])
-    })
 }

@@ -1,13 +1,17 @@
-//! Theories about DPCs and interrupt service routines.
+//! Theories about DPCs and interrupt service routines, and about interrupts and softirqs of Linux.
 
+mod interrupted_cpus;
 mod locked_cpus;
+mod long_interrupts;
 mod long_routines;
 mod sampled_locks;
 mod victims;
 
 use std::ops::Range;
 
+pub(super) use interrupted_cpus::InterruptedCpus;
 pub(super) use locked_cpus::LockedCpus;
+pub(super) use long_interrupts::LongInterrupts;
 pub(super) use long_routines::LongRoutines;
 
 use selection::{Condition, Expression, Order, Selection};

@@ -130,8 +130,11 @@ impl Victims {
                 Order::ascending("process_row").unknown_first(),
             ])
             .limit(SHOWN);
-        let title = "Threads that were ready for 1 ms or longer before they ran there, or whose \
-            ideal processor is there";
+        let title = if case.is_linux() {
+            "Threads that were ready for 1 ms or longer before they ran there"
+        } else {
+            "Threads that were ready for 1 ms or longer before they ran there, or whose ideal processor is there"
+        };
         let process = Expression::Process("process_row");
         let (ready, longest) = (Expression::Sum("ready_ns"), Expression::Max("ready_ns"));
         let mut evidence = Evidence::from_selection(title, selection)
