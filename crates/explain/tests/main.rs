@@ -4,5 +4,6 @@ mod interrupts;
 mod late_answers;
 mod linux_faults;
 mod simulations;
+mod spinning;
 mod texts;
 mod thresholds;

@@ -182,7 +182,7 @@ static ADVICE: [Advice; 15] = [
         and: "",
     },
     Advice {
-        theories: &["samples"],
+        theories: &["samples", "busy-waiting"],
         what: "samples with call chains",
         events: &[Event::CpuClock],
         options: "-a -g -F 999 -e",
@@ -312,7 +312,13 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
             "long-interrupts",
             "receive-spread",
         ],
-        Investigation::Cpu => &["cpu-use", "saturation", "cpu-limit", "samples"],
+        Investigation::Cpu => &[
+            "cpu-use",
+            "saturation",
+            "cpu-limit",
+            "samples",
+            "busy-waiting",
+        ],
         Investigation::Disk => &["long-waits", "disks", "hard-faults", "memory-reclaim"],
         Investigation::Full => &[
             "long-waits",
@@ -335,6 +341,7 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
             "suspended",
             "clocks",
             "samples",
+            "busy-waiting",
             "priorities",
         ],
         Investigation::Rank

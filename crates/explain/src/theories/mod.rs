@@ -21,6 +21,7 @@ mod paging;
 mod quantum;
 mod saturation;
 mod short_waits;
+mod spinning;
 mod stopped;
 mod suspension;
 mod timer_slack;
@@ -49,6 +50,7 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &interrupts::InterruptedCpus,
     &interrupts::LongInterrupts,
     &busy_waiting::BusyWaiting,
+    &spinning::Spinning,
     &freezes::Freezes,
     &stopped::Stopped,
     &cpu_limit::CpuLimit,
