@@ -90,6 +90,8 @@ pub(crate) enum Begin {
     /// happened between this event and the previous event of the CPU. This time is short, because the timer of a busy
     /// CPU expires every 1 to 10 ms.
     Sight,
+    /// The start of the thread. The switch to the thread is missing, and the CPU's last switch was before this start.
+    Birth,
 }
 
 impl Run {

@@ -1,7 +1,6 @@
 //! State of the scheduler of Windows over time. The context switches and ready events of all CPUs are used to
 //! make the runs of threads.
 
-use std::num::NonZeroU64;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -308,25 +307,24 @@ impl Scheduler {
             ideal_processor: switch.old_ideal_processor,
         };
         let running = self.running(cpu, old, time_ns);
-        let running = self.after_idle(time_ns, running, switch, trackers);
+        let running = self.after_missing_switch(time_ns, running, switch, trackers);
         let planned = running.switch_in.map(|s| (s.thread_id, s.thread));
         let old_index = match planned {
             Some((thread_id, index)) if thread_id == old => index,
             _ => self.index(old),
         };
         if let Some((_, planned)) = planned.filter(|(planned, _)| *planned != old) {
-            let thread = &mut self.threads[planned as usize];
-            thread.runs = false;
             let run = running.start_ns..time_ns;
             if self.recorded.may_skip_switch(cpu, run) {
                 // The switch from this thread is missing. So the thread ran, but the end of its run is unknown. The
                 // time is not added to `contradictions`: a third thread can have run unseen only if two consecutive
                 // switches are missing.
-                thread.ready = thread.next_ready.take();
-                thread.out = None;
+                self.leave_unseen(planned);
             } else {
                 // The thread that the last switch named did not run on this CPU. Its pending ready
                 // event is kept.
+                let thread = &mut self.threads[planned as usize];
+                thread.runs = false;
                 thread.ready = thread.next_ready.take().or(thread.ready);
                 self.contradictions.push(time_ns);
             }
@@ -366,12 +364,13 @@ impl Scheduler {
         });
     }
 
-    /// Adds a missing switch from the idle thread to the thread that `switch` switches out. The true time of the
-    /// missing switch is unknown. If an event made the thread ready while the idle thread ran, the time of this event
-    /// is used, although the switch may have been later. Otherwise, the time of the first event that shows the thread
-    /// on the CPU is used, although the switch was earlier. Ends the run of the idle thread and returns the run of the
-    /// thread. Returns `running` if no switch is missing, or if there is no event with a usable time.
-    fn after_idle(
+    /// Adds a missing switch to the thread that `switch` switches out. The true time of the missing switch is unknown. If
+    /// an event made the thread ready after the CPU's last switch, the time of this event is used, although the switch
+    /// may have been later. Otherwise, if the idle thread ran, the time of the first event that shows the thread on the
+    /// CPU is used, although the switch was earlier. Ends the run of the thread that ran before the missing switch, and
+    /// returns the run of the other thread. Returns `running` if no switch is missing, or if there is no event with a
+    /// usable time.
+    fn after_missing_switch(
         &mut self,
         time_ns: i64,
         running: CurrentRun,
@@ -379,19 +378,21 @@ impl Scheduler {
         trackers: &Trackers<'_>,
     ) -> CurrentRun {
         let (cpu, old) = (switch.cpu, switch.old_thread_id);
-        let idle = running
-            .switch_in
-            .filter(|switch_in| switch_in.thread_id == 0);
+        let before = (running.switch_in).filter(|before| before.thread_id != old);
         let run = running.start_ns..time_ns;
-        let Some(idle) = idle.filter(|_| old != 0 && self.recorded.may_skip_switch(cpu, run))
+        let Some(before) = before.filter(|_| old != 0 && self.recorded.may_skip_switch(cpu, run))
         else {
             return running;
         };
         let old_index = self.index(old);
         let thread = self.threads[old_index as usize];
-        let woken = thread.ready.map(|ready| (ready.time_ns, Begin::Wake));
-        let seen_for = switch.seen_for_ns.map(NonZeroU64::get);
-        let seen = seen_for.map(|ns| (time_ns.saturating_sub_unsigned(ns), Begin::Sight));
+        let is_after_idle = before.thread_id == 0;
+        // A thread that lost its CPU can run before it is woken.
+        let may_run = thread.out.is_some_and(|out| out.state != WAITING);
+        let ready = thread.ready.filter(|_| is_after_idle || !may_run);
+        let woken = ready.map(|ready| (ready.time_ns, Begin::Wake));
+        let seen_for = switch.seen_for_ns.filter(|_| is_after_idle);
+        let seen = seen_for.map(|ns| (time_ns.saturating_sub_unsigned(ns.get()), Begin::Sight));
         let from_ns = running.start_ns.max(self.returned_ns);
         let is_possible = |(at, _): &(i64, Begin)| !thread.runs && *at >= from_ns;
         let start = woken.filter(is_possible).or(seen.filter(is_possible));
@@ -399,13 +400,15 @@ impl Scheduler {
             return running;
         };
         self.is_unsorted = true;
-        let ids = self.end_run(cpu, running, (0, idle.thread), start_ns, None, trackers);
+        let ended = (before.thread_id, before.thread);
+        let ids = self.end_run(cpu, running, ended, start_ns, None, trackers);
+        self.leave_unseen(before.thread);
         CurrentRun {
             start_ns,
             switch_in: Some(SwitchIn {
                 thread_id: old,
                 thread: old_index,
-                previous_thread_id: 0,
+                previous_thread_id: before.thread_id,
                 previous_process_row: ids.process_row,
                 priority: switch.old_priority,
                 nice: switch.old_nice,
@@ -417,6 +420,14 @@ impl Scheduler {
             }),
             begin,
         }
+    }
+
+    /// Forgets when a thread left its CPU, because the switch from the thread is missing.
+    fn leave_unseen(&mut self, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        thread.runs = false;
+        thread.ready = thread.next_ready.take();
+        thread.out = None;
     }
 
     /// Returns the current run of a CPU that switches away from the thread `old` at `time_ns`.
@@ -459,9 +470,10 @@ impl Scheduler {
         let known_ns = if is_planned { start_ns } else { end_ns };
         let ids = thread.known.ids_at(trackers, thread_id, known_ns);
         let born_ns = trackers.thread_start_ns(ids.thread_row);
-        let start_ns = match born_ns.filter(|_| !is_planned) {
-            Some(born_ns) => start_ns.max(born_ns.min(end_ns)),
-            None => start_ns,
+        let born_late = born_ns.filter(|born_ns| !is_planned && *born_ns > start_ns);
+        let (start_ns, begin) = match born_late {
+            Some(born_ns) => (born_ns.min(end_ns), Begin::Birth),
+            None => (start_ns, begin),
         };
         // The time before a run is unknown in two cases. In the first case, the run began before the trace.
         // In the second case, the run belongs to an idle thread, because all idle threads have the same id.

@@ -291,6 +291,19 @@ fn a_run_begins_not_before_its_thread() {
 }
 
 #[test]
+fn a_run_begins_not_before_the_wake_of_its_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    // Thread 101 waits from 1 ms. Thread 201 runs on CPU 1 from 0.1 ms and wakes it at 11 ms. The switch from thread 201
+    // to thread 101 at 13 ms is not recorded.
+    let file = changed(folder.path(), "s01_wait_spans_cpus.data", |parts| {
+        parts.records.retain(|it| forged::time(it) != 13_000_000);
+    });
+    let waited = (None, Some(10_000_000), Some(1_000_000));
+    assert_eq!(run(&file, 101, 11_000_000), waited);
+    assert_eq!(run(&file, 201, 100_000), (None, None, None));
+}
+
+#[test]
 fn losses_are_between_two_records_of_their_cpu() {
     // `perf sched timehist` prints "lost 57 events on cpu 0" at 2 ms. The record before is a switch at 1 ms.
     let lost = |start, end| {

@@ -10,6 +10,7 @@ mod linux;
 mod linux_files;
 mod linux_memory;
 mod linux_text;
+mod linux_timehist;
 mod machine;
 mod memory;
 mod packets;
