@@ -9,6 +9,7 @@ mod hostile;
 mod linux;
 mod linux_files;
 mod linux_memory;
+mod linux_schedstat;
 mod linux_text;
 mod linux_timehist;
 mod machine;
