@@ -344,7 +344,11 @@ impl Owners<'_> {
                 is_new,
             } => {
                 let start_ns = is_new.then_some(time_ns);
+                // A new thread has the name of its creator until it gets its own.
+                let creating = self.latest_threads.get(&creator.1).filter(|_| is_new);
+                let name = creating.and_then(|row| self.threads[*row].name.clone());
                 let thread = self.thread(thread_id, time_ns);
+                thread.name = thread.name.take().or(name);
                 thread.start_ns = thread.start_ns.or(start_ns);
                 thread.process_id = Some(process_id);
                 thread.creator = is_new.then_some(creator);

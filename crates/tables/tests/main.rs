@@ -10,6 +10,7 @@ mod linux;
 mod linux_files;
 mod linux_memory;
 mod linux_schedstat;
+mod linux_task_events;
 mod linux_text;
 mod linux_timehist;
 mod machine;
