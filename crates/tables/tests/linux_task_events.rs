@@ -10,8 +10,8 @@ use testdata::perf;
 
 use crate::linux::EVENTS;
 
-/// Script that starts many short processes, some of which never start a program of their own. One process and one thread
-/// change their names.
+/// Script that starts many short processes, some of which never start another program. One process changes
+/// its name.
 const LOAD: &str = "for i in $(seq 120); do (read line < /proc/self/stat; echo $line > /dev/null) & \
     seq 10 | tail -n 1 > /dev/null; ln -sf $(command -v sleep) 'odd: name:7'; './odd: name:7' 0.01; done; \
     sh -c 'printf renamed > /proc/self/comm; sleep 0.01; :'; wait";
@@ -69,7 +69,7 @@ fn printed(folder: &Path, file: &str) -> Lives {
             let (of, parent) = rest.split_once("):(").unwrap();
             let ((process, thread), (_, parent)) = (ids(of).unwrap(), ids(parent).unwrap());
             // perf writes such records also of threads that existed before. They are not new.
-            let is_new = time.trim().trim_start_matches(['0', '.']) != "";
+            let is_new = !time.trim().trim_start_matches(['0', '.']).is_empty();
             let parent = lives.get(&parent).and_then(|lives| lives.last());
             let parent = parent.filter(|_| is_new).cloned().unwrap_or_default();
             // A thread that starts while perf looks for the existing ones has two records.

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tables::{Cache, ContextSwitchesView, CpuRunsView, Options, Store, Table, ThreadsView};
+use tables::{
+    Cache, ContextSwitchesView, CpuRunsView, Options, ReadyThreadsView, Store, Table, ThreadsView,
+};
 use testdata::perf;
 
 use crate::linux::{EVENTS, origin};
@@ -140,6 +142,8 @@ enum Change {
 struct Facts {
     /// Switches of each thread in the order of time.
     changes: BTreeMap<u32, Vec<(i64, Change)>>,
+    /// Wakes of each thread in the order of time.
+    wakes: BTreeMap<u32, Vec<i64>>,
     /// Ends of the threads with each id.
     ends: BTreeMap<u32, Vec<i64>>,
 }
@@ -161,6 +165,15 @@ impl Facts {
                 }
             }
         }
+        let wakes = (store.table(Table::ReadyThreads, Options::default())).unwrap();
+        for group in 0..wakes.chunks().len() {
+            let batch = wakes.read_all(group).unwrap();
+            let view = ReadyThreadsView::new(&batch).unwrap();
+            for row in 0..batch.num_rows() {
+                let of_thread = facts.wakes.entry(view.thread_id[row]).or_default();
+                of_thread.push(view.time_ns[row]);
+            }
+        }
         let threads = store.table(Table::Threads, Options::default()).unwrap();
         for group in 0..threads.chunks().len() {
             let batch = threads.read_all(group).unwrap();
@@ -178,6 +191,12 @@ impl Facts {
     fn had_ended(&self, row: &Row) -> bool {
         let mut ends = self.ends[&row.thread_id].iter();
         row.state_out == Some(TERMINATED) || ends.any(|end| *end <= row.end_ns)
+    }
+
+    /// Returns the first wake of a thread after it left its CPU.
+    fn first_wake(&self, thread_id: u32, out: Option<i64>) -> Option<i64> {
+        let mut wakes = self.wakes.get(&thread_id)?.iter().copied();
+        wakes.find(|wake| out.is_none_or(|out| *wake >= out))
     }
 
     /// Returns the last time before a run at which the thread left a CPU, if it ran again after this time.
@@ -236,6 +255,8 @@ fn compare(row: &Row, line: &Line, facts: &Facts) -> Result<Option<Reason>, ()> 
     } else {
         since_switch
     };
+    // Of several wakes, perf keeps the first.
+    let woken = |out| since(facts.first_wake(row.thread_id, out));
     let missing = facts.out_before_missing_out(row);
     let reason = if line.thread_id == ENDED {
         (is_near(line.ran, ran) && facts.had_ended(row)).then_some(Reason::EndedThread)
@@ -243,9 +264,9 @@ fn compare(row: &Row, line: &Line, facts: &Facts) -> Result<Option<Reason>, ()> 
         None
     } else if readied.is_some() && readied == out && is_line(row.cpu_ns, since(out), 0) {
         Some(Reason::SameTime)
-    } else if !row.starts_at_switch && is_line(ran, since(out), since(readied)) {
+    } else if !row.starts_at_switch && is_line(ran, since(out), woken(out)) {
         Some(Reason::SkippedSwitch)
-    } else if missing.is_some() && is_line(ran, since(missing), since(readied)) {
+    } else if missing.is_some() && is_line(ran, since(missing), woken(missing)) {
         Some(Reason::SkippedOut)
     } else {
         None
