@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::threads::Thread;
@@ -41,10 +43,13 @@ const OF_CGROUP: [&str; 16] = [
 /// Adds the lines of a file for which `is_wanted` returns true. Control characters become spaces, because a thread can
 /// have any name and must not be able to add lines.
 fn add(facts: &mut String, path: &Path, is_wanted: impl Fn(&str) -> bool) {
-    let Ok(bytes) = fs::read(path) else {
-        return;
-    };
-    for line in String::from_utf8_lossy(&bytes).lines() {
+    if let Ok(bytes) = fs::read(path) {
+        add_lines(facts, path, &bytes, is_wanted);
+    }
+}
+
+fn add_lines(facts: &mut String, path: &Path, bytes: &[u8], is_wanted: impl Fn(&str) -> bool) {
+    for line in String::from_utf8_lossy(bytes).lines() {
         if is_wanted(line) {
             let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
             // Writing to a string cannot fail.
@@ -109,6 +114,45 @@ pub(crate) fn of_machine(threads: &[Thread]) -> String {
         }
     }
     facts
+}
+
+/// Maximum number of bytes of the maps of generated code that are kept.
+const MOST_MAP_BYTES: u64 = 32 << 20;
+
+/// Returns the maps of the code that living programs generated while they ran (`/tmp/perf-PID.map`), in the form of
+/// `grep -H`. A program in a container has its own `/tmp` and its own process id.
+pub(crate) fn code_maps(threads: &[Thread]) -> String {
+    let mut facts = String::new();
+    let mut left = MOST_MAP_BYTES;
+    let processes = threads.iter().filter(|it| it.process_id == it.thread_id);
+    for Thread { process_id, .. } in processes {
+        if let Some(file) = code_map(*process_id) {
+            let mut bytes = Vec::new();
+            let read = file.take(left).read_to_end(&mut bytes).unwrap_or_default();
+            left -= read as u64;
+            let path = format!("/tmp/perf-{process_id}.map");
+            add_lines(&mut facts, Path::new(&path), &bytes, |_| true);
+        }
+    }
+    facts
+}
+
+/// Opens the map of a process. Everybody can write to `/tmp`, so returns `None` if the file is not a regular file of the
+/// process's user or of root.
+fn code_map(process_id: u32) -> Option<fs::File> {
+    let process = PathBuf::from(format!("/proc/{process_id}"));
+    let status = fs::read_to_string(process.join("status")).ok()?;
+    let ids = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    let own_id: u32 = ids.split_ascii_whitespace().next_back()?.parse().ok()?;
+    let map = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(process.join(format!("root/tmp/perf-{own_id}.map")));
+    let map = map.ok()?;
+    let (found, user) = (map.metadata().ok()?, fs::metadata(&process).ok()?.uid());
+    (found.is_file() && (found.uid() == 0 || found.uid() == user)).then_some(map)
 }
 
 /// Returns the folders of the threads' cgroups in all mounted hierarchies.
@@ -217,6 +261,21 @@ mod tests {
         assert_eq!(symbols.lines, "ffffffff813b8bb0 t sched_cfs_period_timer\n");
         let all = KernelSymbols::parse(text, true).lines;
         assert_eq!(all.lines().count(), 3, "{all}");
+    }
+
+    #[test]
+    fn the_map_of_a_living_program_is_a_fact() {
+        let path = format!("/tmp/perf-{}.map", std::process::id());
+        fs::write(&path, "7f00 10 fib /x.js\n8000 8 \x1b[31mred\n").unwrap();
+        let maps = code_maps(&crate::threads::all());
+        fs::remove_file(&path).unwrap();
+        assert!(maps.contains(&format!(
+            "{path}:7f00 10 fib /x.js\n{path}:8000 8  [31mred\n"
+        )));
+        std::os::unix::fs::symlink("/proc/self/status", &path).unwrap();
+        let maps = code_maps(&crate::threads::all());
+        fs::remove_file(&path).unwrap();
+        assert!(!maps.contains(&path), "{maps}");
     }
 
     #[test]

@@ -191,8 +191,9 @@ impl Recorder {
             .iter()
             .filter(|it| !ids.contains(&(it.process_id, it.thread_id)));
         let mut records = threads::records(ended.chain(&now));
-        let mut build_ids = Vec::new();
+        let (mut build_ids, mut code_maps) = (Vec::new(), String::new());
         if self.has_samples {
+            code_maps = proc_facts::code_maps(&now);
             records.extend(threads::mapped_files(&now, self.symbols.code));
             let of_rounds = rounds.iter().flat_map(|round| &round.of_cpus);
             let parts = of_rounds.map(Vec::as_slice).chain([&*records]);
@@ -204,6 +205,7 @@ impl Recorder {
             &*proc_facts::of_threads(&now),
             &proc_facts::of_machine(&now),
             &self.symbols.lines,
+            &code_maps,
         ]
         .concat();
         Capture {

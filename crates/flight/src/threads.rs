@@ -132,17 +132,19 @@ pub(crate) fn mapped_files(threads: &[Thread], kernel: Option<(u64, u64)>) -> Ve
 }
 
 /// Reads a line of `/proc/PID/maps`: `START-END rwxp OFFSET MAJOR:MINOR INODE PATH`. Returns the fields of a record, or
-/// `None` if the memory has no code or no name.
+/// `None` if the memory has no code.
 fn mapped_file(process_id: u32, line: &str) -> Option<Vec<u8>> {
     const READ_AND_EXECUTE: u32 = 5;
     const PRIVATE: u32 = 2;
     let mut words = line.splitn(6, ' ');
     let (range, rights, offset) = (words.next()?, words.next()?, words.next()?);
     let (device, inode, path) = (words.next()?, words.next()?, words.next()?.trim_start());
+    // perf and the kernel name memory without a file like this. Programs put code there that they generate.
+    let path = if path.is_empty() { "//anon" } else { path };
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = range.split_once('-')?;
     let (start, end) = (hex(start)?, hex(end)?);
-    if !rights.contains('x') || path.is_empty() {
+    if !rights.contains('x') {
         return None;
     }
     let (major, minor) = device.split_once(':')?;
@@ -172,9 +174,11 @@ mod tests {
         assert_eq!(fields[40..48], 1234_u64.to_ne_bytes());
         assert!(fields[64..].starts_with(b"/usr/lib/a b.so\0"));
         assert_eq!(fields.len() % 8, 0);
+        // Source: `perf script --show-mmap-events` of a program with generated code.
+        let generated = mapped_file(7, "7f12a000-7f12b000 rwxp 00000000 00:00 0 ").unwrap();
+        assert!(generated[64..].starts_with(b"//anon\0"));
         for other in [
             "7f12a000-7f12b000 rw-p 00001000 fe:01 1234    /usr/lib/a.so",
-            "7f12a000-7f12b000 r-xp 00001000 00:00 0 ",
             "",
             "x",
         ] {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use linux::{Event, EventKind};
 use rustc_hash::FxHashMap;
 
-use tables::Images;
+use tables::{Images, is_generated};
 
 /// Maximum number of copied rows. The rows of a process are copied if a child starts with the memory of this process.
 const MOST_INHERITED: usize = 1 << 20;
@@ -49,9 +49,10 @@ impl Mappings {
             } => {
                 let process_id = event.process_id.unwrap_or(KERNEL);
                 // The base address of an image is the address at which the start of its file would be mapped. For the
-                // kernel, the recorded offset is an address, so it is not subtracted.
+                // kernel and for memory without a file, the recorded offset is an address, so it is not subtracted.
                 let before = match process_id {
                     KERNEL => 0,
+                    _ if is_generated(path) => 0,
                     _ => (*file_offset).min(*address),
                 };
                 let kernel = path.strip_suffix("_text").or(path.strip_suffix("_stext"));

@@ -4,6 +4,7 @@
 //! [`LinuxRecording`] implements [`tables::Recording`]: `whole` makes the tables of the whole recording, `rows` those of
 //! its events. [`LinuxDecoder`] gives names and values of events.
 
+mod code_maps;
 mod decoder;
 mod freezes;
 mod images;

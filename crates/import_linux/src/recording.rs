@@ -2,6 +2,7 @@
 //! as the rows of traces of Windows.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,11 @@ use tables::import::{
     read_events,
 };
 use tables::{
-    Cancelled, GiveRows, OperatingSystem, Options, Packets, RecordedSession, Recording,
+    Cancelled, CodeMaker, GiveRows, OperatingSystem, Options, Packets, RecordedSession, Recording,
     RecordingInfo, Store, StoreError, Table, Unreadable,
 };
 
+use crate::code_maps::{self, Made};
 use crate::freezes::Cgroups;
 use crate::images::Mappings;
 use crate::lives::Lives;
@@ -185,6 +187,18 @@ impl Recording for LinuxRecording {
             Some(symbols) => Ok(Some(symbols)),
             None => read_next_to(&self.file),
         }
+    }
+
+    fn code_maps(&self, makers: &BTreeMap<u32, CodeMaker>) -> io::Result<BTreeMap<u32, Vec<u8>>> {
+        let made = Made {
+            host_name: self.events.system().host_name.as_deref(),
+            start_unix_ns: self.info.start_unix_ns,
+            length_ns: self.info.end_ns,
+        };
+        let mut maps = made.on_this_machine(makers);
+        let facts = read_next_to(&self.file)?.unwrap_or_default();
+        maps.extend(code_maps::in_facts(&facts, makers));
+        Ok(maps)
     }
 }
 

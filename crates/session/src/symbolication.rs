@@ -1,16 +1,16 @@
 //! Names of functions. They come from PDBs and files of Linux that are found through a symbol path, and from the
 //! symbols of a kernel of Linux.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use symbols::{
-    BuildId, ElfId, KernelSymbols, Module, ModuleId, PdbId, Stores, SymbolPath, SymbolPathError,
-    Symbolizer,
+    BuildId, CodeMap, ElfId, KernelSymbols, Module, ModuleId, PdbId, Stores, SymbolPath,
+    SymbolPathError, Symbolizer,
 };
-use tables::{Functions, Images, Store, module_name};
+use tables::{CodeMaker, Functions, Images, Store, is_generated, module_name};
 
 /// Environment variable from which the tools of Windows read the symbol path.
 const VARIABLE: &str = "_NT_SYMBOL_PATH";
@@ -131,6 +131,7 @@ pub struct Symbolication {
     /// name it.
     images: Vec<(Option<ModuleId>, u64)>,
     kernel: Option<Kernel>,
+    generated: GeneratedCode,
     /// True if the symbol path is not empty.
     is_asked: bool,
 }
@@ -148,7 +149,9 @@ impl Symbolication {
     ) -> Result<Symbolication, SymbolOptionsError> {
         let mut symbolication = Symbolication::of_images(options, images)?;
         if store.info().is_linux() {
-            symbolication.kernel = Kernel::read(&options.symbol_path()?, store, images);
+            let path = options.symbol_path()?;
+            symbolication.kernel = Kernel::read(&path, store, images);
+            symbolication.generated = GeneratedCode::read(&path, store, images);
         }
         Ok(symbolication)
     }
@@ -172,6 +175,7 @@ impl Symbolication {
             symbolizer: Mutex::new(symbolizer),
             is_asked,
             kernel: None,
+            generated: GeneratedCode::default(),
         })
     }
 
@@ -180,7 +184,7 @@ impl Symbolication {
     /// function that contains the address. Inlined functions are not named. Returns `None` if the trace does
     /// not name the image.
     pub fn name(&self, image: usize, address: u64) -> Option<String> {
-        if let Some((function, offset)) = self.of_kernel(image, address) {
+        if let Some((function, offset)) = self.in_text(image, address) {
             return Some(match offset {
                 0 => function,
                 offset => format!("{function}+{offset:#x}"),
@@ -193,7 +197,7 @@ impl Symbolication {
     /// Returns the function that contains an address in an image, as `module!function`. `image` is the row in `images`.
     /// Returns `None` if the function is unknown.
     pub fn function(&self, image: usize, address: u64) -> Option<String> {
-        if let Some((function, _)) = self.of_kernel(image, address) {
+        if let Some((function, _)) = self.in_text(image, address) {
             return Some(function);
         }
         let (module, rva) = self.place(image, address)?;
@@ -201,8 +205,11 @@ impl Symbolication {
         Some(function)
     }
 
-    fn of_kernel(&self, image: usize, address: u64) -> Option<(String, u64)> {
-        self.kernel.as_ref()?.function(image, address)
+    /// Returns the function that contains an address, and the offset in it, from a list of the kernel's functions or of
+    /// those that a program generated.
+    fn in_text(&self, image: usize, address: u64) -> Option<(String, u64)> {
+        let of_kernel = (self.kernel.as_ref()).and_then(|kernel| kernel.function(image, address));
+        of_kernel.or_else(|| self.generated.function(image, address))
     }
 
     fn place(&self, image: usize, address: u64) -> Option<(ModuleId, u32)> {
@@ -278,6 +285,82 @@ impl Kernel {
     }
 }
 
+/// Functions that programs of Linux generated while they ran.
+#[derive(Default)]
+struct GeneratedCode {
+    maps: BTreeMap<u32, CodeMap>,
+    /// Process and name of each image with generated code, by row in `images`.
+    modules: HashMap<usize, (u32, String)>,
+}
+
+/// Maximum number of bytes of all maps in folders of the symbol path.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Maximum number of functions of all maps. The map of a large program has 100,000 functions.
+const MOST_GENERATED: usize = 1 << 20;
+
+impl GeneratedCode {
+    /// Reads the maps of the processes with generated code. A file `perf-PID.map` in a folder of the symbol path
+    /// replaces what belongs to the recording.
+    fn read(path: &SymbolPath, store: &Store, images: &Images) -> GeneratedCode {
+        let rows = (0..images.len()).filter_map(|row| {
+            let path = images.path.get(row).filter(|path| is_generated(path))?;
+            let maker = CodeMaker {
+                process_id: images.process_id.get(row)?,
+                start_ns: images.load_ns.get(row),
+                end_ns: images.unload_ns.get(row),
+            };
+            Some((row, path, maker))
+        });
+        // The rows are in the order of time. A map is of the last process with its id, and of its first code.
+        let mut makers: BTreeMap<u32, CodeMaker> = BTreeMap::new();
+        for (_, _, found) in rows.clone() {
+            let maker = makers.entry(found.process_id).or_insert(found);
+            if maker.end_ns != found.end_ns {
+                *maker = found;
+            }
+        }
+        if makers.is_empty() {
+            return GeneratedCode::default();
+        }
+        let modules = rows.filter(|(_, _, found)| makers[&found.process_id].end_ns == found.end_ns);
+        let modules = modules.map(|(row, path, found)| {
+            let module = module_name(Some(path), None).unwrap_or_default();
+            (row, (found.process_id, module.to_owned()))
+        });
+        let modules = modules.collect();
+        let mut texts = store.recording().code_maps(&makers).unwrap_or_default();
+        let mut left_bytes = MOST_BYTES;
+        for process_id in makers.into_keys() {
+            let name = format!("perf-{process_id}.map");
+            let files = path.folders().map(|folder| folder.join(&name));
+            let mut texts_of_files =
+                files.filter_map(|file| files::read_file(&file, left_bytes).ok());
+            if let Some(text) = texts_of_files.next() {
+                left_bytes -= text.len() as u64;
+                texts.insert(process_id, text);
+            }
+        }
+        let mut left = MOST_GENERATED;
+        let maps = texts.into_iter().map(|(process_id, text)| {
+            let map = CodeMap::parse(&text, left);
+            left -= map.functions();
+            (process_id, map)
+        });
+        GeneratedCode {
+            maps: maps.collect(),
+            modules,
+        }
+    }
+
+    /// Returns the function that contains an address, and the offset of the address in the function.
+    fn function(&self, image: usize, address: u64) -> Option<(String, u64)> {
+        let (process_id, module) = self.modules.get(&image)?;
+        let (function, offset) = self.maps.get(process_id)?.find(address)?;
+        Some((format!("{module}!{function}"), offset))
+    }
+}
+
 impl std::fmt::Debug for Symbolication {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Symbolication").finish_non_exhaustive()
@@ -342,6 +425,7 @@ fn module(images: &Images, row: usize) -> Option<Module> {
         Some(ElfId {
             path: path.to_owned(),
             build_id,
+            is_generated: is_generated(path),
         })
     };
     Some(Module {

@@ -16,6 +16,8 @@ pub struct ElfId {
     pub path: String,
     /// Build id that the linker wrote into the file; `None` if the recording does not have it.
     pub build_id: Option<BuildId>,
+    /// True if the path stands for memory with code that the program generated while it ran.
+    pub is_generated: bool,
 }
 
 /// Build id of a file: a hash of its contents, mostly 20 bytes.
@@ -212,6 +214,7 @@ mod tests {
             let id = ElfId {
                 path: path.into(),
                 build_id: None,
+                is_generated: false,
             };
             id.name_below().map(str::to_owned)
         };

@@ -36,6 +36,7 @@
 //!
 //! With the feature `network`, [`Stores`] can also use symbol servers, if the caller requests this.
 
+mod code_map;
 mod elf;
 mod functions;
 mod identity;
@@ -49,6 +50,7 @@ mod symbol_path;
 mod symbolizer;
 pub mod write;
 
+pub use code_map::CodeMap;
 pub use elf::{BuildId, Elf, ElfError, ElfId};
 pub use identity::{Module, NotAFileName, PdbId};
 pub use kernel::KernelSymbols;

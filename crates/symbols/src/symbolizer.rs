@@ -95,6 +95,13 @@ pub enum UnresolvedReason {
          recording, or copy /proc/kallsyms to a folder of the symbol path"
     )]
     NotAFile,
+    /// The program generated the code while it ran.
+    #[error(
+        "the program generated this code; to name its functions, let the program write perf's map (for example \
+         `node --perf-basic-prof`, `python3 -X perf`), and add the map to FILE.proc next to the recording: \
+         grep -sH . /tmp/perf-*.map >> FILE.proc"
+    )]
+    Generated,
     /// The PDB or the file of Linux was not found.
     #[error("{0}")]
     NotFound(NotFound),
@@ -261,6 +268,9 @@ fn open(source: &mut dyn PdbSource, module: &Module) -> Result<Symbols, Unresolv
             .map(Symbols::Pdb)
             .map_err(UnresolvedReason::NotFound),
         (None, Some(id)) => {
+            if id.is_generated {
+                return Err(UnresolvedReason::Generated);
+            }
             if !id.path.starts_with('/') {
                 return Err(UnresolvedReason::NotAFile);
             }

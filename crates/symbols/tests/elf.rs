@@ -95,6 +95,7 @@ fn resolve(symbols: &Path, path: &str, id: &str, offset: u64) -> (String, String
         size: None,
         pdb: None,
         elf: Some(ElfId {
+            is_generated: false,
             path: path.into(),
             build_id: BuildId::parse(id),
         }),

@@ -139,6 +139,20 @@ pub fn module_name<'i>(path: Option<&'i str>, original: Option<&'i str>) -> Opti
     path.or(original).map(file_name)
 }
 
+/// Returns true if the path of an image of Linux stands for memory without a file on a disk. Programs put code there that
+/// they generate while they run.
+pub fn is_generated(path: &str) -> bool {
+    const STARTS: [&str; 6] = [
+        "//anon",
+        "[anon",
+        "/memfd:",
+        "/dev/zero",
+        "[heap]",
+        "[stack",
+    ];
+    STARTS.iter().any(|start| path.starts_with(start))
+}
+
 /// Returns the last component of a Windows path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit(['\\', '/']).next().unwrap_or(path)

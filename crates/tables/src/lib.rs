@@ -47,12 +47,12 @@ pub use build::{Cancelled, Options};
 pub use codes::{linux_states, thread_state, wait_reason};
 pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Text};
 pub use doubtful::{DoubtfulRuns, MAX_WEIGHT_NS};
-pub use identities::{Identities, Process, file_name, module_name};
+pub use identities::{Identities, Process, file_name, is_generated, module_name};
 pub use in_memory::Tables;
 pub use labels::Functions;
 pub use recording::{
-    Buffers, GiveRows, Losses, OperatingSystem, RecordedSession, Recording, RecordingInfo,
-    SessionHeader,
+    Buffers, CodeMaker, GiveRows, Losses, OperatingSystem, RecordedSession, Recording,
+    RecordingInfo, SessionHeader,
 };
 pub use reference::reference;
 pub use rules::kinds::{InterruptKind, NetworkAction};

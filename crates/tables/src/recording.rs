@@ -1,6 +1,7 @@
 //! Seam between formats and tables: what a format tells about a recording, and how it gives rows.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::path::PathBuf;
@@ -53,6 +54,25 @@ pub trait Recording: Any + Debug + Send + Sync {
     fn kernel_symbols(&self) -> io::Result<Option<Vec<u8>>> {
         Ok(None)
     }
+
+    /// Reads the maps of the code that these processes generated while they ran (`perf-PID.map`), by process id.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be read.
+    fn code_maps(&self, _makers: &BTreeMap<u32, CodeMaker>) -> io::Result<BTreeMap<u32, Vec<u8>>> {
+        Ok(BTreeMap::new())
+    }
+}
+
+/// Process that generated code while it ran. Times are in nanoseconds from the start of the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeMaker {
+    /// Id of the process.
+    pub process_id: u32,
+    /// Time at which the first of the code was mapped; `None` if this was before the recording.
+    pub start_ns: Option<i64>,
+    /// Time at which the process ended or started another program; `None` if it did neither during the recording.
+    pub end_ns: Option<i64>,
 }
 
 /// Operating system of a recorded machine.
