@@ -16,6 +16,10 @@ const NODE: &str = "function computeSlowly(n) { return n < 2 ? n : computeSlowly
 const PYTHON: &str = "import time\ndef computeSlowly(n): return n if n < 2 else computeSlowly(n - 1) + computeSlowly(n - 2)\n\
     until = time.time() + 1\nwhile time.time() < until: computeSlowly(14)\n";
 
+/// Program of Python that fails if this Python cannot write a map.
+const CAN_WRITE_MAP: &str =
+    "import sys, sysconfig; sys.exit(sysconfig.get_config_var('PY_HAVE_PERF_TRAMPOLINE') != 1)";
+
 /// Part of the names of the function.
 const FUNCTION: &str = "computeSlowly";
 
@@ -96,15 +100,7 @@ fn commands(folder: &Path) -> BTreeMap<&'static str, String> {
         );
     }
     for python in ["python3", "python3.12", "python3.13"] {
-        if can_run(
-            python,
-            &[
-                "-X",
-                "perf",
-                "-c",
-                "import sys; sys.activate_stack_trampoline",
-            ],
-        ) {
+        if can_run(python, &["-c", CAN_WRITE_MAP]) {
             commands.insert(
                 "python",
                 format!("exec {python} -X perf {}/x.py", folder.display()),
