@@ -473,9 +473,12 @@ fn push_process(processes: &mut Processes, life: &Life, facts: &ProcFacts) {
     processes.start_ns.push(life.start_ns);
     processes.end_ns.push(life.end_ns);
     processes.process_id.push(life.id);
-    processes
-        .parent_id
-        .push(life.process_id.unwrap_or_default());
+    // Only processes that lived when the facts were read have these facts. A later process can have the same id.
+    let parent = facts.parents.get(&life.id).copied();
+    let parent = life
+        .process_id
+        .or(parent.filter(|_| life.start_ns.is_none()));
+    processes.parent_id.push(parent.unwrap_or_default());
     processes.image_name.push(life.name.as_deref());
     processes.cgroup.push(facts.cpu_cgroup(life.id));
 }

@@ -19,6 +19,8 @@ pub(crate) struct ProcFacts {
     pub(crate) affinities: FxHashMap<u32, u64>,
     /// Ids of the processes of threads, by thread id.
     pub(crate) processes: FxHashMap<u32, u32>,
+    /// Ids of the parents of processes, by process id.
+    pub(crate) parents: FxHashMap<u32, u32>,
     /// Policies and nice values of threads, by thread id.
     pub(crate) scheduling: FxHashMap<u32, Scheduling>,
     /// Paths of the cgroups (version 2) of processes.
@@ -27,6 +29,14 @@ pub(crate) struct ProcFacts {
     cpu_cgroups: FxHashMap<u32, String>,
     /// Kind of limit on CPU time, by the address of the timer function that runs when a period of the limit ends.
     pub(crate) limits: FxHashMap<u64, LimitKind>,
+}
+
+/// Returns the fields of the file `/proc/PID/task/TID/stat` from the state on, which is field 3. The id and the name of
+/// the thread may be missing. Source of the fields: proc_pid_stat(5) of the Linux manual.
+fn stat_fields(stat: &str) -> impl Iterator<Item = &str> {
+    // The name is in parentheses, and can contain any character.
+    let fields = stat.rsplit_once(')').map_or(stat, |(_, fields)| fields);
+    fields.split_ascii_whitespace()
 }
 
 /// Policy and nice value of a thread.
@@ -38,13 +48,10 @@ pub(crate) struct Scheduling {
 }
 
 impl Scheduling {
-    /// Reads the file `/proc/PID/task/TID/stat`. The id and the name of the thread may be missing. Source
-    /// of the fields: proc_pid_stat(5) of the Linux manual. Source of the policies: `include/uapi/linux/sched.h`.
+    /// Reads the file `/proc/PID/task/TID/stat`. Source of the policies: `include/uapi/linux/sched.h`.
     fn parse(stat: &str) -> Option<Scheduling> {
-        // The name is in parentheses, and can contain any character.
-        let numbers = stat.rsplit_once(')').map_or(stat, |(_, numbers)| numbers);
-        // The state is field 3, the nice value is field 19, and the policy is field 41.
-        let mut fields = numbers.split_ascii_whitespace();
+        // The nice value is field 19, and the policy is field 41.
+        let mut fields = stat_fields(stat);
         let nice = fields.nth(19 - 3)?.parse().ok()?;
         let policy = match fields.nth(41 - 19 - 1)? {
             "0" => "other",
@@ -141,6 +148,9 @@ impl ProcFacts {
                 self.affinities.insert(thread, mask(cpus.trim())?);
             }
             "stat" => {
+                // The parent of the process is field 4.
+                let parent = stat_fields(text).nth(1).and_then(|id| id.parse().ok());
+                self.parents.extend(parent.map(|parent| (process, parent)));
                 self.scheduling.insert(thread, Scheduling::parse(text)?);
             }
             _ => {}
@@ -226,6 +236,7 @@ mod tests {
         let cgroups = [1, 7, 9].map(|process| facts.cpu_cgroup(process));
         assert_eq!(cgroups, [None, Some("/a b:c"), Some("/z:z")]);
         assert_eq!(facts.cgroups.len(), 2);
+        assert_eq!(facts.parents.get(&7), Some(&1));
         let scheduling = [7, 8, 9].map(|thread| facts.scheduling.get(&thread).copied());
         let scheduled = |policy, nice| Some(Scheduling { policy, nice });
         assert_eq!(
