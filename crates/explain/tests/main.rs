@@ -1,6 +1,7 @@
 //! All tests of the public interface in one program: linking many programs would take minutes.
 
 mod interrupts;
+mod io_limit;
 mod late_answers;
 mod linux_faults;
 mod simulations;

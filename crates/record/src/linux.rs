@@ -148,7 +148,7 @@ static ADVICE: [Advice; 15] = [
         and: ", and the cgroups of processes in the file FILE.proc next to the recording (see docs/linux.md)",
     },
     Advice {
-        theories: &["disks"],
+        theories: &["disks", "io-limit"],
         what: "disk requests",
         events: &[
             Event::Tracepoint("block", "block_bio_queue"),
@@ -319,7 +319,13 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
             "samples",
             "busy-waiting",
         ],
-        Investigation::Disk => &["long-waits", "disks", "hard-faults", "memory-reclaim"],
+        Investigation::Disk => &[
+            "long-waits",
+            "disks",
+            "io-limit",
+            "hard-faults",
+            "memory-reclaim",
+        ],
         Investigation::Full => &[
             "long-waits",
             "late-answers",
@@ -334,6 +340,7 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
             "priority-inversion",
             "timer-slack",
             "disks",
+            "io-limit",
             "hard-faults",
             "memory-reclaim",
             "saturation",

@@ -11,6 +11,7 @@ mod freezes;
 mod hangs;
 mod interrupts;
 mod inversion;
+mod io_limit;
 mod late_answers;
 mod lock_convoys;
 mod long_waits;
@@ -55,6 +56,7 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &stopped::Stopped,
     &cpu_limit::CpuLimit,
     &memory_reclaim::MemoryReclaim,
+    &io_limit::IoLimit,
     &lock_convoys::LockConvoys,
     &inversion::Inversion,
     &late_answers::LateAnswers,

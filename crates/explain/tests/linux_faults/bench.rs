@@ -9,7 +9,7 @@ use super::recorded::{COSTS, LACKS_EVENTS, alone, explained, recorded, text};
 use super::{answers, interference, kernel, locks, scheduler};
 
 /// Faults, each with its test.
-const FAULTS: [(&str, fn()); 21] = [
+const FAULTS: [(&str, fn()); 22] = [
     (
         "SCHED_FIFO hog",
         scheduler::a_thread_behind_a_real_time_thread_waits_for_higher_priority,
@@ -51,6 +51,10 @@ const FAULTS: [(&str, fn()); 21] = [
     (
         "slow disk",
         kernel::a_slow_disk_is_named_with_the_program_that_waits,
+    ),
+    (
+        "I/O limit",
+        kernel::a_limit_of_a_cgroup_that_holds_back_reads_is_named,
     ),
     ("lock convoy", locks::threads_of_a_convoy_hand_a_lock_over),
     (

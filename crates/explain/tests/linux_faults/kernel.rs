@@ -426,3 +426,41 @@ pub(super) fn a_slow_disk_is_named_with_the_program_that_waits() {
         is_near(total_ns, reads.iter().sum(), 60);
     });
 }
+
+#[test]
+pub(super) fn a_limit_of_a_cgroup_that_holds_back_reads_is_named() {
+    with_all_events(|folder| {
+        program(folder.path(), "reads", READS);
+        let script = format!(
+            "{BUSY}; {SLOW_DISK}; dd if=/dev/urandom of=file bs=1M count=1 conv=fsync 2> /dev/null; \
+         sh -c \"echo \\$\\$ > $P; exec chrt -f 10 ./reads file 40 > reads.txt\"; rmdir $G; kill $B"
+        );
+        let events =
+            format!("{EVENTS},block:block_bio_queue,block:block_rq_issue,block:block_rq_complete");
+        let recording = recorded_with(folder.path(), &events, &[], &script);
+        let is_whole = || {
+            let events = printed(folder.path());
+            let completed = events
+                .iter()
+                .filter(|(_, event)| event.contains("block_rq_complete"));
+            completed.count() >= 40
+        };
+        let Some(recording) = whole(recording, is_whole) else {
+            return;
+        };
+        let explanation = explain_all(&recording);
+        let finding = first_about(&explanation, "reads");
+        let reads: Vec<i64> = numbers(folder.path(), "reads.txt").concat();
+        assert_eq!(reads.len(), 40);
+        // A disk needs far less than 5 ms for a read of one page. The limit makes some of the reads wait.
+        let late = reads.iter().copied().filter(|ns| *ns >= 5_000_000);
+        let (count, truth_ns) = late.fold((0, 0), |(count, sum), ns| (count + 1, sum + ns));
+        says(
+            finding,
+            "io-limit",
+            "a limit on the I/O of its cgroup probably held them back",
+        );
+        // The program's own times include the read itself.
+        is_near(finding.delay_ns(), truth_ns, 4 * count);
+    });
+}
