@@ -18,7 +18,7 @@ const UNITS_PER_SECOND: i64 = 100;
 
 /// Machine on which a recording was made, and the time of the recording.
 #[derive(Debug)]
-pub(crate) struct Made<'r> {
+pub(crate) struct Origin<'r> {
     pub(crate) host_name: Option<&'r str>,
     /// Time of day of the first event, in nanoseconds since 1970.
     pub(crate) start_unix_ns: Option<i64>,
@@ -52,7 +52,7 @@ fn line_of_map(line: &[u8]) -> Option<(u32, &[u8])> {
     Some((process_id, text))
 }
 
-impl Made<'_> {
+impl Origin<'_> {
     /// Reads the maps in the folder `/tmp` of this machine. Returns no maps if the recording was made on another machine,
     /// or before this machine was started. A later process with the same id overwrites the map, so a map counts only
     /// if it was last written while its process lived.
@@ -158,12 +158,12 @@ mod tests {
 
     #[test]
     fn a_map_that_was_not_written_in_the_life_of_its_process_is_of_another_one() {
-        let made = Made {
+        let origin = Origin {
             host_name: Some("host"),
             start_unix_ns: Some(0),
             length_ns: 10_000,
         };
-        let is_of = |maker, written_ns| made.is_of(maker, written_ns, 0, 0);
+        let is_of = |maker, written_ns| origin.is_of(maker, written_ns, 0, 0);
         assert!(is_of(&MAKER, 3_000) && is_of(&MAKER, 5_000 + LATE_NS));
         assert!(!is_of(&MAKER, 999) && !is_of(&MAKER, 5_001 + LATE_NS));
         // No process has this id.

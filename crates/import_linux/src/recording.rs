@@ -20,7 +20,7 @@ use tables::{
     RecordingInfo, Store, StoreError, Table, Unreadable,
 };
 
-use crate::code_maps::{self, Made};
+use crate::code_maps::{self, Origin};
 use crate::freezes::Cgroups;
 use crate::images::Mappings;
 use crate::lives::Lives;
@@ -190,12 +190,12 @@ impl Recording for LinuxRecording {
     }
 
     fn code_maps(&self, makers: &BTreeMap<u32, CodeMaker>) -> io::Result<BTreeMap<u32, Vec<u8>>> {
-        let made = Made {
+        let origin = Origin {
             host_name: self.events.system().host_name.as_deref(),
             start_unix_ns: self.info.start_unix_ns,
             length_ns: self.info.end_ns,
         };
-        let mut maps = made.on_this_machine(makers);
+        let mut maps = origin.on_this_machine(makers);
         let facts = read_next_to(&self.file)?.unwrap_or_default();
         maps.extend(code_maps::in_facts(&facts, makers));
         Ok(maps)

@@ -48,20 +48,20 @@ impl Theory for IoLimit {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let mut waits = Wait::read(case)?;
+        let mut waits = DiskWait::read(case)?;
         if !find_requests(case, &mut waits)? {
             let what = "there are no disk requests: none were made, or they were not recorded";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let mut processes: FxHashMap<ProcessKey, Vec<Wait>> = FxHashMap::default();
-        for wait in waits.into_iter().filter(Wait::is_of_limit) {
+        let mut processes: FxHashMap<ProcessKey, Vec<DiskWait>> = FxHashMap::default();
+        for wait in waits.into_iter().filter(DiskWait::is_of_limit) {
             let of_process = processes.entry((wait.process_row, wait.process_id));
             of_process.or_default().push(wait);
         }
         let processes = processes.into_iter();
-        let mut processes: Vec<Held> = processes
-            .map(|(process, waits)| Held { process, waits })
-            .filter(|held| held.delay_ns() >= NOTICED_NS)
+        let mut processes: Vec<ProcessWaits> = processes
+            .map(|(process, waits)| ProcessWaits { process, waits })
+            .filter(|waits| waits.delay_ns() >= NOTICED_NS)
             .collect();
         if processes.is_empty() {
             let because = format!(
@@ -70,10 +70,10 @@ impl Theory for IoLimit {
             );
             return Ok(Outcome::Against(because, Vec::new()));
         }
-        processes.sort_by_key(|held| (Reverse(held.delay_ns()), held.process));
+        processes.sort_by_key(|waits| (Reverse(waits.delay_ns()), waits.process));
         processes.truncate(FINDINGS);
         Ok(Outcome::For(
-            processes.iter().map(|held| held.finding(case)).collect(),
+            processes.iter().map(|waits| waits.finding(case)).collect(),
         ))
     }
 }
@@ -82,7 +82,7 @@ impl Theory for IoLimit {
 type ProcessKey = (Option<u32>, Option<u32>);
 
 /// Wait of a program's thread in the kernel (state D) that an interrupt or a softirq ended.
-struct Wait {
+struct DiskWait {
     range: Range<i64>,
     thread_id: u32,
     thread_row: Option<u32>,
@@ -101,9 +101,9 @@ struct LateRead {
     end_ns: i64,
 }
 
-impl Wait {
+impl DiskWait {
     /// Reads the waits of programs in the order of their ends.
-    fn read(case: &Case<'_>) -> Result<Vec<Wait>, StoreError> {
+    fn read(case: &Case<'_>) -> Result<Vec<DiskWait>, StoreError> {
         const COLUMNS: [&str; 8] = [
             "thread_id",
             "thread_row",
@@ -130,7 +130,7 @@ impl Wait {
                     && view.readied_by_dpc.get(row) == Some(true)
                     && !is_of_kernel
                 {
-                    waits.push(Wait {
+                    waits.push(DiskWait {
                         range: since..since.saturating_add(waits_ns),
                         thread_id: view.thread_id[row],
                         thread_row: view.thread_row.get(row),
@@ -163,20 +163,20 @@ impl Wait {
     }
 
     /// Returns the time from the start of the wait to the read.
-    fn held(&self) -> Option<Range<i64>> {
+    fn delay(&self) -> Option<Range<i64>> {
         self.read.map(|read| self.range.start..read.start_ns)
     }
 
     /// Returns true if the read came so late that most of the wait was before it.
     fn is_of_limit(&self) -> bool {
         let length = |range: &Range<i64>| range.end.saturating_sub(range.start);
-        let held = self.held().filter(|_| !self.is_for_own);
-        held.is_some_and(|held| length(&held) > length(&self.range) / 2)
+        let delay = self.delay().filter(|_| !self.is_for_own);
+        delay.is_some_and(|delay| length(&delay) > length(&self.range) / 2)
     }
 }
 
 /// Adds the disk requests to the waits that ended with them. Returns false if there are no disk requests.
-fn find_requests(case: &Case<'_>, waits: &mut [Wait]) -> Result<bool, StoreError> {
+fn find_requests(case: &Case<'_>, waits: &mut [DiskWait]) -> Result<bool, StoreError> {
     const COLUMNS: [&str; 6] = [
         "time_ns",
         "init_ns",
@@ -216,15 +216,15 @@ fn find_requests(case: &Case<'_>, waits: &mut [Wait]) -> Result<bool, StoreError
 }
 
 /// Waits of the threads of a process for reads that were held back.
-struct Held {
+struct ProcessWaits {
     process: ProcessKey,
-    waits: Vec<Wait>,
+    waits: Vec<DiskWait>,
 }
 
-impl Held {
+impl ProcessWaits {
     /// Returns the time in which reads of at least one thread were held back, in nanoseconds.
     fn delay_ns(&self) -> i64 {
-        let ranges = union(self.waits.iter().filter_map(Wait::held).collect());
+        let ranges = union(self.waits.iter().filter_map(DiskWait::delay).collect());
         ranges.iter().map(|range| range.end - range.start).sum()
     }
 
@@ -233,8 +233,11 @@ impl Held {
         let process = case.process(row, id);
         let delay_ns = self.delay_ns();
         let reads = || self.waits.iter().filter_map(|wait| wait.read);
-        let longest = self.waits.iter().filter_map(Wait::held);
-        let longest_ns = longest.map(|held| held.end - held.start).max().unwrap_or(0);
+        let longest = self.waits.iter().filter_map(DiskWait::delay);
+        let longest_ns = longest
+            .map(|delay| delay.end - delay.start)
+            .max()
+            .unwrap_or(0);
         let mut disks: Vec<String> = reads().map(|read| case.disk(read.disk)).collect();
         disks.sort_unstable();
         disks.dedup();
@@ -290,7 +293,7 @@ impl Held {
 
     /// Returns evidence with the longest waits.
     fn evidence(&self) -> Evidence {
-        let mut waits: Vec<(&Wait, LateRead)> = (self.waits.iter())
+        let mut waits: Vec<(&DiskWait, LateRead)> = (self.waits.iter())
             .filter_map(|wait| Some((wait, wait.read?)))
             .collect();
         waits.sort_by_key(|(wait, read)| {
