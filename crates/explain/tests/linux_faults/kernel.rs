@@ -184,8 +184,11 @@ pub(super) fn round_robin_threads_take_turns() {
         program(folder.path(), "facts", &format!("#!/bin/sh\n{FACTS}\n"));
         // Both programs get the policy before one of them runs. The facts are written while the programs live. The
         // shell that writes them has real-time priority on another CPU, so that it delays no program and no program
-        // delays it.
-        let script = "chrt -f 70 taskset -c 1 sh -c 'sleep 0.3; ./facts' & \
+        // delays it. Threads of the same priority keep the other CPUs busy: on an idle CPU, the programs could run if
+        // they were not pinned.
+        let script = "for cpu in $(seq 1 $(($(nproc) - 1))); do \
+        taskset -c $cpu chrt -f 60 timeout 0.9 chrt -f 50 ./spin & done; \
+        chrt -f 70 taskset -c 1 sh -c 'sleep 0.3; ./facts' & \
         chrt -f 60 sh -c 'for i in 1 2; do taskset -c 0 chrt -r 50 ./gaps 0.8 > gaps$i.txt & done; wait'; wait";
         // Both programs together use one CPU for 0.8 s. If the events show much less, some are missing.
         let is_whole = || used_by_gaps_ns(folder.path()) > 680_000_000;
