@@ -107,6 +107,20 @@ impl Text {
         self.us += 5000;
     }
 
+    /// The client asks the last program, which wakes it once when it takes the request, and once with the answer.
+    fn exchange_over_socket(&mut self, back_us: u64) {
+        self.start(0, CLIENT);
+        self.start(CLIENT, BACK);
+        self.sleep(CLIENT);
+        self.start(BACK, CLIENT);
+        self.sleep(CLIENT);
+        self.us += back_us;
+        self.start(BACK, CLIENT);
+        self.sleep(BACK);
+        self.sleep(CLIENT);
+        self.us += 5000;
+    }
+
     fn explained(&self, scope: Scope) -> Explanation {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("trace.txt");
@@ -174,6 +188,26 @@ fn check_chain(mut text: Text) {
         programs.collect::<Vec<_>>()
     );
     assert_eq!(explanation.findings[0].theory, "late-answers");
+}
+
+#[test]
+fn a_wake_before_the_answer_is_no_answer() {
+    let mut text = Text::new();
+    for _ in 0..8 {
+        text.exchange_over_socket(30_000);
+    }
+    // Less than five times the usual time.
+    text.exchange_over_socket(140_000);
+    let explanation = text.explained(Scope::default());
+    let severities = late(&explanation).into_iter().map(|it| it.severity);
+    assert_eq!(severities.collect::<Vec<_>>(), [Severity::Information]);
+    text.exchange_over_socket(300_000);
+    let explanation = text.explained(Scope::default());
+    let late = late(&explanation);
+    assert_eq!(late.len(), 1, "{late:#?}");
+    assert!(late[0].delay_ns().abs_diff(300_000_000) < 100_000);
+    let usual = late[0].why.iter().map(ToString::to_string).next().unwrap();
+    assert!(usual.contains("took less than 30.1 ms"), "{usual}");
 }
 
 #[test]

@@ -44,6 +44,9 @@ const ALL_KEPT: usize = 1 << 20;
 const MOSTLY: usize = 9;
 /// Maximum number of rows of evidence.
 const SHOWN: usize = 10;
+/// Maximum time in nanoseconds for which a thread runs that was woken before the answer was there. It only looks and waits
+/// again. Sockets of the same machine wake the asking program also when the other one takes the request.
+const LOOK_NS: i64 = 100_000;
 /// Maximum time in nanoseconds from an answer to the end of the answering program, if the answer is its end. The program
 /// that started it waits for its end, and not for an answer.
 const ENDS_NS: i64 = 50_000_000;
@@ -179,32 +182,81 @@ struct Exchange {
 /// Wait of a thread.
 struct ThreadWait {
     range: Range<i64>,
+    /// Time at which the thread ran again. It does not see the answer before.
+    run_ns: i64,
     /// Row of the program that ended the wait, or in whose context an interrupt or a softirq ended it.
     by: Option<u32>,
     in_interrupt: bool,
 }
 
+/// Answer of one program to a thread of another one.
+struct Answer {
+    /// Waits of the thread: the last one ended with the answer, the ones before it with wakes before the answer.
+    waits: Vec<Range<i64>>,
+    /// Time at which the thread ran with the answer.
+    run_ns: i64,
+    in_interrupt: bool,
+}
+
+impl Answer {
+    fn new(wait: &ThreadWait) -> Answer {
+        Answer {
+            waits: vec![wait.range.clone()],
+            run_ns: wait.run_ns,
+            in_interrupt: wait.in_interrupt,
+        }
+    }
+
+    /// Adds the next wait of the thread, because the wake before it was not the answer.
+    fn extend(&mut self, wait: &ThreadWait) {
+        self.waits.push(wait.range.clone());
+        self.run_ns = wait.run_ns;
+        self.in_interrupt = wait.in_interrupt;
+    }
+
+    /// Returns the time from the first wait to the run with the answer, in nanoseconds.
+    fn took_ns(&self) -> i64 {
+        self.run_ns - self.waits[0].start
+    }
+}
+
 impl Exchange {
-    /// Returns the waits that ended with an answer of this program.
-    fn answers(&self, server: u32) -> impl Iterator<Item = &ThreadWait> {
+    /// Returns the answers of this program.
+    fn answers(&self, server: u32) -> Vec<Answer> {
+        let mut answers: Vec<Answer> = Vec::new();
         // A thread runs between two waits.
-        let ends = self.waits.iter().map(|wait| wait.range.end);
-        let since = std::iter::once(i64::MIN).chain(ends);
-        let answered = since.zip(&self.waits).filter(move |(since, wait)| {
-            let first = (self.requests).partition_point(|(time_ns, _)| time_ns < since);
+        let mut since = i64::MIN;
+        let mut is_answered = false;
+        for wait in &self.waits {
+            let first = (self.requests).partition_point(|(time_ns, _)| *time_ns < since);
             let requests = self.requests[first..].iter();
-            let mut requests = requests.take_while(|(time_ns, _)| *time_ns <= wait.range.start);
-            wait.by == Some(server) && requests.any(|(_, asked)| *asked == server)
-        });
-        answered.map(|(_, wait)| wait)
+            let requests = requests.take_while(|(time_ns, _)| *time_ns <= wait.range.start);
+            let asked: Vec<u32> = requests.map(|(_, asked)| *asked).collect();
+            let is_of_server = wait.by == Some(server);
+            let last = answers.last_mut().filter(|_| is_answered);
+            is_answered = is_of_server;
+            match last {
+                Some(last)
+                    if is_of_server
+                        && asked.is_empty()
+                        && wait.range.start - last.run_ns <= LOOK_NS =>
+                {
+                    last.extend(wait);
+                }
+                _ if is_of_server && asked.contains(&server) => answers.push(Answer::new(wait)),
+                _ => is_answered = false,
+            }
+            since = wait.range.end;
+        }
+        answers
     }
 }
 
 /// All answers of one program to another one.
 struct Answers {
     pair: Pair,
-    /// Times for which the program that asks waited, the shortest first.
-    waits: Vec<Range<i64>>,
+    /// The fastest answer first.
+    answers: Vec<Answer>,
     /// True if the programs exchange packets. A softirq delivers packets to the same machine in the context of the thread
     /// that sends them. Other softirqs interrupt any thread, but not a thread of the same program after each request.
     are_packets: bool,
@@ -214,22 +266,22 @@ impl Answers {
     fn new(exchanges: &FxHashMap<Thread, Exchange>, pair: Pair) -> Answers {
         let of_client = exchanges.values().filter(|it| it.client == pair.client);
         let answers = of_client.flat_map(|it| it.answers(pair.server));
-        let (packets, others): (Vec<_>, Vec<_>) = answers.partition(|wait| wait.in_interrupt);
+        let (packets, others): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.in_interrupt);
         let are_packets = packets.len() >= ANSWERS && packets.len() > MOSTLY * others.len();
-        let answers = if are_packets { packets } else { others };
-        let mut waits: Vec<Range<i64>> = answers.iter().map(|wait| wait.range.clone()).collect();
-        waits.sort_by_key(|range| (range.end - range.start, range.start));
+        let mut answers = if are_packets { packets } else { others };
+        answers.sort_by_key(|answer| (answer.took_ns(), answer.run_ns));
         Answers {
             pair,
-            waits,
+            answers,
             are_packets,
         }
     }
 
+    /// Returns the time in which half of the answers came, in nanoseconds. `None` if there are too few answers.
     fn median_ns(&self) -> Option<i64> {
-        let median = self.waits.get(self.waits.len() / 2);
-        let median = median.filter(|_| self.waits.len() >= ANSWERS);
-        median.map(|range| range.end - range.start)
+        let median = self.answers.get(self.answers.len() / 2);
+        let median = median.filter(|_| self.answers.len() >= ANSWERS);
+        median.map(Answer::took_ns)
     }
 }
 
@@ -270,6 +322,7 @@ fn exchanges(
                 let end = view.start_ns[row].saturating_sub(ready_ns);
                 exchange.waits.push(ThreadWait {
                     range: end.saturating_sub(waits_ns)..end,
+                    run_ns: view.start_ns[row],
                     by: view.readying_process_row.get(row),
                     in_interrupt: view.readied_by_dpc.get(row) == Some(true),
                 });
@@ -359,7 +412,7 @@ impl<'c> LateAnswer<'c> {
         let least_ns = median_ns.map(|ns| ns.saturating_mul(LATE_ANSWER).max(NOTICED_NS));
         let longest_ns = waits.iter().filter_map(|wait| wait.waits_ns).max();
         let least_ns = least_ns.filter(|least_ns| longest_ns >= Some(*least_ns));
-        let asked: FxHashSet<_> = answers.waits.iter().collect();
+        let asked: FxHashSet<_> = answers.answers.iter().flat_map(|it| &it.waits).collect();
         waits.retain(|wait| {
             // A program that runs when it is asked needs no wake. But an interrupt may end a wait for something else.
             let needs_request = least_ns.is_none() || answers.are_packets;
