@@ -85,7 +85,12 @@ impl Theory for LateAnswers {
         let mut runs = Runs::new(case)?.with_local_pairs(local_pairs.collect());
         let mut late = Vec::new();
         for (answers, (_, waits)) in answers.into_iter().zip(pairs) {
-            late.extend(LateAnswer::find(&mut runs, answers, waits)?);
+            late.extend(LateAnswer::find(
+                &mut runs,
+                answers,
+                waits,
+                case.survey.span.end,
+            )?);
         }
         if late.is_empty() {
             let because = format!(
@@ -402,11 +407,12 @@ enum Delayer {
 
 impl<'c> LateAnswer<'c> {
     /// Returns the late answers among all answers, if there are any. `waits` are the noticeable waits of the program that
-    /// asks.
+    /// asks, and `last_ns` is the time of the last event.
     fn find(
         runs: &mut Runs<'_>,
         answers: Answers,
         mut waits: Vec<&'c Wait>,
+        last_ns: i64,
     ) -> Result<Option<LateAnswer<'c>>, StoreError> {
         let median_ns = answers.median_ns();
         let least_ns = median_ns.map(|ns| ns.saturating_mul(LATE_ANSWER).max(NOTICED_NS));
@@ -416,7 +422,10 @@ impl<'c> LateAnswer<'c> {
         waits.retain(|wait| {
             // A program that runs when it is asked needs no wake. But an interrupt may end a wait for something else.
             let needs_request = least_ns.is_none() || answers.are_packets;
-            wait.readied_by_dpc == Some(answers.are_packets)
+            // The end of the program comes after the end of the recording if it was recorded while the program ran.
+            let may_end = least_ns.is_none() && last_ns - answered_ns(wait) < ENDS_NS;
+            !may_end
+                && wait.readied_by_dpc == Some(answers.are_packets)
                 && wait.waits_ns >= least_ns
                 && (!needs_request || asked.contains(&range(wait)))
         });
