@@ -265,6 +265,28 @@ fn one_slow_answer_without_others_is_only_information() {
 }
 
 #[test]
+fn the_end_of_a_program_is_no_answer() {
+    let mut text = Text::new();
+    for compute_us in [1000, 1000, 1000, 1000, 1000, 1000, 300_000] {
+        text.start(0, CLIENT);
+        text.start(CLIENT, BACK);
+        text.sleep(CLIENT);
+        text.us += compute_us;
+        // The kernel logs the end before it wakes the program that waits for it.
+        if compute_us == 300_000 {
+            let event = format!("sched_process_exit: comm=back pid={BACK} prio=120");
+            text.event(BACK, cpu(BACK), ".....", &event);
+        }
+        text.start(BACK, CLIENT);
+        text.sleep(BACK);
+        text.sleep(CLIENT);
+        text.us += 5000;
+    }
+    let explanation = text.explained(Scope::default());
+    assert!(late(&explanation).is_empty(), "{:#?}", late(&explanation));
+}
+
+#[test]
 fn a_program_that_only_reports_answers_nobody() {
     let mut text = Text::new();
     // As with a compiler and its build tool: the client waits, and the other program wakes it now and then.

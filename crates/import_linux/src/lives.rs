@@ -424,12 +424,15 @@ impl Owners<'_> {
         }
         thread.process_id = thread.process_id.or(seen.process_id).or(assumed);
         thread.name = thread.name.take().or(seen.name);
-        let (process_id, name) = (thread.process_id, thread.name.clone());
+        let (process_id, name, end_ns) = (thread.process_id, thread.name.clone(), thread.end_ns);
         if let Some(process_id) = process_id
             && !self.latest_processes.contains_key(&process_id)
         {
             let process = self.process(process_id, seen.time_ns);
-            process.name = name.filter(|_| process_id == thread_id);
+            // The first thread of the process gives its name and its end.
+            if process_id == thread_id {
+                (process.name, process.end_ns) = (name, end_ns);
+            }
         }
     }
 

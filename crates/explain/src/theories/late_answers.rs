@@ -130,7 +130,7 @@ fn pairs<'c>(case: &'c Case<'_>) -> Result<Vec<(Pair, Vec<&'c Wait>)>, StoreErro
             };
             let is_kernel = |row| case.names.is_kernel_thread(row);
             let end = ends.get(server as usize).copied().flatten();
-            let is_end = end.is_some_and(|end| (0..ENDS_NS).contains(&(end - answered_ns(wait))));
+            let is_end = end.is_some_and(|end| end - answered_ns(wait) < ENDS_NS);
             if is_answered(wait) && !is_kernel(client) && !is_kernel(server) && !is_end {
                 pairs.entry(Pair { client, server }).or_default().push(wait);
             }
