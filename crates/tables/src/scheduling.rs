@@ -235,9 +235,10 @@ impl Scheduler {
         let running = self.cpus.get(usize::from(cpu)).copied().flatten();
         let running = running.and_then(|running| running.switch_in);
         let running = running.map(|switch_in| (switch_in.thread_id, switch_in.thread));
-        // Before the first switch of a CPU, only the event itself names its thread.
+        // If the event itself names its thread, it is right also after a switch that the kernel did not log, and before
+        // the first switch of the CPU.
         let recorded = (readied.recorded_by).map(|thread_id| (thread_id, self.index(thread_id)));
-        let running = running.or(recorded);
+        let running = recorded.or(running);
         let by = running.map(|(thread_id, _)| thread_id);
         let by_ids = running.map(|(thread_id, index)| {
             let thread = &mut self.threads[index as usize];

@@ -144,6 +144,21 @@ fn a_missing_switch_is_a_skipped_one_unless_events_of_its_cpu_are_lost() {
 }
 
 #[test]
+fn a_wake_after_a_skipped_switch_is_by_the_thread_of_its_event() {
+    // The switch from the idle thread to thread 31 is missing.
+    let lines = [
+        switch(1, 3, 20, 0),
+        "t-31 [001] d..3. 5.004000: sched_waking: comm=t pid=40 prio=120 target_cpu=001\n"
+            .to_owned(),
+        switch(1, 5, 31, 40),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let wakes = wakes(&written(folder.path(), &lines));
+    assert_eq!(wakes.len(), 1);
+    assert_eq!(wakes[0].1, "40 Some(31) Some(false)");
+}
+
+#[test]
 fn a_thread_that_no_tick_shows_ran_only_briefly_after_the_idle_thread() {
     // The switch from the idle thread to thread 31 and the wake of thread 31 are missing.
     let mut lines = vec![
