@@ -15,6 +15,7 @@ mod routines;
 mod rows;
 mod sampling;
 mod states;
+mod wait_stacks;
 mod whole;
 
 pub use decoder::LinuxDecoder;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use files::FileSource;
 use linux::{Attribute, Chunk, Event, EventKind, Meaning};
 use rayon::prelude::*;
+use symbols::KernelSymbols;
 use tables::import::{
     FirstPass, Plan, Progress, Slice, StackEvents, StackIndex, counted_progress, memory,
     read_events,
@@ -26,6 +27,7 @@ use crate::images::Mappings;
 use crate::lives::Lives;
 use crate::proc_facts::{ProcFacts, path_of, read_next_to};
 use crate::rows::RowsOfChunks;
+use crate::wait_stacks;
 use crate::whole::{self, Counts, Presence};
 
 /// Recording of Linux, and the facts from the file `FILE.proc` next to it.
@@ -172,6 +174,12 @@ impl Recording for LinuxRecording {
         let (done, is_stopped) = (AtomicU64::new(0), AtomicBool::new(false));
         let progress = counted_progress(plan, options, &done, &is_stopped);
         let (mut first, presence) = read_whole(self, plan, &progress)?;
+        if plan.rows.has_table(Table::CpuRuns) && !first.tables.stacks.is_empty() {
+            // Without the symbols, the kinds of waits are unknown, but all other values are known.
+            let symbols = self.kernel_symbols().ok().flatten();
+            let symbols = KernelSymbols::parse(&symbols.unwrap_or_default());
+            first.stack_waits = wait_stacks::of_stacks(&first.tables.stacks, &symbols);
+        }
         if !plan.rows.is_empty() {
             let mut rows = RowsOfChunks::new(&self.events, &self.facts, plan.events, presence);
             let take = &mut |slice: Slice| slice.give(give);

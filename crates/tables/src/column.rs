@@ -1,7 +1,7 @@
 //! Columns that are filled row by row and become Arrow arrays.
 //!
 //! `Vec` is for values that are always known. [`Nullable`] and [`Text`] are for values that may be null.
-//! [`Names`] is for values of an enumeration. [`Lists`] is for lists. Values move into Arrow's buffers
+//! [`Names`] and [`NullableNames`] are for values of an enumeration. [`Lists`] is for lists. Values move into Arrow's buffers
 //! without a copy.
 
 mod bits;
@@ -22,7 +22,7 @@ use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 
 pub use crate::column::lists::{Addresses, Bytes, Lists};
-pub use crate::column::names::{Named, Names};
+pub use crate::column::names::{Named, Names, NullableNames};
 pub use crate::column::nullable::Nullable;
 pub use crate::column::text::Text;
 use crate::view::Flags;

@@ -5,6 +5,7 @@ use crate::in_memory::Tables;
 use crate::recorded_times::RecordedTimes;
 use crate::stack_index::StackIndex;
 use crate::trackers::FileTracker;
+use crate::wait_kind::StackWait;
 
 /// Result of the first pass: data that is joined with rows of events, and tables of the whole recording.
 #[derive(Default)]
@@ -13,6 +14,8 @@ pub struct FirstPass {
     pub tables: Tables,
     /// Stacks by time and thread.
     pub stacks: StackIndex,
+    /// Parts of the kinds of waits that stacks show, by stack id. It is empty if no stack shows any.
+    pub stack_waits: Vec<StackWait>,
     /// Paths of files by key and time.
     pub files: FileTracker,
     /// Time ranges in which all events of a CPU were recorded.

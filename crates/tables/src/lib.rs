@@ -42,10 +42,11 @@ mod trackers;
 mod unreadable;
 mod view;
 mod volumes;
+mod wait_kind;
 
 pub use build::{Cancelled, Options};
 pub use codes::{linux_states, thread_state, wait_reason};
-pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, Text};
+pub use column::{Addresses, Bytes, Lists, Named, Names, Nullable, NullableNames, Text};
 pub use doubtful::{DoubtfulRuns, MAX_WEIGHT_NS};
 pub use identities::{Identities, Process, file_name, is_generated, module_name};
 pub use in_memory::Tables;
@@ -67,6 +68,7 @@ pub use trace_store::{Cache, Store};
 pub use trackers::{ImageTracker, Life, Lifetimes, ProcessTracker, ThreadTracker};
 pub use unreadable::{EventPlace, Unreadable};
 pub use view::{AddressesView, BytesView, Flags, NullableView, TextView};
+pub use wait_kind::{FutexCall, StackWait, WaitKind};
 
 /// Parts from which formats make tables: data of rows before they are joined, and the passes over a recording.
 pub mod import {

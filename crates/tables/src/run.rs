@@ -1,12 +1,18 @@
 //! A run of a thread on a CPU, and its row of `cpu_runs`.
 
+use std::num::NonZeroU64;
+
 use crate::CpuRuns;
 use crate::table::ready_threads::ReadiedOnWindows;
 use crate::trackers::ThreadIds;
+use crate::wait_kind::{FutexCall, StackWait, WaitKind, wait_of};
 
 /// States of a thread that was switched out but does not wait. They are ready, running, standby and deferred
 /// ready.
 const RUNNABLE: [u8; 4] = [1, 2, 3, 7];
+
+/// State of a thread that waits.
+const WAITING: u8 = 5;
 
 /// Data of a context switch about the thread that begins to run.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +29,8 @@ pub(crate) struct SwitchIn {
     pub(crate) qos: Option<u8>,
     pub(crate) previous_c_state: Option<u8>,
     pub(crate) stack_id: Option<u32>,
+    /// Part of the kind of the wait before the run that the stack shows.
+    pub(crate) stack_wait: StackWait,
 }
 
 /// Data of a context switch about the thread that stops running.
@@ -34,9 +42,17 @@ pub(crate) struct SwitchOut {
     pub(crate) state: u8,
     pub(crate) wait_reason: Option<u8>,
     pub(crate) wait_mode: Option<u8>,
+    pub(crate) futex: Option<FutexCall>,
     pub(crate) rank: Option<u8>,
     pub(crate) remaining_quantum: Option<i32>,
     pub(crate) ideal_processor: Option<u8>,
+}
+
+impl SwitchOut {
+    /// Returns true if the thread waits after the switch.
+    pub(crate) fn waits(&self) -> bool {
+        self.state == WAITING
+    }
 }
 
 /// An event that made a thread ready to run.
@@ -116,6 +132,13 @@ impl Run {
         Some(since.saturating_sub(out.time_ns))
     }
 
+    /// Returns the kind and the object of the wait before the run.
+    fn wait(&self) -> (Option<WaitKind>, Option<NonZeroU64>) {
+        let stack = self.as_planned().map(|it| it.stack_wait);
+        self.before
+            .map_or((None, None), |out| wait_of(&out, stack.unwrap_or_default()))
+    }
+
     fn since_last_ns(&self) -> Option<i64> {
         Some(self.start_ns.saturating_sub(self.before?.time_ns))
     }
@@ -161,6 +184,10 @@ impl CpuRuns {
             .extend(runs, |run| run.ready.map(|r| r.time_ns));
         self.ready_ns.extend(runs, Run::ready_ns);
         self.waits_ns.extend(runs, Run::waits_ns);
+        let waits: Vec<_> = runs.iter().map(Run::wait).collect();
+        self.wait_kind.extend(&waits, |(kind, _)| *kind);
+        self.wait_object
+            .extend(&waits, |(_, object)| object.map(NonZeroU64::get));
         self.since_last_ns.extend(runs, Run::since_last_ns);
         self.count_waits
             .extend(runs.iter().map(|run| u8::from(run.thread_id != 0)));

@@ -13,10 +13,8 @@ use crate::table::context_switches::Switch;
 use crate::table::ready_threads::ReadyEvent;
 use crate::timed_values::TimedValues;
 use crate::trackers::{KnownThread, ThreadIds, Trackers};
+use crate::wait_kind::StackWait;
 use crate::{CpuRuns, ReadyThreads};
-
-/// State of a thread that waits.
-const WAITING: u8 = 5;
 
 /// Number of ended runs that are kept in a list. When the list has this many runs, all of them are moved into columns.
 /// This number of runs fits into the first-level cache of a CPU. One context switch can end two runs, so the list
@@ -270,7 +268,7 @@ impl Scheduler {
         // The event may belong to a run that began at the same time on another CPU, whose switches were processed first. The
         // thread had waited before this run, so that something must have readied it.
         let is_late = thread.started.0 == time_ns && thread.started.1 != cpu;
-        let waited = |out: Option<SwitchOut>| out.is_some_and(|out| out.state == WAITING);
+        let waited = |out: Option<SwitchOut>| out.is_some_and(|out| out.waits());
         if thread.runs {
             if is_late && thread.ready.is_none() && waited(thread.out) {
                 thread.ready = ready
@@ -303,6 +301,7 @@ impl Scheduler {
             state: switch.old_state,
             wait_reason: switch.old_wait_reason,
             wait_mode: switch.old_wait_mode,
+            futex: switch.futex,
             rank: switch.old_rank,
             remaining_quantum: switch.old_remaining_quantum,
             ideal_processor: switch.old_ideal_processor,
@@ -357,6 +356,7 @@ impl Scheduler {
             qos: switch.new_qos,
             previous_c_state: switch.previous_c_state,
             stack_id,
+            stack_wait: trackers.stack_wait(stack_id),
         });
         self.cpus[usize::from(cpu)] = Some(CurrentRun {
             start_ns: time_ns,
@@ -389,7 +389,7 @@ impl Scheduler {
         let thread = self.threads[old_index as usize];
         let is_after_idle = before.thread_id == 0;
         // A thread that lost its CPU can run before it is woken.
-        let may_run = thread.out.is_some_and(|out| out.state != WAITING);
+        let may_run = thread.out.is_some_and(|out| !out.waits());
         let ready = thread.ready.filter(|_| is_after_idle || !may_run);
         let woken = ready.map(|ready| (ready.time_ns, Begin::Wake));
         let seen_for = switch.seen_for_ns.filter(|_| is_after_idle);
@@ -418,6 +418,7 @@ impl Scheduler {
                 qos: None,
                 previous_c_state: None,
                 stack_id: None,
+                stack_wait: StackWait::Silent,
             }),
             begin,
         }

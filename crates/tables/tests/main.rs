@@ -13,6 +13,7 @@ mod linux_schedstat;
 mod linux_task_events;
 mod linux_text;
 mod linux_timehist;
+mod linux_waits;
 mod machine;
 mod memory;
 mod packets;

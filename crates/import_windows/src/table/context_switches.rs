@@ -35,6 +35,7 @@ impl FromEvents for ContextSwitches {
             old_state: payload.old_state,
             old_wait_reason: Some(payload.old_wait_reason),
             old_wait_mode: Some(payload.old_wait_mode),
+            futex: None,
             old_ideal_processor: Some(payload.old_ideal_processor),
             old_rank: payload.old_rank().filter(|_| has_ranks),
             previous_c_state: payload.previous_c_state(),

@@ -8,6 +8,7 @@ use crate::schema::{Rows, table};
 use crate::timed_values::TimedValues;
 use crate::trackers::Trackers;
 use crate::unreadable::EventPlace;
+use crate::wait_kind::FutexCall;
 
 table! {
     /// One row per context switch: a CPU stopped running the old thread and started the new thread.
@@ -116,6 +117,8 @@ pub struct Switch {
     pub old_wait_reason: Option<u8>,
     /// Mode in which the old thread waits.
     pub old_wait_mode: Option<u8>,
+    /// Last call of the old thread, if it waits for a futex and the thread made it directly before the switch.
+    pub futex: Option<FutexCall>,
     /// Low bits of the number of the old thread's ideal processor.
     pub old_ideal_processor: Option<u8>,
     /// Rank of the old thread.

@@ -1,9 +1,10 @@
 //! `cpu_runs`: runs of threads on CPUs, and the waits before them.
 
-use crate::column::Nullable;
+use crate::column::{Nullable, NullableNames};
 use crate::register::{Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
+use crate::wait_kind::WaitKind;
 
 table! {
     /// One row per run of a thread on a CPU, from the context switch that started the run to the context
@@ -61,6 +62,20 @@ table! {
         /// Time that the thread waited before it became ready. It is 0 if the thread was preempted or its
         /// quantum ended.
         waits_ns: Nullable<i64> = "readied_ns - previous_out_ns, at least 0" wpa "Waits (us)",
+        /// Kind of the wait that lasted `waits_ns`: `sleep` (a time that the thread set), `lock`, `futex` (a lock, a
+        /// condition variable or another object in the memory of the program, if it is unknown which of them), `disk`
+        /// (a call that reads or writes), `page` (a page of memory that is read from a disk), `message` (a pipe, a
+        /// socket, a terminal or a message queue, also with `poll` and a timeout), `child` (the end of a process),
+        /// `stopped` (by a signal, a debugger or another thread) or `frozen` (with its cgroup). Unknown if the thread did
+        /// not wait, or for another kind of wait.
+        /// On Windows, some wait reasons tell the kind. On Linux it needs call chains of the switches with the names
+        /// of the kernel's functions (`FILE.proc`), or the calls `futex` (see `futex_waits`). A call counts if the
+        /// thread left its CPU within 0.1 ms and its call chain does not contradict.
+        wait_kind: NullableNames<WaitKind> =
+            "previous_wait_reason; sched_switch: call chain; sys_enter_futex: op, val",
+        /// Address of the futex that the thread waited for, in the memory of its program. Known only if `wait_kind` is
+        /// `lock` or `futex` and the call was recorded.
+        wait_object: Nullable<u64> = "sys_enter_futex: uaddr",
         /// Time since the thread's last switch-out. This is the sum of wait time and ready time.
         since_last_ns: Nullable<i64> = "start_ns - previous_out_ns" wpa "Time Since Last (us)",
         /// 0 for a run of an idle thread, 1 for any other run. The sum of this column is the number of

@@ -1,10 +1,13 @@
 //! `futex_waits`: calls with which threads of Linux wait for a lock of their program.
 
+use std::num::NonZeroU64;
+
 use crate::column::{Named, Names, Nullable};
 use crate::register::{EventTable, Reader, Register};
 use crate::schema::table;
 use crate::table::Table;
 use crate::trackers::{ThreadFinder, Trackers};
+use crate::wait_kind::{FutexCall, WaitKind};
 
 table! {
     /// One row per call of a thread of Linux that waits for a futex: a lock, a condition variable or another object in
@@ -66,6 +69,21 @@ impl FutexWait {
             6 | 13 => Some(FutexWait::Lock),
             _ => None,
         }
+    }
+}
+
+/// Value of a mutex of glibc, Rust and Go while threads wait for it.
+const CONTENDED: u32 = 2;
+
+impl FutexCall {
+    /// Creates a call. Returns `None` if the operation does not wait.
+    pub fn new(address: u64, operation: u32, value: u32) -> Option<FutexCall> {
+        let kind = match FutexWait::from_operation(operation)? {
+            FutexWait::Wait if value != CONTENDED => WaitKind::Futex,
+            FutexWait::Wait | FutexWait::Lock => WaitKind::Lock,
+        };
+        let address = NonZeroU64::new(address)?;
+        Some(FutexCall { kind, address })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::column::{KnownValue, Nullable};
 use crate::first_pass::FirstPass;
 use crate::stack_index::StackIndex;
 use crate::trackers::{FileTracker, ImageTracker, ProcessTracker, ThreadTracker};
+use crate::wait_kind::StackWait;
 
 /// All trackers of a trace. Their results are joined with rows of events.
 pub struct Trackers<'t> {
@@ -15,6 +16,7 @@ pub struct Trackers<'t> {
     images: ImageTracker,
     image_table: &'t Images,
     pub(crate) stacks: &'t StackIndex,
+    stack_waits: &'t [StackWait],
     pub(crate) files: &'t FileTracker,
     /// Time between two samples of a CPU in nanoseconds. The session sets this time.
     pub(crate) sampling_interval_ns: Option<i64>,
@@ -41,6 +43,7 @@ impl<'t> Trackers<'t> {
             images: ImageTracker::new(&pass.tables.images),
             image_table: &pass.tables.images,
             stacks: &pass.stacks,
+            stack_waits: &pass.stack_waits,
             files: &pass.files,
             sampling_interval_ns: pass.sampling_interval_ns,
             length_ns: pass.length_ns,
@@ -59,6 +62,12 @@ impl<'t> Trackers<'t> {
     /// Returns the time at which the thread in a row of `threads` started; `None` if it is unknown.
     pub(crate) fn thread_start_ns(&self, thread_row: Option<u32>) -> Option<i64> {
         self.threads.start_ns(thread_row?)
+    }
+
+    /// Returns the part of the wait's kind that a stack shows.
+    pub(crate) fn stack_wait(&self, stack_id: Option<u32>) -> StackWait {
+        let wait = stack_id.and_then(|stack| self.stack_waits.get(stack as usize));
+        wait.copied().unwrap_or_default()
     }
 
     /// Looks up the thread that had an id at a given time.
