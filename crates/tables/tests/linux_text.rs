@@ -275,3 +275,42 @@ fn policies_and_cgroups_are_those_of_the_facts_next_to_the_recording() {
     let path = |path: &str| Some(path.to_owned());
     assert_eq!(processes, [(10, path("/jobs")), (11, path("/user.slice"))]);
 }
+
+#[test]
+fn printed_functions_show_what_a_thread_waited_for() {
+    let kind = |functions: &[&str]| {
+        let stack = functions.iter().map(|name| format!(" => {name}\n"));
+        let stack = format!(
+            "t-50 [000] d..2. 5.002000: <stack trace>\n{}",
+            stack.collect::<String>()
+        );
+        let lines = [
+            switch(0, 1, 10, 50),
+            switch(0, 2, 50, 10),
+            stack,
+            switch(0, 3, 10, 50),
+            switch(0, 4, 50, 10),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let file = written(folder.path(), &lines);
+        let kinds = rows(&file, Table::CpuRuns, |batch, row| {
+            let view = CpuRunsView::new(batch).unwrap();
+            let kind = view.wait_kind.get(row).map(str::to_owned);
+            (view.thread_id[row], kind)
+        });
+        let kinds = kinds.into_iter().filter(|(thread, _)| *thread == 50);
+        kinds.map(|(_, kind)| kind).collect::<Vec<_>>()
+    };
+    let recorder = "trace_event_raw_event_sched_switch";
+    let read = [
+        recorder,
+        "__schedule",
+        "schedule",
+        "anon_pipe_read",
+        "vfs_read",
+    ];
+    // The first run began before the recording, so its wait is unknown.
+    assert_eq!(kind(&read), [None, Some("message".to_owned())]);
+    // A function of a program has the name of a function of the kernel.
+    assert_eq!(kind(&["do_wait", "main"]), [None, None]);
+}

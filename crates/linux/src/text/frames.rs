@@ -164,6 +164,8 @@ impl Frames {
     /// Adds the mapped files to `facts`. Returns the functions, in the form of `/proc/kallsyms`.
     pub(super) fn finish(mut self, facts: &mut Facts) -> Vec<u8> {
         if let Some((first, last)) = self.kernel {
+            // The symbol `_stext` must not replace the name of a function at the first address.
+            let first = first.saturating_sub(1);
             let length = (last - first).saturating_add(1);
             facts.add_mapping(Order::Little, NO_PROCESS, [first, length, first], KERNEL);
             let _ = writeln!(self.symbols, "{first:x} T _stext");
