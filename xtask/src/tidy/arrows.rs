@@ -35,7 +35,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("simulated", &["sim", "symbols"]),
     ("tables", &["rules", "store"]),
     ("import_windows", &["etl", "events", "files", "tables"]),
-    ("import_linux", &["events", "files", "linux", "tables"]),
+    (
+        "import_linux",
+        &["events", "files", "linux", "symbols", "tables"],
+    ),
     (
         "imports",
         &["files", "import_linux", "import_windows", "tables"],
