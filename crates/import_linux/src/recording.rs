@@ -17,8 +17,8 @@ use tables::import::{
     read_events,
 };
 use tables::{
-    Cancelled, CodeMaker, GiveRows, OperatingSystem, Options, Packets, RecordedSession, Recording,
-    RecordingInfo, Store, StoreError, Table, Unreadable,
+    Cancelled, CodeMaker, GiveRows, Images, OperatingSystem, Options, Packets, RecordedSession,
+    Recording, RecordingInfo, Store, StoreError, Table, Unreadable,
 };
 
 use crate::code_maps::{self, Origin};
@@ -143,6 +143,19 @@ impl LinuxRecording {
         })
     }
 
+    /// Returns the symbols of the recorded kernel. Returns `None` if there are none, if they cannot be read, or if they belong
+    /// to a kernel that was loaded at another address.
+    fn recorded_kernel(&self, images: &Images) -> Option<KernelSymbols> {
+        let symbols = KernelSymbols::parse(&self.kernel_symbols().ok()??);
+        let is_kernel = |row: &usize| images.process_id.get(*row) == Some(0);
+        let mut starts = (0..images.len())
+            .filter(is_kernel)
+            .map(|row| images.base_address[row])
+            .peekable();
+        let is_its = starts.peek().is_none() || starts.any(|start| symbols.are_of(start));
+        is_its.then_some(symbols)
+    }
+
     /// Returns the recording of a store. Returns `None` if the store has tables of another format.
     pub fn from_store(store: &Store) -> Option<&LinuxRecording> {
         (store.recording() as &dyn Any).downcast_ref()
@@ -175,10 +188,10 @@ impl Recording for LinuxRecording {
         let progress = counted_progress(plan, options, &done, &is_stopped);
         let (mut first, presence) = read_whole(self, plan, &progress)?;
         if plan.rows.has_table(Table::CpuRuns) && !first.tables.stacks.is_empty() {
-            // Without the symbols, the kinds of waits are unknown, but all other values are known.
-            let symbols = self.kernel_symbols().ok().flatten();
-            let symbols = KernelSymbols::parse(&symbols.unwrap_or_default());
-            first.stack_waits = wait_stacks::of_stacks(&first.tables.stacks, &symbols);
+            let symbols = self.recorded_kernel(&first.tables.images);
+            let stacks = &first.tables.stacks;
+            let waits = symbols.map(|symbols| wait_stacks::of_stacks(stacks, &symbols));
+            first.stack_waits = waits.unwrap_or_default();
         }
         if !plan.rows.is_empty() {
             let mut rows = RowsOfChunks::new(&self.events, &self.facts, plan.events, presence);

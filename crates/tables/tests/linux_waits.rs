@@ -127,9 +127,11 @@ type Waits = Vec<(i64, Option<String>, Option<u64>)>;
 /// Printed wait: its kind, the thread and the object, if it has one.
 type Printed = (String, u32, Option<u64>);
 
-/// Records the program. Returns the printed waits, and all waits of each thread in the tables.
+/// Records the program. `symbols` are those of the kernel. Returns the printed waits, and all waits of each thread in the
+/// tables.
 fn recorded(
     folder: &Path,
+    symbols: &str,
     events: &str,
     options: &[&str],
 ) -> Option<(Vec<Printed>, BTreeMap<u32, Waits>)> {
@@ -138,7 +140,7 @@ fn recorded(
     cc.args(["-w", "-pthread", "-o", "waits", "waits.c"]);
     assert!(cc.current_dir(folder).status().unwrap().success(), "cc");
     let file = perf::record(folder, events, options, "./waits > waits.txt")?;
-    fs::copy("/proc/kallsyms", folder.join("perf.data.proc")).unwrap();
+    fs::write(folder.join("perf.data.proc"), symbols).unwrap();
     let printed = fs::read_to_string(folder.join("waits.txt")).unwrap();
     let printed = printed.lines().map(|line| {
         let mut words = line.split(' ');
@@ -182,10 +184,21 @@ type Shown<'s> = (Option<&'s str>, Option<u64>);
 
 /// Records the program. Each thread must have a wait with the kind and object that `expected` returns for its printed wait.
 fn check(events: &str, options: &[&str], expected: impl Fn(&Printed) -> Option<Shown<'_>>) {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
+    check_with(&symbols, events, options, expected);
+}
+
+/// As [`check`], with these symbols of the kernel.
+fn check_with(
+    symbols: &str,
+    events: &str,
+    options: &[&str],
+    expected: impl Fn(&Printed) -> Option<Shown<'_>>,
+) {
     let mut wrong = Vec::new();
     for _ in 0..TRIES {
         let folder = tempfile::tempdir().unwrap();
-        let Some((printed, waits)) = recorded(folder.path(), events, options) else {
+        let Some((printed, waits)) = recorded(folder.path(), symbols, events, options) else {
             return;
         };
         assert_eq!(printed.len(), 14);
@@ -236,5 +249,22 @@ fn calls_show_for_which_futex_a_thread_waited() {
 fn without_calls_it_is_unknown_whether_a_futex_is_a_lock() {
     check(EVENTS, &["-g"], |(.., object)| {
         object.is_some().then_some((Some("futex"), None))
+    });
+}
+
+#[test]
+fn symbols_of_a_kernel_at_another_address_show_nothing() {
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap();
+    // A kernel is loaded at another address after each boot.
+    let moved = symbols.lines().filter_map(|line| {
+        let (address, rest) = line.split_once(' ')?;
+        let address = u64::from_str_radix(address, 16).ok()?;
+        Some(format!("{:x} {rest}\n", address.wrapping_add(0x20_0000)))
+    });
+    let moved: String = moved.collect();
+    check_with(&moved, EVENTS, &["-g"], |(kind, ..)| match &**kind {
+        "disk" | "page" => None,
+        "stopped" => Some((Some("stopped"), None)),
+        _ => Some((None, None)),
     });
 }
