@@ -1,5 +1,7 @@
 //! Labels for the cells of evidence. Each function returns the same text as an SQL function.
 
+use tables::{Named, WaitKind, linux_states};
+
 use crate::Reader;
 
 impl Reader<'_> {
@@ -37,7 +39,41 @@ pub fn is_kernel(module: &str) -> bool {
         .any(|kernel| kernel.eq_ignore_ascii_case(module))
 }
 
+/// Returns words for the wait that a row of `cpu_runs` describes. Linux logs only the state of a thread that waits, so the
+/// kind of the wait says more. The SQL expression [`Reader::waited_for_sql`] has the same result.
+pub(crate) fn waited_for(kind: Option<WaitKind>, reason: Option<u8>) -> Option<String> {
+    let is_state = reason.is_none_or(linux_states::is_wait_reason);
+    match kind.filter(|_| is_state) {
+        Some(kind) => Some(kind.name().to_owned()),
+        None => reason.map(wait_reason),
+    }
+}
+
 /// Returns the result of the SQL function `wait_reason(code)`.
 pub fn wait_reason(code: u8) -> String {
     tables::wait_reason(code).map_or_else(|| code.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_a_wait_replaces_only_the_states_of_linux() {
+        let sleep = Some(WaitKind::Sleep);
+        for (kind, reason, expected) in [
+            (sleep, Some(linux_states::INTERRUPTIBLE), Some("sleep")),
+            (
+                None,
+                Some(linux_states::INTERRUPTIBLE),
+                Some("Interruptible"),
+            ),
+            (sleep, None, Some("sleep")),
+            // The reason of Windows says more than the kind.
+            (sleep, Some(4), Some("DelayExecution")),
+            (None, None, None),
+        ] {
+            assert_eq!(waited_for(kind, reason).as_deref(), expected);
+        }
+    }
 }

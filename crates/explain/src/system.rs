@@ -81,6 +81,16 @@ impl Reader<'_> {
         self.store().info().is_linux()
     }
 
+    /// Returns the SQL expression for what the thread of a row of `cpu_runs` waited for. Linux logs only the state of a
+    /// thread that waits, so the kind of the wait says more.
+    pub(crate) fn waited_for_sql(&self) -> &'static str {
+        if self.is_linux() {
+            "coalesce(wait_kind, wait_reason(previous_wait_reason))"
+        } else {
+            "wait_reason(previous_wait_reason)"
+        }
+    }
+
     /// Returns the terms of the traced operating system.
     pub(crate) fn terms(&self) -> &'static Terms {
         Terms::for_system(self.is_linux())

@@ -5,7 +5,6 @@ pub(crate) mod cpu_wait;
 pub(crate) mod disk_waits;
 pub(crate) mod floods;
 pub(crate) mod freezes;
-pub(crate) mod futexes;
 pub(crate) mod holder_times;
 pub(crate) mod holders;
 pub(crate) mod interruptions;

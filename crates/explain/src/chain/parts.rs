@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use tables::StoreError;
+use tables::{StoreError, WaitKind, linux_states};
 
 use super::disk_waits::{DiskWaits, FromDisk};
 use super::interruptions::Interruptions;
@@ -78,6 +78,8 @@ pub(crate) enum What {
     Driver(u32),
     /// Waited for this reason; 255 if the reason is unknown.
     Waited(u8),
+    /// Waited in this state of Linux, for an object of this kind.
+    WaitedFor(u8, WaitKind),
     MachineSuspended,
     /// Unknown, because the chain is not followed further back.
     Unknown,
@@ -192,7 +194,12 @@ fn waited_for(leg: &Leg, disk_waits: &DiskWaits, wakers: &Wakers) -> What {
         None => match wakers.waker(leg) {
             Some(Waker::Network(remote)) => What::Network(remote),
             Some(Waker::Driver(image_row)) => What::Driver(image_row),
-            None => What::Waited(leg.run.previous_wait_reason.unwrap_or(u8::MAX)),
+            None => {
+                let reason = leg.run.previous_wait_reason.unwrap_or(u8::MAX);
+                let kind = leg.run.wait_kind;
+                let kind = kind.filter(|_| linux_states::is_wait_reason(reason));
+                kind.map_or(What::Waited(reason), |kind| What::WaitedFor(reason, kind))
+            }
         },
     }
 }
@@ -220,6 +227,17 @@ pub(crate) fn activity(case: &Case<'_>, wakers: &Wakers, part: &Part) -> String 
         What::Driver(row) => format!("{who} waited for {}", driver(case, row)),
         What::MachineSuspended => case.survey.suspend_gaps.clause().to_owned(),
         What::Unknown => format!("{who} waited for an unknown reason"),
+        What::WaitedFor(_, kind) => match kind {
+            WaitKind::Sleep => format!("{who} slept"),
+            WaitKind::Lock => format!("{who} waited for a lock"),
+            WaitKind::Futex => format!("{who} waited for a lock or a condition variable"),
+            WaitKind::Disk => format!("{who} waited for a disk"),
+            WaitKind::Page => format!("{who} waited for pages from disk"),
+            WaitKind::Message => format!("{who} waited for a message or an event"),
+            WaitKind::Child => format!("{who} waited for the end of a child process"),
+            WaitKind::Stopped => format!("{who} was stopped"),
+            WaitKind::Frozen => format!("{who} was frozen"),
+        },
         What::Waited(reason) => {
             let name = labels::wait_reason(reason);
             match Kind::from_reason(reason) {

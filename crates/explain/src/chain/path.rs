@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashSet;
-use tables::{CpuRunsView, StoreError, StoredTable, Table, linux_states};
+use tables::{CpuRunsView, StoreError, StoredTable, Table, WaitKind, linux_states};
 
 use crate::ranges::{overlap, union};
 use crate::suspend_gaps::asleep_sql;
@@ -39,6 +39,7 @@ pub(crate) struct Run {
     readying_process_row: Option<u32>,
     pub(crate) readied_by_dpc: Option<bool>,
     pub(crate) previous_wait_reason: Option<u8>,
+    pub(crate) wait_kind: Option<WaitKind>,
     pub(crate) priority: Option<i8>,
     pub(crate) readying_cpu: Option<u16>,
     /// Row of the call stack in `stacks` that shows where the thread had waited.
@@ -62,6 +63,11 @@ impl Run {
             Some(true) => Some(case.terms().a_routine.to_owned()),
             _ => case.process_label(self.readying_process_row),
         }
+    }
+
+    /// Returns words for what the thread waited for before the run.
+    pub(crate) fn waited_for(&self) -> Option<String> {
+        labels::waited_for(self.wait_kind, self.previous_wait_reason)
     }
 
     /// Returns true if the wait before the run includes the moment `at`.
@@ -189,7 +195,7 @@ pub(crate) fn path(
     Ok(path)
 }
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "start_ns",
     "end_ns",
     "cpu",
@@ -206,6 +212,7 @@ const COLUMNS: [&str; 19] = [
     "readying_process_row",
     "readied_by_dpc",
     "previous_wait_reason",
+    "wait_kind",
     "priority",
     "readying_cpu",
     "stack_id",
@@ -363,6 +370,7 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
         readying_process_row: runs.readying_process_row.get(row),
         readied_by_dpc: runs.readied_by_dpc.get(row),
         previous_wait_reason: runs.previous_wait_reason.get(row),
+        wait_kind: runs.wait_kind.get(row).and_then(WaitKind::named),
         priority: runs.priority.get(row),
         readying_cpu: runs.readying_cpu.get(row),
         stack_id: runs.stack_id.get(row),
@@ -374,9 +382,10 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
 pub(crate) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
     let slept = has_slept(legs);
     let a_routine = case.terms().a_routine;
+    let waited_for = case.waited_for_sql();
     let query = format!(
         "WITH {} SELECT leg, process(process_row) AS process, thread_id, from_ns, to_ns, waited_ns, \
-         was_ready_ns, ran_ns, {}wait_reason(previous_wait_reason) AS waited_for, CASE WHEN \
+         was_ready_ns, ran_ns, {}{waited_for} AS waited_for, CASE WHEN \
          readied_by_dpc THEN '{a_routine}' ELSE process(readying_process_row) END AS readied_by, \
          readying_thread_id FROM parts ORDER BY leg",
         parts(legs),
@@ -412,8 +421,7 @@ pub(crate) fn evidence(case: &Case<'_>, title: &str, legs: &[Leg]) -> Evidence {
             Some(waited.into()),
             Some(was_ready.into()),
             Some(ran.into()),
-            run.previous_wait_reason
-                .map(|code| labels::wait_reason(code).into()),
+            run.waited_for().map(Value::from),
             run.ended_by(case).map(Value::from),
             run.readying_thread_id.map(Value::from),
         ];

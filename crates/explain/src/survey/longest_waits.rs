@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use tables::CpuRunsView;
+use tables::{CpuRunsView, WaitKind};
 
 use super::wait_filter::WaitFilter;
+use crate::labels;
 
 /// Maximum number of waits that are kept.
 const KEPT: usize = 64;
@@ -39,6 +40,8 @@ pub struct Wait {
     pub readied_ns: Option<i64>,
     /// Time for which the thread waited for something else before it was readied, in nanoseconds.
     pub waits_ns: Option<i64>,
+    /// Kind of this wait.
+    pub wait_kind: Option<WaitKind>,
     /// Time from the last switch-out of the thread to the run, in nanoseconds.
     pub since_last_ns: Option<i64>,
     /// True if the thread may have run unseen during the wait.
@@ -86,6 +89,11 @@ impl Wait {
         self.start_ns.saturating_sub(self.ready_ns)..self.start_ns
     }
 
+    /// Returns words for what the thread waited for before it was readied.
+    pub(crate) fn waited_for(&self) -> Option<String> {
+        labels::waited_for(self.wait_kind, self.previous_wait_reason)
+    }
+
     pub(crate) fn read(runs: &CpuRunsView<'_>, row: usize, ready_ns: i64) -> Wait {
         Wait {
             ready_ns,
@@ -100,6 +108,7 @@ impl Wait {
             previous_out_ns: runs.previous_out_ns.get(row),
             readied_ns: runs.readied_ns.get(row),
             waits_ns: runs.waits_ns.get(row),
+            wait_kind: runs.wait_kind.get(row).and_then(WaitKind::named),
             since_last_ns: runs.since_last_ns.get(row),
             ran_unseen: runs.ran_unseen.get(row).unwrap_or(false),
             readying_thread_id: runs.readying_thread_id.get(row),

@@ -99,7 +99,7 @@ pub struct Survey {
 }
 
 /// Columns of `cpu_runs` that the survey reads. A [`Wait`] consists of such columns.
-pub(crate) const COLUMNS: [&str; 37] = [
+pub(crate) const COLUMNS: [&str; 38] = [
     "start_ns",
     "end_ns",
     "cpu_ns",
@@ -114,6 +114,7 @@ pub(crate) const COLUMNS: [&str; 37] = [
     "readied_ns",
     "ready_ns",
     "waits_ns",
+    "wait_kind",
     "wait_ticks",
     "since_last_ns",
     "ran_unseen",

@@ -5,9 +5,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use selection::{Condition, Order, Selection};
-use tables::{PrioritiesView, StoreError, Table};
+use tables::{PrioritiesView, StoreError, Table, WaitKind};
 
-use crate::chain::futexes::{CALL_NS, Futexes};
 use crate::chain::path::{Runs, Thread};
 use crate::chain::starved_threads::StarvedThreads;
 use crate::chain::user_attention::is_asked;
@@ -33,6 +32,9 @@ static ABOUT: About = About {
     }],
 };
 
+/// Maximum time from the event that raises the priority of a lock's holder to the moment when the waiting thread leaves its
+/// CPU, in nanoseconds.
+const RAISED_BEFORE_NS: i64 = 1_000_000;
 /// Maximum number of findings.
 const FINDINGS: usize = 6;
 /// Maximum number of waits of a thread that are examined, the longest first.
@@ -58,7 +60,8 @@ impl Theory for Inversion {
             let what = "the recording does not show what readied threads";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let (futexes, raises) = (Futexes::read(case)?, raises(case)?);
+        let has_calls = case.table(Table::FutexWaits)?.rows() > 0;
+        let raises = raises(case)?;
         let scope_rows: Vec<u32> = case.scope.process_rows(&case.names).collect();
         let mut runs = Runs::new(case)?;
         let mut lock_waits: Vec<LockWaits<'_>> = Vec::new();
@@ -66,13 +69,13 @@ impl Theory for Inversion {
             if is_asked(&case.scope, &scope_rows, thread) {
                 let mut waits = Vec::new();
                 for wait in thread.blocks.iter().take(EXAMINED) {
-                    waits.extend(LockWait::new(case, &mut runs, &futexes, &raises, wait)?);
+                    waits.extend(LockWait::new(case, &mut runs, has_calls, &raises, wait)?);
                 }
                 lock_waits.extend(LockWaits::new(case, thread, waits)?);
             }
         }
         if lock_waits.is_empty() {
-            let which = if futexes.is_recorded() {
+            let which = if has_calls {
                 ""
             } else {
                 "; the recording has no calls that wait for locks, so it shows only locks whose holder got no \
@@ -134,7 +137,7 @@ impl LockWait {
     fn new(
         case: &Case<'_>,
         runs: &mut Runs<'_>,
-        futexes: &Futexes,
+        has_calls: bool,
         raises: &FxHashMap<u32, Vec<Raise>>,
         wait: &Wait,
     ) -> Result<Option<LockWait>, StoreError> {
@@ -157,9 +160,9 @@ impl LockWait {
             row: wait.readying_thread_row,
         };
         let range = out_ns..readied_ns;
-        // The kernel raises the priority just before the waiting thread leaves its CPU. So the search starts `CALL_NS`
+        // The kernel raises the priority just before the waiting thread leaves its CPU. So the search starts
         // earlier.
-        let since_ns = out_ns.saturating_sub(CALL_NS);
+        let since_ns = out_ns.saturating_sub(RAISED_BEFORE_NS);
         let raise = raises.get(&by).and_then(|of_thread| {
             let mut then = of_thread.iter();
             then.find(|(at_ns, ..)| (since_ns..readied_ns).contains(at_ns))
@@ -171,9 +174,9 @@ impl LockWait {
         let Some(own) = own.filter(|own| *own < priority) else {
             return Ok(None);
         };
-        let is_lock = match futexes.is_recorded() {
+        let is_lock = match has_calls {
             _ if raise.is_some() => true,
-            true => futexes.lock(wait.thread_id, out_ns).is_some(),
+            true => wait.wait_kind == Some(WaitKind::Lock),
             // If calls that wait for locks are not recorded, the thread may have waited for a lock, or for work of the
             // other thread. If the other thread was ready without a CPU for most of the wait, the lack of CPU time is
             // the cause in both cases.

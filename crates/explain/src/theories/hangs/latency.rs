@@ -97,7 +97,7 @@ pub fn divided(
                     let module = names.module(Some(image)).unwrap_or("unknown modules");
                     PathTime::Driver(module.to_owned())
                 }
-                What::Waited(reason) => PathTime::Waited(reason),
+                What::Waited(reason) | What::WaitedFor(reason, _) => PathTime::Waited(reason),
                 What::MachineSuspended => PathTime::Suspended,
                 What::Unknown if path.len() >= LEGS => PathTime::TooFar,
                 What::Unknown => PathTime::Unknown,

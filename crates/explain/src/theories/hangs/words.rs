@@ -204,7 +204,7 @@ impl HangText<'_, '_> {
             What::Page => "waited for pages from disk".to_owned(),
             What::Network(remote) => format!("waited for data from {}", self.remote(remote)),
             What::Driver(row) => format!("waited for {}", self.driver(row)),
-            What::Waited(reason) => {
+            What::Waited(reason) | What::WaitedFor(reason, _) => {
                 let name = labels::wait_reason(reason);
                 match Kind::from_reason(reason) {
                     Some(Kind::Sleep) => format!("slept several times ({name})"),
@@ -624,7 +624,7 @@ impl HangText<'_, '_> {
                 "Change or update {process}: it waited for messages, probably in a menu or a dialog, while another window \
                  waited for its answer. The sender need not wait (SendNotifyMessage, PostMessage)"
             ),
-            What::Waited(_) => {
+            What::Waited(_) | What::WaitedFor(..) => {
                 format!("Find out what {process} waited for: the chain of threads ends there")
             }
             What::MachineSuspended | What::Unknown => return None,

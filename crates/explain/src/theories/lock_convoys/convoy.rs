@@ -5,9 +5,8 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use tables::{CpuRunsView, StoreError, Table, linux_states};
+use tables::{CpuRunsView, Named, StoreError, Table, WaitKind, linux_states};
 
-use crate::chain::futexes::Futexes;
 use crate::thread_state::LOCKS;
 use crate::thresholds::{
     CONVOY_HANDOVERS, CONVOY_THREADS, HUB_PERCENT, LOCK_HELD_NS, LOCK_WAIT_NS, is_share,
@@ -22,9 +21,8 @@ const SHARED: [u8; 8] = {
     [USER_REQUEST, a, b, c, d, e, f, g]
 };
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "end_ns",
-    "previous_out_ns",
     "thread_id",
     "thread_row",
     "process_row",
@@ -34,6 +32,8 @@ const COLUMNS: [&str; 11] = [
     "readying_process_row",
     "readied_by_dpc",
     "previous_wait_reason",
+    "wait_kind",
+    "wait_object",
 ];
 
 /// Wait that another thread ended.
@@ -54,18 +54,14 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    fn read(
-        case: &Case<'_>,
-        futexes: &Futexes,
-        runs: &CpuRunsView<'_>,
-        row: usize,
-    ) -> Option<Wait> {
+    fn read(case: &Case<'_>, runs: &CpuRunsView<'_>, row: usize) -> Option<Wait> {
         let waits_ns = runs.waits_ns.get(row).filter(|ns| *ns >= LOCK_WAIT_NS)?;
         let readied_ns = runs.readied_ns.get(row)?;
         let silences = &case.survey.suspend_gaps;
         let asleep_ns = silences.asleep_ns(&(readied_ns.saturating_sub(waits_ns)..readied_ns));
         let lock = if case.is_linux() {
-            Some(futexes.lock(runs.thread_id[row], runs.previous_out_ns.get(row)?)?)
+            let is_lock = runs.wait_kind.get(row) == Some(WaitKind::Lock.name());
+            Some(runs.wait_object.get(row).filter(|_| is_lock)?)
         } else {
             None
         };
@@ -297,7 +293,6 @@ pub(super) fn shared_convoys(case: &Case<'_>, waits: &[Wait]) -> Vec<Convoy> {
 /// may also be called for waits outside of the range.
 pub(super) fn each_wait(
     case: &Case<'_>,
-    futexes: &Futexes,
     range: Range<i64>,
     mut each: impl FnMut(Wait),
 ) -> Result<(), StoreError> {
@@ -306,7 +301,7 @@ pub(super) fn each_wait(
         let batch = batch?;
         let view = CpuRunsView::new(&batch)?;
         (0..view.len())
-            .filter_map(|row| Wait::read(case, futexes, &view, row))
+            .filter_map(|row| Wait::read(case, &view, row))
             .for_each(&mut each);
     }
     Ok(())

@@ -20,7 +20,6 @@ use crate::{
     duration, grouped, listed, moment, percent,
 };
 
-use crate::chain::futexes::Futexes;
 use crate::chain::path::Thread;
 use crate::chain::starved_threads::StarvedThreads;
 use crate::chain::user_attention::UserAttention;
@@ -68,13 +67,12 @@ impl Theory for LockConvoys {
             let what = "the trace does not record what readied threads";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
-        let futexes = Futexes::read(case)?;
-        if case.is_linux() && !futexes.is_recorded() {
+        if case.is_linux() && case.table(Table::FutexWaits)?.rows() == 0 {
             let what = "the recording has no calls that wait for locks";
             return Ok(Outcome::NotRecorded(what.to_owned()));
         }
         let mut waits = Vec::new();
-        each_wait(case, &futexes, i64::MIN..i64::MAX, |wait| waits.push(wait))?;
+        each_wait(case, i64::MIN..i64::MAX, |wait| waits.push(wait))?;
         waits.sort_by_key(|wait| (wait.readied_ns, wait.thread_id));
         let mut convoys = convoys(case, &waits);
         if !case.is_linux() {
@@ -99,7 +97,7 @@ impl Theory for LockConvoys {
         convoys.truncate(FINDINGS);
         let noticed = case.noticed()?;
         let findings = convoys.iter().map(|convoy| {
-            let waiters = Waiters::read(case, &futexes, convoy)?;
+            let waiters = Waiters::read(case, convoy)?;
             finding(case, noticed, &waiters)
         });
         let findings: Result<_, StoreError> = findings.collect();

@@ -8,7 +8,6 @@ use selection::{Condition, Expression, Order, Selection};
 use tables::{StoreError, Table};
 
 use super::convoy::{Convoy, Wait, each_wait, reasons};
-use crate::chain::futexes::Futexes;
 use crate::suspend_gaps::asleep_sql;
 use crate::thresholds::LOCK_WAIT_NS;
 use crate::{Case, Evidence, Unit, labels};
@@ -33,15 +32,11 @@ pub(super) struct Waiters<'c> {
 }
 
 impl<'c> Waiters<'c> {
-    pub(super) fn read(
-        case: &Case<'_>,
-        futexes: &Futexes,
-        convoy: &'c Convoy,
-    ) -> Result<Waiters<'c>, StoreError> {
+    pub(super) fn read(case: &Case<'_>, convoy: &'c Convoy) -> Result<Waiters<'c>, StoreError> {
         let start = convoy.during.start;
         let mut waits = Vec::new();
         // The run after the last wait may end long after the convoy, so all later runs are read.
-        each_wait(case, futexes, start..i64::MAX, |wait| {
+        each_wait(case, start..i64::MAX, |wait| {
             if convoy.has(case, &wait) {
                 waits.push(wait);
             }

@@ -29,7 +29,6 @@ use crate::survey::Wait;
 use crate::thresholds::NOTICED_NS;
 use crate::{
     About, Case, Evidence, Finding, Judgement, Name, Outcome, Source, Theory, Verdict, duration,
-    labels,
 };
 use edge_wait::EdgeWait;
 
@@ -357,11 +356,10 @@ fn late_waker(case: &Case<'_>, wait: &Wait, legs: &[Leg]) -> Result<Verdict, Sto
     let function = function.map_or(String::new(), |function| {
         format!(" (in {})", Name(&function))
     });
-    let waited = match (wait.waits_ns, wait.previous_wait_reason) {
+    let waited = match (wait.waits_ns, wait.waited_for()) {
         (Some(ns), Some(reason)) if ns > 0 => format!(
-            " Before this, it had waited for {} (wait reason {}).",
-            duration(ns),
-            labels::wait_reason(reason)
+            " Before this, it had waited for {} (wait reason {reason}).",
+            duration(ns)
         ),
         _ => String::new(),
     };

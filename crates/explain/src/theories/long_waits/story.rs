@@ -411,7 +411,7 @@ pub(super) fn before_run(
             until_ns,
             cpu: wait.previous_cpu,
             state: wait.previous_state.map(state),
-            wait_reason: wait.previous_wait_reason.map(labels::wait_reason),
+            wait_reason: wait.waited_for(),
             priority: wait.previous_priority,
             rank: wait.rank,
             // The stack recorded for the run shows where the thread had waited, because a thread
@@ -485,8 +485,9 @@ fn left(case: &Case<'_>, wait: &Wait, out_ns: i64, is_over: bool) -> String {
     if !is_over {
         left += &format!(" at {}", moment(out_ns));
     }
-    let reason = wait.previous_wait_reason.map(labels::wait_reason);
-    let because = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+    let because = wait
+        .waited_for()
+        .map_or(String::new(), |reason| format!(" ({reason})"));
     match (wait.previous_state, wait.waits_ns) {
         (Some(WAITING), Some(ns)) => {
             format!("It left {left} and waited for {}{because}.", duration(ns))
@@ -599,8 +600,9 @@ fn link(case: &Case<'_>, leg: &Leg) -> Option<Link> {
     }
     let mut did = Vec::new();
     if waited > 0 {
-        let reason = run.previous_wait_reason.map(labels::wait_reason);
-        let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
+        let reason = run
+            .waited_for()
+            .map_or(String::new(), |reason| format!(" ({reason})"));
         let by = run.ended_by(case).map(|by| match run.readied_by_dpc {
             Some(true) => by,
             _ => Name(&by).to_string(),
