@@ -62,7 +62,7 @@ table! {
         /// Time that the thread waited before it became ready. It is 0 if the thread was preempted or its
         /// quantum ended.
         waits_ns: Nullable<i64> = "readied_ns - previous_out_ns, at least 0" wpa "Waits (us)",
-        /// Kind of the wait that lasted `waits_ns`: `sleep` (a time that the thread set), `lock`, `futex` (a lock, a
+        /// Kind of the wait before the run: `sleep` (a time that the thread set), `lock`, `futex` (a lock, a
         /// condition variable or another object in the memory of the program, if it is unknown which of them), `disk`
         /// (a call that reads or writes), `page` (a page of memory that is read from a disk), `message` (a pipe, a
         /// socket, a terminal or a message queue, also with `poll` and a timeout), `child` (the end of a process),
