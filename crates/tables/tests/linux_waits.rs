@@ -188,7 +188,7 @@ fn check(events: &str, options: &[&str], expected: impl Fn(&Printed) -> Option<S
     check_with(&symbols, events, options, expected);
 }
 
-/// As [`check`], with these symbols of the kernel.
+/// Does the same as [`check`], with these symbols of the kernel.
 fn check_with(
     symbols: &str,
     events: &str,
