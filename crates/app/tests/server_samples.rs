@@ -22,7 +22,7 @@ fn measured_samples_are_opened() {
     assert_eq!(trace["name"], "samples.parquet");
     assert_eq!(trace["only"], "latency_samples");
     for unknown in [
-        "windows",
+        "system",
         "start_utc",
         "size_bytes",
         "machine",

@@ -68,8 +68,8 @@ pub(super) struct TraceFacts {
     files: Vec<String>,
     /// True if the trace comes from a model of Windows instead of a machine.
     simulated: bool,
-    /// Version of Windows, for traces with events.
-    windows: Option<String>,
+    /// Operating system and its version, for traces with events.
+    system: Option<String>,
     machine: Option<String>,
     cpu: Option<String>,
     cpus: Option<u32>,
@@ -248,7 +248,7 @@ impl ServedTrace {
             name: self.name.clone(),
             files: extent.files.clone(),
             simulated: info.is_simulated(),
-            windows: only.is_none().then(|| system.name()),
+            system: only.is_none().then(|| system.name()),
             machine: machine.or((!model.is_empty()).then(|| model.join(" "))),
             cpu: system.cpu.clone(),
             cpus: info.cpus.stated.filter(|_| only.is_none()),

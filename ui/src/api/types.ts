@@ -2194,9 +2194,9 @@ export type TraceFacts = { id: number, name: string, files: Array<string>,
  */
 simulated: boolean,
 /**
- * Version of Windows, for traces with events.
+ * Operating system and its version, for traces with events.
  */
-windows: string | null, machine: string | null, cpu: string | null, cpus: number | null, start_utc: string | null,
+system: string | null, machine: string | null, cpu: string | null, cpus: number | null, start_utc: string | null,
 /**
  * Time from the first to the last event. Until the events are read, it is the length of the session.
  */

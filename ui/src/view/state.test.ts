@@ -18,7 +18,7 @@ function browser() {
         name: "a.etl",
         files: [],
         simulated: true,
-        windows: null,
+        system: null,
         machine: null,
         cpu: null,
         cpus: 8,
