@@ -1,4 +1,4 @@
-// Takes the pictures of README.md and of the manual. Usage: node pictures.mjs CHROMIUM ADDRESS COMPARISON FOLDER
+// Takes the pictures of README.md and of the manual. Usage: node pictures.mjs CHROMIUM ADDRESS COMPARISON LINUX FOLDER
 
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 const require = createRequire(new URL("../ui/package.json", import.meta.url));
 const { chromium } = require("playwright-core");
 
-const [executablePath, address, comparison, folder] = process.argv.slice(2);
+const [executablePath, address, comparison, linux, folder] = process.argv.slice(2);
 const browser = await chromium.launch({
   executablePath,
   args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
@@ -40,4 +40,10 @@ await page.goto(comparison);
 await page.locator("section[aria-label=Stacks] canvas").waitFor({ timeout: 120_000 });
 await page.locator("section[aria-label=Changes]").evaluate((changes) => changes.scrollIntoView());
 await take("comparison");
+
+// Takes a picture of a recording of Linux.
+await page.setViewportSize({ width: 1200, height: 640 });
+await page.goto(linux);
+await findings.locator("li").first().waitFor();
+await take("linux");
 await browser.close();

@@ -49,9 +49,11 @@ pub(crate) fn take() -> Result<(), String> {
             symbols.as_os_str(),
         ],
     )?;
+    let linux = root().join("docs/linux/shop.data");
+    let linux = Server::start(&laglab, &[linux.as_os_str()])?;
     let mut node = program("node");
     node.arg(root().join("xtask/pictures.mjs")).arg(chromium);
-    node.args([&server.address, &compared.address]);
+    node.args([&server.address, &compared.address, &linux.address]);
     command::run(node.arg(&pictures))?;
     let entries = std::fs::read_dir(&pictures).map_err(|error| failed(&pictures, &error))?;
     for entry in entries {

@@ -12,6 +12,7 @@ mod html_report;
 mod info;
 mod linux;
 mod linux_damage;
+mod linux_page;
 mod mcp;
 #[cfg(feature = "measure")]
 mod measure;

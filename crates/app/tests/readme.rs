@@ -128,6 +128,8 @@ fn the_query_about_recordings_of_linux_is_answered() {
 /// Tutorials. One of them needs a Unix shell, and they simulate hundreds of megabytes, which takes long under Wine.
 #[cfg(unix)]
 mod tutorials {
+    use std::path::Path;
+
     use super::{Example, arguments, document, missing, program, shown};
 
     /// Returns the files that a tutorial asks its reader to save, with their contents: blocks of code with a file name
@@ -147,19 +149,23 @@ mod tutorials {
         follow_page(&format!("docs/tutorials/{tutorial}"), &[]);
     }
 
-    /// Runs the commands of a page one after the other in a new folder, and compares their output: messages, then
-    /// results. The commands `before` make the files that the page assumes.
+    /// Runs the commands of a page in a new folder. The commands `before` make the files that the page assumes.
     fn follow_page(page: &str, before: &[&str]) {
-        let text = document(page);
         let folder = tempfile::tempdir().unwrap();
-        for (name, content) in files_to_save(&text) {
-            std::fs::write(folder.path().join(name), content).unwrap();
-        }
         for command in before {
             let arguments = arguments(command);
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let output = program::laglab_in(folder.path(), &arguments);
             assert!(output.status.success(), "{command}: {output:?}");
+        }
+        follow_in(folder.path(), page);
+    }
+
+    /// Runs the commands of a page one after the other in a folder, and compares their output: messages, then results.
+    fn follow_in(folder: &Path, page: &str) {
+        let text = document(page);
+        for (name, content) in files_to_save(&text) {
+            std::fs::write(folder.join(name), content).unwrap();
         }
         let commands = shown(&text);
         assert!(!commands.is_empty(), "{page}");
@@ -174,7 +180,7 @@ mod tutorials {
                 lines.clear();
             }
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let output = program::laglab_in(folder.path(), &arguments);
+            let output = program::laglab_in(folder, &arguments);
             let printed = [output.stderr, output.stdout].concat();
             let printed = String::from_utf8(printed).unwrap().replace("\r\n", "\n");
             assert_eq!(missing(&lines, &printed), None, "{arguments:?}\n{printed}");
@@ -185,6 +191,12 @@ mod tutorials {
                 .is_some_and(|line| line.starts_with("laglab: "));
             assert!(!is_refused || shows_error, "{arguments:?}\n{printed}");
         }
+    }
+
+    #[test]
+    fn the_page_about_recordings_of_linux_shows_real_output() {
+        let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/linux");
+        follow_in(Path::new(recordings), "docs/linux.md");
     }
 
     #[test]
