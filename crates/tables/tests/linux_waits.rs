@@ -175,9 +175,9 @@ fn recorded(
 /// Time in nanoseconds that no other wait of the program takes on a machine that is not busy.
 const LONG_NS: i64 = 30_000_000;
 
-/// Maximum number of recordings until one shows the expected waits. On a busy machine, a thread may lose its CPU between a
-/// call and its wait, or a wait may be short because it began late.
-const TRIES: usize = 5;
+/// Maximum number of recordings until each wait was shown as expected in one of them. On a busy machine, a thread may lose
+/// its CPU between a call and its wait, or a wait may be short because it began late.
+const TRIES: usize = 8;
 
 /// Kind of a wait, and its object.
 type Shown<'s> = (Option<&'s str>, Option<u64>);
@@ -195,16 +195,16 @@ fn check_with(
     options: &[&str],
     expected: impl Fn(&Printed) -> Option<Shown<'_>>,
 ) {
-    let mut wrong = Vec::new();
+    let mut wrong: BTreeMap<usize, String> = (0..14).map(|wait| (wait, String::new())).collect();
     for _ in 0..TRIES {
         let folder = tempfile::tempdir().unwrap();
         let Some((printed, waits)) = recorded(folder.path(), symbols, events, options) else {
             return;
         };
         assert_eq!(printed.len(), 14);
-        wrong.clear();
-        for printed in &printed {
+        for (number, printed) in printed.iter().enumerate() {
             let Some(expected) = expected(printed) else {
+                wrong.remove(&number);
                 continue;
             };
             let (kind, thread, _) = printed;
@@ -214,8 +214,10 @@ fn check_with(
                 _ => LONG_NS,
             };
             let mut long = of_thread.iter().filter(|it| it.0 >= long_ns);
-            if !long.any(|(_, shown, object)| (shown.as_deref(), *object) == expected) {
-                wrong.push(format!("{expected:x?}: {of_thread:x?}"));
+            if long.any(|(_, shown, object)| (shown.as_deref(), *object) == expected) {
+                wrong.remove(&number);
+            } else if let Some(wrong) = wrong.get_mut(&number) {
+                *wrong = format!("{expected:x?}: {of_thread:x?}");
             }
         }
         if wrong.is_empty() {
