@@ -293,10 +293,11 @@ impl Recording {
         let mut at = 0;
         while let Some((record, after)) = self.record_at(bytes, at) {
             let offset = chunk.offset + at as u64;
-            match self.event(record, offset) {
-                Ok(Some(event)) => each(at, &event),
+            // A reference: moving an event would copy hundreds of bytes.
+            match &self.event(record, offset) {
+                Ok(Some(event)) => each(at, event),
                 Ok(None) => {}
-                Err(fault) => damage.add(fault, offset),
+                Err(fault) => damage.add(*fault, offset),
             }
             at = after;
         }
