@@ -1,6 +1,6 @@
 //! Processes and threads of a recording of Linux.
 
-use linux::{Event, EventKind, Meaning, Recorder, Recording, Tracepoint};
+use linux::{Event, EventKind, Meaning, Recorder, Recording, ThreadName, Tracepoint};
 use rustc_hash::FxHashMap;
 
 use tables::{Processes, Threads};
@@ -188,7 +188,13 @@ impl Lives {
         }
     }
 
-    fn see(&mut self, time_ns: i64, thread_id: u32, process_id: Option<u32>, name: Option<&[u8]>) {
+    fn see(
+        &mut self,
+        time_ns: i64,
+        thread_id: u32,
+        process_id: Option<u32>,
+        name: Option<ThreadName<'_>>,
+    ) {
         let seen = self.seen.entry(thread_id).or_insert(FirstSign {
             time_ns,
             process_id: None,
@@ -197,7 +203,7 @@ impl Lives {
         seen.time_ns = seen.time_ns.min(time_ns);
         seen.process_id = seen.process_id.or(process_id);
         if seen.name.is_none() {
-            seen.name = name.map(|name| String::from_utf8_lossy(name).into_owned());
+            seen.name = name.map(|name| String::from_utf8_lossy(name.bytes()).into_owned());
         }
     }
 

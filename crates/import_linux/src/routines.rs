@@ -43,7 +43,7 @@ impl Routines {
     ) {
         match tracepoint.meaning {
             Meaning::Switch(switch) => {
-                self.in_ksoftirqd = switch.next.name.starts_with(b"ksoftirqd/");
+                self.in_ksoftirqd = switch.next.name.bytes().starts_with(b"ksoftirqd/");
                 // All routines end before the CPU switches threads. So if a routine is still open, its end event was
                 // lost.
                 self.open.clear();

@@ -114,8 +114,13 @@ impl<'b> Bytes<'b> {
     }
 }
 
+/// Returns the bytes before the first zero byte.
+pub(crate) fn until_zero(bytes: &[u8]) -> &[u8] {
+    let end = memchr::memchr(0, bytes);
+    &bytes[..end.unwrap_or(bytes.len())]
+}
+
 /// Returns the bytes before the first zero byte as text. Invalid UTF-8 is replaced by U+FFFD.
 pub(crate) fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0);
-    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+    String::from_utf8_lossy(until_zero(bytes)).into_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::bytes::Order;
+use crate::bytes::{Order, until_zero};
 
 /// Layout of the data of one tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,14 +143,12 @@ impl Place {
 
     /// Returns the text in the field up to its first zero byte. Returns `None` if the data is too short.
     pub(crate) fn text<'d>(&self, data: &'d [u8], order: Order) -> Option<&'d [u8]> {
-        let bytes = self.content(data, order)?;
-        let end = memchr::memchr(0, bytes);
-        Some(&bytes[..end.unwrap_or(bytes.len())])
+        self.content(data, order).map(until_zero)
     }
 
     /// Returns the data of the field, which may be at another place of the event. Returns `None` if the event is too
     /// short.
-    fn content<'d>(&self, data: &'d [u8], order: Order) -> Option<&'d [u8]> {
+    pub(crate) fn content<'d>(&self, data: &'d [u8], order: Order) -> Option<&'d [u8]> {
         let base = match self.contents {
             Contents::Value => return self.bytes(data),
             Contents::Offset => 0,

@@ -61,4 +61,4 @@ pub use format::{Field, FieldValue, Format};
 pub use part::{PartError, WrittenCounts};
 pub use recording::{Recorder, Recording, is_recording};
 pub use thread_state::ThreadState;
-pub use tracepoints::{Meaning, Request, Switch, SwitchedThread, Tracepoint, Woken};
+pub use tracepoints::{Meaning, Request, Switch, SwitchedThread, ThreadName, Tracepoint, Woken};

@@ -4,10 +4,12 @@
 //! `arch/x86/include/asm/trace/{irq_vectors,exceptions}.h` of the kernel. The offsets of fields come from the
 //! recording.
 
+use std::fmt;
+
 use rustc_hash::FxHashMap;
 
 use crate::attribute::Attribute;
-use crate::bytes::Order;
+use crate::bytes::{Order, until_zero};
 use crate::format::{Field, Format, Place};
 use crate::thread_state::{StateBits, ThreadState};
 
@@ -226,9 +228,35 @@ pub struct SwitchedThread<'r> {
     /// Effective priority in the kernel. −1 is a deadline thread. 0 to 98 are real-time threads, and 0 runs first.
     /// 100 to 139 are fair threads.
     pub priority: i32,
-    /// Name of the thread without zero bytes, at most 15 bytes.
-    pub name: &'r [u8],
+    /// Name of the thread.
+    pub name: ThreadName<'r>,
 }
+
+/// Name of a thread in an event.
+#[derive(Clone, Copy)]
+pub struct ThreadName<'r>(&'r [u8]);
+
+impl<'r> ThreadName<'r> {
+    /// Returns the name without zero bytes, at most 15 bytes. The end of the name is found only here, because most readers
+    /// of events need no names.
+    pub fn bytes(self) -> &'r [u8] {
+        until_zero(self.0)
+    }
+}
+
+impl fmt::Debug for ThreadName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bytes().fmt(f)
+    }
+}
+
+impl PartialEq for ThreadName<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for ThreadName<'_> {}
 
 /// Fields of `sched_waking`, `sched_wakeup` and `sched_wakeup_new`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,8 +265,8 @@ pub struct Woken<'r> {
     pub thread_id: u32,
     /// Effective priority in the kernel, as in [`SwitchedThread::priority`].
     pub priority: i32,
-    /// Name of the thread, at most 15 bytes.
-    pub name: &'r [u8],
+    /// Name of the thread.
+    pub name: ThreadName<'r>,
     /// CPU whose queue receives the thread.
     pub cpu: u32,
 }
@@ -625,12 +653,17 @@ impl<'r> Values<'r> {
         self.fields.get(field)?.text(self.data, self.order)
     }
 
+    fn name(&self, field: usize) -> Option<ThreadName<'r>> {
+        let content = self.fields.get(field)?.content(self.data, self.order);
+        content.map(ThreadName)
+    }
+
     /// Returns the thread whose id, priority and name are in the fields from `first`.
     fn thread(&self, first: usize) -> Option<SwitchedThread<'r>> {
         Some(SwitchedThread {
             thread_id: self.id(first)?,
             priority: self.priority(first + 1)?,
-            name: self.text(first + 2)?,
+            name: self.name(first + 2)?,
         })
     }
 
@@ -639,7 +672,7 @@ impl<'r> Values<'r> {
         Some(Woken {
             thread_id: self.id(0)?,
             priority: self.priority(1)?,
-            name: self.text(2)?,
+            name: self.name(2)?,
             cpu: self.id(3)?,
         })
     }

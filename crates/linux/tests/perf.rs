@@ -152,14 +152,14 @@ fn values(meaning: &Meaning<'_>) -> String {
     match meaning {
         Meaning::Switch(switch) => {
             let thread = |of: &linux::SwitchedThread<'_>| {
-                format!("{} {} {}", text(of.name), of.thread_id, of.priority)
+                format!("{} {} {}", text(of.name.bytes()), of.thread_id, of.priority)
             };
             format!("{} {}", thread(&switch.previous), thread(&switch.next))
         }
         Meaning::Waking(woken) | Meaning::Wakeup(woken) | Meaning::WakeupNew(woken) => {
             format!(
                 "{} {} {} {}",
-                text(woken.name),
+                text(woken.name.bytes()),
                 woken.thread_id,
                 woken.priority,
                 woken.cpu
