@@ -124,6 +124,7 @@ impl Place {
 
     /// Returns the number in the field. Returns `None` if the data is too short, or if the field does not have 1, 2,
     /// 4 or 8 bytes.
+    #[inline]
     pub(crate) fn number(&self, data: &[u8], order: Order) -> Option<i64> {
         let bytes = self.bytes(data)?;
         let sign = |value: u64, bits: u32| {
@@ -148,6 +149,7 @@ impl Place {
 
     /// Returns the data of the field, which may be at another place of the event. Returns `None` if the event is too
     /// short.
+    #[inline]
     pub(crate) fn content<'d>(&self, data: &'d [u8], order: Order) -> Option<&'d [u8]> {
         let base = match self.contents {
             Contents::Value => return self.bytes(data),

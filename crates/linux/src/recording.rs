@@ -361,7 +361,7 @@ impl Recording {
     ) -> Result<Option<Event<'r>>, Fault> {
         let order = self.order;
         if header.kind != kind::SAMPLE {
-            let layout = self.attributes[0].layout;
+            let layout = &self.attributes[0].layout;
             let common = layout.read_trailer(body, order);
             let contents = body.len().saturating_sub(layout.trailer_size());
             let event = Event::read(header, &body[..contents], common, offset, order);
@@ -392,7 +392,7 @@ fn attribute_of(
     body: &[u8],
     order: Order,
 ) -> Option<usize> {
-    let layout = attributes.first()?.layout;
+    let layout = &attributes.first()?.layout;
     match layout.identifier(body, order) {
         Some(id) => match by_id.get(&id) {
             Some(attribute) => Some(*attribute),

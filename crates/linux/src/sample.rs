@@ -144,25 +144,26 @@ impl SampleLayout {
         }
     }
 
-    fn has(self, bit: u64) -> bool {
+    fn has(&self, bit: u64) -> bool {
         self.sample_type & bit != 0
     }
 
-    pub(crate) fn has_chains(self) -> bool {
+    pub(crate) fn has_chains(&self) -> bool {
         self.has(bit::CALLCHAIN)
     }
 
     /// Returns the id of the event to which a sample belongs. Samples of different events can have different layouts,
     /// but the id has the same offset in all of them, so the layout of any event can be used. Returns `None` if samples
     /// have no id, or if the sample is too short.
-    pub(crate) fn identifier(self, body: &[u8], order: Order) -> Option<u64> {
+    pub(crate) fn identifier(&self, body: &[u8], order: Order) -> Option<u64> {
         number_at(body, self.fixed.id?, order)
     }
 
-    /// Reads the fields of a sample that have a fixed size.
-    fn read_fixed<'r>(self, bytes: &mut Bytes<'r>, order: Order) -> Option<Sample<'r>> {
-        let FixedFields { size, .. } = self.fixed;
-        let fields = bytes.take(size)?;
+    /// Reads the fields of a sample that have a fixed size. It is always inlined, because returning the large result through
+    /// memory takes as long as reading it.
+    #[inline(always)]
+    fn read_fixed<'r>(&self, bytes: &mut Bytes<'r>, order: Order) -> Option<Sample<'r>> {
+        let fields = bytes.take(self.fixed.size)?;
         let number = |place: Option<usize>| number_at(fields, place?, order);
         let half = |place: Option<usize>| half_at(fields, place?, order);
         Some(Sample {
@@ -180,13 +181,14 @@ impl SampleLayout {
     }
 
     /// Reads the common fields of a sample.
-    pub(crate) fn read_common(self, body: &[u8], order: Order) -> Option<Common> {
+    pub(crate) fn read_common(&self, body: &[u8], order: Order) -> Option<Common> {
         let sample = self.read_fixed(&mut Bytes::new(body, order), order);
         sample.map(|sample| sample.common)
     }
 
     /// Reads a sample. Returns `None` if the sample is too short.
-    pub(crate) fn read(self, body: &[u8], order: Order) -> Option<Sample<'_>> {
+    #[inline]
+    pub(crate) fn read<'r>(&self, body: &'r [u8], order: Order) -> Option<Sample<'r>> {
         let mut bytes = Bytes::new(body, order);
         let mut sample = self.read_fixed(&mut bytes, order)?;
         if self.has(bit::READ) {
@@ -203,7 +205,7 @@ impl SampleLayout {
         Some(sample)
     }
 
-    fn skip_counters(self, bytes: &mut Bytes<'_>) -> Option<()> {
+    fn skip_counters(&self, bytes: &mut Bytes<'_>) -> Option<()> {
         let has = |bit: u64| u64::from(self.read_format & bit != 0);
         let times = has(read::ENABLED) + has(read::RUNNING);
         let per_counter = 1 + has(read::ID) + has(read::LOST);
@@ -218,12 +220,12 @@ impl SampleLayout {
 
     /// Reads the common fields at the end of a record that is not a sample. If the record has no common fields, all
     /// fields of the result are `None`.
-    pub(crate) fn read_trailer(self, body: &[u8], order: Order) -> Common {
+    pub(crate) fn read_trailer(&self, body: &[u8], order: Order) -> Common {
         self.trailer(body, order).unwrap_or_default()
     }
 
     /// Returns the size in bytes of the common fields at the end of a record that is not a sample.
-    pub(crate) fn trailer_size(self) -> usize {
+    pub(crate) fn trailer_size(&self) -> usize {
         if self.has_trailers {
             8 * (self.sample_type & bit::TRAILER).count_ones() as usize
         } else {
@@ -231,7 +233,7 @@ impl SampleLayout {
         }
     }
 
-    fn trailer(self, body: &[u8], order: Order) -> Option<Common> {
+    fn trailer(&self, body: &[u8], order: Order) -> Option<Common> {
         if !self.has_trailers {
             return None;
         }

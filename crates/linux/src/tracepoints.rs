@@ -641,10 +641,12 @@ impl<'r> Values<'r> {
         self.fields.get(field)?.number(self.data, self.order)
     }
 
+    #[inline]
     fn id(&self, field: usize) -> Option<u32> {
         self.number(field).map(|id| id as u32)
     }
 
+    #[inline]
     fn priority(&self, field: usize) -> Option<i32> {
         self.number(field).map(|priority| priority as i32)
     }
@@ -653,12 +655,15 @@ impl<'r> Values<'r> {
         self.fields.get(field)?.text(self.data, self.order)
     }
 
+    #[inline]
     fn name(&self, field: usize) -> Option<ThreadName<'r>> {
         let content = self.fields.get(field)?.content(self.data, self.order);
         content.map(ThreadName)
     }
 
-    /// Returns the thread whose id, priority and name are in the fields from `first`.
+    /// Returns the thread whose id, priority and name are in the fields from `first`. It is always inlined for the same
+    /// reason as the reader of samples: a result in memory is slow to read.
+    #[inline(always)]
     fn thread(&self, first: usize) -> Option<SwitchedThread<'r>> {
         Some(SwitchedThread {
             thread_id: self.id(first)?,
@@ -668,6 +673,7 @@ impl<'r> Values<'r> {
     }
 
     /// Returns the values of the fields [`WOKEN`].
+    #[inline(always)]
     fn woken(&self) -> Option<Woken<'r>> {
         Some(Woken {
             thread_id: self.id(0)?,
