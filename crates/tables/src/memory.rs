@@ -50,7 +50,7 @@ mod tests {
         // Each entry has the numbers of one trace of a simulated load: the number of stacks, the size, and
         // the measured peak memory of `laglab explain` in MB.
         for (stacks, bytes, measured) in [
-            (5_327_000, 1_076_000_000, 345),
+            (5_327_000, 1_076_000_000, 288),
             (10_654_000, 2_141_000_000, 544),
             (21_307_000, 4_272_000_000, 1_054),
         ] {

@@ -4,7 +4,7 @@ use crate::build::Cancelled;
 use crate::slice::RawRows;
 
 /// Approximate size of the decompressed buffers of a slice, in bytes.
-pub(crate) const SLICE_BYTES: u64 = 32 << 20;
+pub(crate) const SLICE_BYTES: u64 = 16 << 20;
 
 /// Time in nanoseconds that is read beyond the end of a slice. This is necessary, because an event can be a
 /// little older than the first event of its buffer. The reason is that a thread first reads the clock for its
