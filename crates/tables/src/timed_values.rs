@@ -1,5 +1,9 @@
 //! Events with their times. They are kept until table rows are made from them.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
 use crate::schema::Rows;
 
 /// Values with their times, in nanoseconds since the trace's start.
@@ -23,10 +27,25 @@ impl<T: Send> Rows for TimedValues<T> {
         }
         // Memory for exactly these rows: growing would reserve up to twice as much.
         let mut all = TimedValues(Vec::with_capacity(parts.iter().map(Rows::rows).sum()));
-        for part in parts {
-            all.0.extend(part.0);
+        // The parts are sorted. A sort of all rows would need memory for half of them, and would move them twice.
+        let mut parts: Vec<_> = parts.into_iter().map(|part| part.0.into_iter()).collect();
+        let next = |rows: &std::vec::IntoIter<(i64, T)>| {
+            rows.as_slice().first().map(|(time_ns, _)| *time_ns)
+        };
+        // Time of the next row of each part, and the index of the part.
+        let heads = (0..).zip(&parts);
+        let mut heads: BinaryHeap<Reverse<(i64, usize)>> = heads
+            .filter_map(|(part, rows)| Some(Reverse((next(rows)?, part))))
+            .collect();
+        while let Some(mut head) = heads.peek_mut() {
+            let Reverse((time_ns, part)) = &mut *head;
+            let rows = &mut parts[*part];
+            all.0.extend(rows.next());
+            match next(rows) {
+                Some(next_ns) => *time_ns = next_ns,
+                None => drop(PeekMut::pop(head)),
+            }
         }
-        all.sort();
         all
     }
 
