@@ -282,7 +282,8 @@ fn a_switch_has_its_fields() {
         let read = recording.read(chunk, &mut |event| {
             if let EventKind::Tracepoint { tracepoint, .. } = &event.kind
                 && let Meaning::Switch(switch) = tracepoint.meaning
-                && [switch.previous.name, switch.next.name].contains(&b"sleep".as_slice())
+                && [switch.previous.name.bytes(), switch.next.name.bytes()]
+                    .contains(&b"sleep".as_slice())
             {
                 sleeps += 1;
             }
