@@ -2,8 +2,10 @@
 //! each of the two passes that make tables.
 #![cfg(target_os = "linux")]
 
+use std::fs::File;
 use std::io;
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use crate::program;
 
@@ -53,7 +55,8 @@ fn bytes_read(args: &[String], cache: &str) -> u64 {
     read.unwrap().trim().parse().unwrap()
 }
 
-/// Runs each command twice. Only the first run makes tables, so the difference of both runs is what making tables reads.
+/// Runs each command twice. Only the first run reads the trace for the key and makes tables, so the difference of both
+/// runs is what this reads: less than four times the trace, because the passes also read its headers.
 #[test]
 fn tables_are_made_in_two_passes() {
     let folder = tempfile::tempdir().unwrap();
@@ -70,6 +73,12 @@ fn tables_are_made_in_two_passes() {
         "--seed",
         "5",
     ]);
+    // The key of a file that was written just now is not remembered, so that the second run would read the file for it.
+    for path in [&trace, &other] {
+        let file = File::options().write(true).open(path).unwrap();
+        let an_hour_ago = SystemTime::now() - Duration::from_hours(1);
+        file.set_modified(an_hour_ago).unwrap();
+    }
     let size = |path: &str| std::fs::metadata(path).unwrap().len();
     let mut too_many = Vec::new();
     for (number, command) in COMMANDS.iter().enumerate() {
@@ -87,7 +96,7 @@ fn tables_are_made_in_two_passes() {
             files += size(&other);
         }
         let times = (cold as f64 - cached as f64) / files as f64;
-        if times > 3.0 {
+        if times >= 4.0 {
             too_many.push(format!("{command}: {times:.2}"));
         }
     }
