@@ -190,7 +190,7 @@ impl Recording for LinuxRecording {
         if plan.rows.has_table(Table::CpuRuns) && !first.tables.stacks.is_empty() {
             let symbols = self.recorded_kernel(&first.tables.images);
             let stacks = &first.tables.stacks;
-            let waits = symbols.map(|symbols| wait_stacks::of_stacks(stacks, &symbols));
+            let waits = symbols.map(|symbols| wait_stacks::waits_of_stacks(stacks, &symbols));
             first.stack_waits = waits.unwrap_or_default();
         }
         if !plan.rows.is_empty() {

@@ -23,7 +23,7 @@ enum Role {
 }
 
 /// Returns the waits that stacks show, by stack id. `symbols` has the functions of the kernel.
-pub(crate) fn of_stacks(stacks: &Stacks, symbols: &KernelSymbols) -> Vec<StackWait> {
+pub(crate) fn waits_of_stacks(stacks: &Stacks, symbols: &KernelSymbols) -> Vec<StackWait> {
     let mut roles: FxHashMap<u64, Role> = FxHashMap::default();
     let mut role = |address: u64| match roles.entry(address) {
         Entry::Occupied(role) => *role.get(),
@@ -34,12 +34,12 @@ pub(crate) fn of_stacks(stacks: &Stacks, symbols: &KernelSymbols) -> Vec<StackWa
     };
     let stacks = (0..stacks.stack_id.len()).map(|row| stacks.addresses.get(row));
     stacks
-        .map(|addresses| of_roles(addresses.iter().map(|address| role(*address))))
+        .map(|addresses| wait_of_roles(addresses.iter().map(|address| role(*address))))
         .collect()
 }
 
 /// Returns the wait that a stack shows. The roles of its functions begin with the innermost function.
-fn of_roles(mut roles: impl Iterator<Item = Role>) -> StackWait {
+fn wait_of_roles(mut roles: impl Iterator<Item = Role>) -> StackWait {
     if roles.next() != Some(Role::Switches) {
         return StackWait::Silent;
     }
@@ -216,7 +216,7 @@ mod tests {
         events.push_chain((0, None), 1, addresses);
         let (_, stacks) = StackIndex::build(vec![events]);
         let symbols = KernelSymbols::parse(lines.concat().as_bytes());
-        of_stacks(&stacks, &symbols)[0]
+        waits_of_stacks(&stacks, &symbols)[0]
     }
 
     #[test]
@@ -292,6 +292,6 @@ mod tests {
         let mut events = StackEvents::default();
         events.push_chain((0, None), 1, [0xFFFF_FFFF_8100_0110, 0x40_0000].into_iter());
         let (_, stacks) = StackIndex::build(vec![events]);
-        assert_eq!(of_stacks(&stacks, &KernelSymbols::default()), [Silent]);
+        assert_eq!(waits_of_stacks(&stacks, &KernelSymbols::default()), [Silent]);
     }
 }

@@ -53,7 +53,7 @@ impl WaitKind {
     ];
 
     /// Returns the kind with a name.
-    pub fn named(name: &str) -> Option<WaitKind> {
+    pub fn from_name(name: &str) -> Option<WaitKind> {
         WaitKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 

@@ -370,7 +370,7 @@ fn read(runs: &CpuRunsView<'_>, row: usize) -> Run {
         readying_process_row: runs.readying_process_row.get(row),
         readied_by_dpc: runs.readied_by_dpc.get(row),
         previous_wait_reason: runs.previous_wait_reason.get(row),
-        wait_kind: runs.wait_kind.get(row).and_then(WaitKind::named),
+        wait_kind: runs.wait_kind.get(row).and_then(WaitKind::from_name),
         priority: runs.priority.get(row),
         readying_cpu: runs.readying_cpu.get(row),
         stack_id: runs.stack_id.get(row),

@@ -102,7 +102,8 @@ impl RoutineTimes {
     }
 }
 
-const COLUMNS: [&str; 7] = [
+/// Columns of the table `interrupts` that are read.
+pub(crate) const COLUMNS: [&str; 7] = [
     "start_ns",
     "end_ns",
     "cpu",

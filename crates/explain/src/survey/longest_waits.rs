@@ -108,7 +108,7 @@ impl Wait {
             previous_out_ns: runs.previous_out_ns.get(row),
             readied_ns: runs.readied_ns.get(row),
             waits_ns: runs.waits_ns.get(row),
-            wait_kind: runs.wait_kind.get(row).and_then(WaitKind::named),
+            wait_kind: runs.wait_kind.get(row).and_then(WaitKind::from_name),
             since_last_ns: runs.since_last_ns.get(row),
             ran_unseen: runs.ran_unseen.get(row).unwrap_or(false),
             readying_thread_id: runs.readying_thread_id.get(row),

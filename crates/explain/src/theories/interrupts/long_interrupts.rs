@@ -7,6 +7,7 @@ use selection::{Condition, Expression, Selection};
 use tables::{InterruptsView, StoreError, Table};
 
 use crate::chain::raisers::Raisers;
+use crate::chain::routine_times::COLUMNS;
 use crate::thresholds::{
     FAR_OVER_RUNS, FAR_OVER_TIMES, INTERRUPT_LIMIT_NS, NOTICED_NS, SOFTIRQ_LIMIT_NS, STALL_NS,
     STALLS, USUALLY_LONG_RUNS,
@@ -147,16 +148,6 @@ fn routines(case: &Case<'_>) -> Result<Vec<Routine>, StoreError> {
     routines.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
     Ok(routines)
 }
-
-const COLUMNS: [&str; 7] = [
-    "start_ns",
-    "end_ns",
-    "cpu",
-    "kind",
-    "routine",
-    "exclusive_ns",
-    "name",
-];
 
 impl Routine {
     fn limit_ns(&self) -> i64 {
