@@ -222,6 +222,12 @@ thresholds! {
     /// time.
     SMB_CPU_PERCENT: i64 = 50 Percent, OWN;
 
+    /// The host of a virtual machine took noticeable time from a CPU if it took at least this share of the CPU's time.
+    STOLEN_PERCENT: i64 = 5 Percent, OWN;
+    /// The host of a virtual machine took so much of a CPU's time that its programs are slow, if it took at least this
+    /// share.
+    MUCH_STOLEN_PERCENT: i64 = 30 Percent, OWN;
+
     /// Minimum number of a program's turns for determining its quantum.
     QUANTUM_TURNS: u64 = 20 Number, OWN;
 

@@ -6,5 +6,6 @@ mod late_answers;
 mod linux_faults;
 mod simulations;
 mod spinning;
+mod stolen_time;
 mod texts;
 mod thresholds;

@@ -101,9 +101,22 @@ pub(crate) fn of_threads(threads: &[Thread]) -> String {
     facts
 }
 
+/// Adds the times of the CPUs. Two readings show what the host of a virtual machine took from them.
+fn add_cpu_times(facts: &mut String) {
+    add(facts, Path::new("/proc/stat"), |line| line.starts_with("cpu"));
+}
+
+/// Returns the facts at the start of a recording.
+pub(crate) fn at_start(threads: &[Thread]) -> String {
+    let mut facts = of_threads(threads);
+    add_cpu_times(&mut facts);
+    facts
+}
+
 /// Returns the facts about the machine and about the cgroups of the threads at this moment.
 pub(crate) fn of_machine(threads: &[Thread]) -> String {
     let mut facts = String::new();
+    add_cpu_times(&mut facts);
     for path in OF_MACHINE {
         add(&mut facts, Path::new(path), |_| true);
     }

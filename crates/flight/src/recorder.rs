@@ -111,7 +111,7 @@ impl Recorder {
         let tracefs = Tracefs::find()?;
         let symbols = KernelSymbols::read(order.has_samples());
         let threads = threads::all();
-        let first = proc_facts::of_threads(&threads);
+        let first = proc_facts::at_start(&threads);
         let mut open = OpenEvents::new(order, &tracefs, &symbols)?;
         let setup = Arc::new(Setup {
             events: std::mem::take(&mut open.recorded),

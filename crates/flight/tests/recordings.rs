@@ -238,6 +238,10 @@ fn threads_that_existed_have_their_names_and_facts() {
     assert!(capture.facts().lines().any(line), "{list}");
     let policy = format!("/proc/{own}/task/{own}/stat:");
     assert!(capture.facts().contains(&policy));
+    // The times of the CPUs, at the start and at the end.
+    let of_cpu = |line: &&str| line.starts_with("/proc/stat:cpu0 ");
+    let times: Vec<&str> = capture.facts().lines().filter(of_cpu).collect();
+    assert!(times.len() == 2 && times[0] != times[1], "{times:?}");
 }
 
 #[test]

@@ -29,6 +29,41 @@ pub(crate) struct ProcFacts {
     cpu_cgroups: FxHashMap<u32, String>,
     /// Kind of limit on CPU time, by the address of the timer function that runs when a period of the limit ends.
     pub(crate) limits: FxHashMap<u64, LimitKind>,
+    /// Times of each CPU, when the facts had them for the first and for the last time.
+    cpu_times: FxHashMap<u16, [CpuTimes; 2]>,
+}
+
+/// Times of a CPU since the start of the machine, in units of [`TICK_NS`].
+#[derive(Clone, Copy, Debug)]
+struct CpuTimes {
+    stolen: u64,
+    sum: u64,
+}
+
+/// Unit of the times in `/proc/stat`: `USER_HZ` is 100 on all processors but Alpha. Source: time(7) of the Linux manual,
+/// `include/asm-generic/param.h`.
+const TICK_NS: i64 = 10_000_000;
+
+impl CpuTimes {
+    /// Reads a line of `/proc/stat`, such as `cpu0 6123 0 1642 325752 30 0 14 1 0 0`. Also returns the number of the CPU.
+    /// Source: proc_stat(5) of the Linux manual. The times of guests (the last two) are a part of the first two.
+    fn parse(line: &str) -> Option<(u16, CpuTimes)> {
+        let mut words = line.split_ascii_whitespace();
+        let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+        let times = words.take(8).map(|word| word.parse().ok());
+        let times: Vec<u64> = times.collect::<Option<_>>()?;
+        let stolen = *times.get(7)?;
+        let sum = times.iter().try_fold(0u64, |sum, time| sum.checked_add(*time))?;
+        Some((cpu, CpuTimes { stolen, sum }))
+    }
+}
+
+/// Time that the host of a virtual machine took from a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StolenTime {
+    pub(crate) ns: i64,
+    /// Time in which the stolen time was counted, in nanoseconds.
+    pub(crate) within_ns: i64,
 }
 
 /// Returns the fields of the file `/proc/PID/task/TID/stat` from the state on, which is field 3. The id and the name of
@@ -104,8 +139,21 @@ impl ProcFacts {
         of_cpu.or(self.cgroups.get(&process_id)).map(String::as_str)
     }
 
+    /// Returns the time that the host took from a CPU between the two readings of its times.
+    pub(crate) fn stolen(&self, cpu: u16) -> Option<StolenTime> {
+        let [first, last] = self.cpu_times.get(&cpu)?;
+        let between = |first: u64, last: u64| {
+            let ticks = i64::try_from(last.checked_sub(first)?).ok()?;
+            ticks.checked_mul(TICK_NS)
+        };
+        let ns = between(first.stolen, last.stolen)?;
+        let within_ns = between(first.sum, last.sum)?;
+        (within_ns > 0).then_some(StolenTime { ns, within_ns })
+    }
+
     /// Reads lines of these files, as `grep -H` prints them, and lines of `/proc/kallsyms`. Other lines are ignored.
     ///
+    /// - `/proc/stat:cpu0 6123 0 1642 325752 30 0 14 1 0 0`
     /// - `/proc/1/task/1/status:Cpus_allowed_list: 0-3`
     /// - `/proc/1/task/1/stat:1 (systemd) S 0 1 …`, also without the id and the name of the thread
     /// - `/proc/1/cgroup:0::/init.scope`
@@ -126,6 +174,12 @@ impl ProcFacts {
 
     /// Adds the text of a line of a file. `path` is the path of the file in `/proc`.
     fn add_file(&mut self, path: &str, text: &str) -> Option<()> {
+        if path == "stat" {
+            let (cpu, times) = CpuTimes::parse(text)?;
+            let both = self.cpu_times.entry(cpu).or_insert([times; 2]);
+            both[1] = times;
+            return Some(());
+        }
         let (process, file) = path.split_once('/')?;
         let process: u32 = process.parse().ok()?;
         if file == "cgroup" {
@@ -243,8 +297,30 @@ mod tests {
             scheduling,
             [scheduled("fifo", 0), None, scheduled("batch", 19)]
         );
+        assert_eq!(facts.stolen(0), None);
         // If the reader of /proc/kallsyms has no rights, the file shows zeros instead of addresses.
         let limits: Vec<_> = facts.limits.into_iter().collect();
         assert_eq!(limits, [(0xFFFF_FFFF_813B_8BB0, LimitKind::CpuMax)]);
+    }
+
+    #[test]
+    fn stolen_time_is_the_difference_of_the_first_and_the_last_line_of_a_cpu() {
+        let text = "/proc/stat:cpu  24 0 6 1600 0 0 0 70 0 0\n\
+            /proc/stat:cpu0 12 1 3 800 4 5 6 30 7 0\n\
+            /proc/stat:cpu1 12 0 3 800 0 0 0 40 0 0\n\
+            /proc/stat:cpu2 12 0 3 800 0 0 0 40 0 0\n\
+            /proc/stat:cpu3 12 0 3\n\
+            /proc/stat:cpu4 12 0 3 800 0 0 0 x 0 0\n\
+            /proc/stat:cpu5 18446744073709551615 0 3 800 0 0 0 1 0 0\n\
+            /proc/stat:cpu0 13 1 3 801 4 5 6 31 7 0\n\
+            /proc/stat:cpu0 32 1 3 880 4 5 6 130 27 0\n\
+            /proc/stat:cpu1 32 0 3 880 0 0 0 39 0 0\n\
+            /proc/stat:cpu9\n";
+        let facts = ProcFacts::parse(text);
+        let (ns, within_ns) = (1_000_000_000, 2_000_000_000);
+        assert_eq!(facts.stolen(0), Some(StolenTime { ns, within_ns }));
+        for cpu in 1..=9 {
+            assert_eq!(facts.stolen(cpu), None, "{cpu}");
+        }
     }
 }

@@ -288,7 +288,7 @@ fn read_whole(
     counts.add_damage(recording);
     first.recorded.skips_switches = true;
     first.recorded.losses = whole::losses(recording, &counts);
-    whole::fill(&mut first.tables, info, recording, &counts, plan);
+    whole::fill(&mut first.tables, info, recording, facts, &counts, plan);
     let presence = counts.presence(recording);
     Ok((first, presence))
 }

@@ -12,6 +12,7 @@ use tables::{
 };
 
 use crate::LinuxDecoder;
+use crate::proc_facts::ProcFacts;
 use crate::recording::{MAX_CPUS, cpu_of, known_cpu, length_ns, origin_ns, start_unix_ns};
 
 /// Counts of events by kind, activity of CPUs, and faults. They belong to a chunk or to several chunks.
@@ -148,6 +149,7 @@ pub(crate) fn fill(
     tables: &mut Tables,
     info: &RecordingInfo,
     recording: &Recording,
+    facts: &ProcFacts,
     counts: &Counts,
     plan: Plan,
 ) {
@@ -162,7 +164,7 @@ pub(crate) fn fill(
         tables.sessions.events_lost = std::iter::once(lost).collect();
     }
     if is_wanted(Table::Cpus) {
-        tables.cpus = cpus(recording, counts);
+        tables.cpus = cpus(recording, facts, counts);
     }
     if is_wanted(Table::SystemConfig) {
         tables.system_config = system_config(recording);
@@ -208,7 +210,7 @@ fn clock_name(clock: Clock) -> Option<&'static str> {
     }
 }
 
-fn cpus(recording: &Recording, counts: &Counts) -> Cpus {
+fn cpus(recording: &Recording, facts: &ProcFacts, counts: &Counts) -> Cpus {
     let streams = counts.cpus.iter().map(|(cpu, activity)| (*cpu, activity));
     let activities = activity_by_cpu(streams);
     let online = recording.system().cpus_online.unwrap_or(0);
@@ -231,6 +233,9 @@ fn cpus(recording: &Recording, counts: &Counts) -> Cpus {
             .push(activity.map(|it| it.longest_gap_ns));
         rows.longest_gap_start_ns
             .push(activity.map(|it| it.longest_gap_start_ns));
+        let stolen = facts.stolen(cpu);
+        rows.stolen_ns.push(stolen.map(|it| it.ns));
+        rows.stolen_within_ns.push(stolen.map(|it| it.within_ns));
     }
     rows
 }

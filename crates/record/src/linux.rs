@@ -71,7 +71,7 @@ pub struct Advice {
 
 const OPTIONS: &str = "-a -e";
 
-static ADVICE: [Advice; 15] = [
+static ADVICE: [Advice; 16] = [
     Advice {
         theories: &[
             "long-waits",
@@ -119,6 +119,13 @@ static ADVICE: [Advice; 15] = [
     Advice {
         theories: &["affinity"],
         what: "the CPUs that threads may use, in the file FILE.proc next to the recording (see docs/linux.md)",
+        events: &[],
+        options: OPTIONS,
+        and: "",
+    },
+    Advice {
+        theories: &["stolen-time"],
+        what: "the times of the CPUs before and after the recording, in the file FILE.proc (see docs/linux.md)",
         events: &[],
         options: OPTIONS,
         and: "",
@@ -300,6 +307,7 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
             "stopped",
             "frozen",
             "memory-reclaim",
+            "stolen-time",
             "saturation",
             "cpu-use",
             "suspended",
@@ -315,6 +323,7 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
         Investigation::Cpu => &[
             "cpu-use",
             "saturation",
+            "stolen-time",
             "cpu-limit",
             "samples",
             "busy-waiting",
@@ -343,6 +352,7 @@ pub fn theories(investigation: Investigation) -> &'static [&'static str] {
             "io-limit",
             "hard-faults",
             "memory-reclaim",
+            "stolen-time",
             "saturation",
             "cpu-use",
             "suspended",

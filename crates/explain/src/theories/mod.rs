@@ -23,6 +23,7 @@ mod quantum;
 mod saturation;
 mod short_waits;
 mod spinning;
+mod stolen_time;
 mod stopped;
 mod suspension;
 mod timer_slack;
@@ -62,6 +63,7 @@ pub(crate) static THEORIES: &[&dyn Theory] = &[
     &late_answers::LateAnswers,
     &dotnet::Pauses,
     &dotnet::Pools,
+    &stolen_time::StolenTime,
     &saturation::Saturation,
     // This theory comes before other theories whose findings are only information, because users
     // who capture packets want to know about marks.

@@ -50,6 +50,12 @@ table! {
         longest_gap_start_ns: Nullable<i64> = "header time of two consecutive events",
         /// Time at which the session last dropped an event of the processor. Present since Windows 11.
         last_dropped_ns: Nullable<i64> = "LastDroppedTimes: TimeStamp",
+        /// Time for which the host of this virtual machine did not run the processor although it had work, in multiples
+        /// of 10 ms. Only of recordings of Linux whose facts have the processor's times twice.
+        stolen_ns: Nullable<i64> = "FILE.proc: steal in the last and the first line of the processor in /proc/stat",
+        /// Time in which `stolen_ns` was counted. It is longer than the recording if the times were read before and
+        /// after it.
+        stolen_within_ns: Nullable<i64> = "FILE.proc: the sum of the times in the same lines",
     }
 }
 
