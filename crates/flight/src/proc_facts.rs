@@ -103,7 +103,9 @@ pub(crate) fn of_threads(threads: &[Thread]) -> String {
 
 /// Adds the times of the CPUs. Two readings show what the host of a virtual machine took from them.
 fn add_cpu_times(facts: &mut String) {
-    add(facts, Path::new("/proc/stat"), |line| line.starts_with("cpu"));
+    add(facts, Path::new("/proc/stat"), |line| {
+        line.starts_with("cpu")
+    });
 }
 
 /// Returns the facts at the start of a recording.

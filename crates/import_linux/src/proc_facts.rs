@@ -53,7 +53,9 @@ impl CpuTimes {
         let times = words.take(8).map(|word| word.parse().ok());
         let times: Vec<u64> = times.collect::<Option<_>>()?;
         let stolen = *times.get(7)?;
-        let sum = times.iter().try_fold(0u64, |sum, time| sum.checked_add(*time))?;
+        let sum = times
+            .iter()
+            .try_fold(0u64, |sum, time| sum.checked_add(*time))?;
         Some((cpu, CpuTimes { stolen, sum }))
     }
 }

@@ -292,6 +292,9 @@ mod tests {
         let mut events = StackEvents::default();
         events.push_chain((0, None), 1, [0xFFFF_FFFF_8100_0110, 0x40_0000].into_iter());
         let (_, stacks) = StackIndex::build(vec![events]);
-        assert_eq!(waits_of_stacks(&stacks, &KernelSymbols::default()), [Silent]);
+        assert_eq!(
+            waits_of_stacks(&stacks, &KernelSymbols::default()),
+            [Silent]
+        );
     }
 }
