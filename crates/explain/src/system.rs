@@ -96,8 +96,8 @@ impl Reader<'_> {
         Terms::for_system(self.is_linux())
     }
 
-    /// Returns the lowest priority of threads whose delays matter. On Linux, the delays of all threads matter,
-    /// because events do not show which threads have the policy SCHED_IDLE.
+    /// Returns the lowest priority of threads whose delays matter. On Linux, no priority is that low: threads with the
+    /// policy SCHED_IDLE have the priority of fair threads.
     pub(crate) fn normal_priority(&self) -> i8 {
         if self.is_linux() { 0 } else { NORMAL_PRIORITY }
     }

@@ -4,6 +4,7 @@ mod interrupts;
 mod io_limit;
 mod late_answers;
 mod linux_faults;
+mod linux_waits;
 mod simulations;
 mod spinning;
 mod stolen_time;

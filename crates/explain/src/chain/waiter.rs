@@ -36,6 +36,8 @@ pub(crate) struct Waiter {
     pub(crate) queue: Option<u16>,
     /// True if the trace records the thread's affinity.
     pub(crate) affinity_is_known: bool,
+    /// True if the thread of Linux has the policy SCHED_IDLE: it gives way to all others, so its waits are intended.
+    pub(crate) has_idle_policy: bool,
     /// True if the thread's kernel stack was paged out, or its process swapped out, when the thread
     /// was readied.
     pub(crate) is_paged_out: Option<bool>,
@@ -70,6 +72,7 @@ impl Waiter {
             limited_to: None,
             queue: None,
             affinity_is_known: false,
+            has_idle_policy: false,
             is_paged_out: paged_out.into_iter().flatten().reduce(|a, b| a || b),
             ran_unseen: wait.ran_unseen,
             certain: None,
@@ -225,6 +228,7 @@ pub(crate) fn look_up(case: &Case<'_>, waiters: &mut [Waiter]) -> Result<(), Sto
         let of_thread = waiter.thread_row.and_then(|row| changes.threads.get(&row));
         let known = waiter.thread_row.and_then(|row| known.get(&row).copied());
         let known = known.unwrap_or_default();
+        waiter.has_idle_policy = known.has_idle_policy;
         if !changes.are_recorded || of_thread.is_none() {
             waiter.guess_priority(known.base_priority, case.is_linux());
         }
@@ -307,6 +311,7 @@ impl Changes {
 struct ThreadFacts {
     affinity: Option<u64>,
     base_priority: Option<u8>,
+    has_idle_policy: bool,
 }
 
 /// Reads facts about waiting threads, by row of the table `threads`.
@@ -317,7 +322,7 @@ fn thread_facts(
     let table = case.table(Table::Threads)?;
     let mut known = FxHashMap::default();
     let mut first = 0;
-    let columns = ["first_seen_ns", "affinity", "base_priority"];
+    let columns = ["first_seen_ns", "affinity", "base_priority", "policy"];
     for batch in case.batches(&table, i64::MIN..i64::MAX, &columns) {
         let batch = batch?;
         let view = ThreadsView::new(&batch)?;
@@ -327,6 +332,7 @@ fn thread_facts(
                 let of_thread = ThreadFacts {
                     affinity: view.affinity.get(place),
                     base_priority: view.base_priority.get(place),
+                    has_idle_policy: view.policy.get(place) == Some("idle"),
                 };
                 known.insert(row, of_thread);
             }

@@ -231,11 +231,11 @@ impl<'c> Group<'c> {
             .waiter
             .priority()
             .is_none_or(|p| p >= case.normal_priority());
-        // If the threads of the waiting program used the CPUs in turn, the program continued to run. This is only
-        // information.
-        let is_among_its_own = worst.weighed.is_among_its_own;
+        // If the threads of the waiting program used the CPUs in turn, the program continued to run. A thread that
+        // gives way to all others waits because somebody wanted this.
+        let is_intended = worst.weighed.is_among_its_own || worst.waiter.has_idle_policy;
         let severity = match delay_ns {
-            _ if is_among_its_own => Severity::Information,
+            _ if is_intended || worst.may_have_run(case) => Severity::Information,
             DISRUPTIVE_NS.. if is_urgent => Severity::Problem,
             DISRUPTIVE_NS.. => Severity::Warning,
             NOTICED_NS.. if is_urgent => Severity::Warning,

@@ -166,6 +166,11 @@ pub(crate) fn add_details(
 ) -> Result<Finding, StoreError> {
     finding.sources = SOURCES.to_vec();
     let worst = group.worst();
+    if worst.waiter.has_idle_policy {
+        finding = finding.because(
+            "The waiting thread has the policy SCHED_IDLE: it gives way to all threads of other policies.",
+        );
+    }
     if worst.weighed.cause == Some(Cause::EqualPriority)
         && let Some(Niceness {
             own,

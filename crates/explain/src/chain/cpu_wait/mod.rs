@@ -40,6 +40,12 @@ impl ExaminedWait {
     pub(crate) fn delay_ns(&self) -> i64 {
         self.waiter.ready_ns() - self.weighed.not_delay_ns.min(self.waiter.ready_ns())
     }
+
+    /// Returns true if the thread probably ran in a switch that is missing: the trace lacks switches, it has no end of the
+    /// wait, and nothing explains the wait.
+    pub(crate) fn may_have_run(&self, case: &Case<'_>) -> bool {
+        case.survey.contradictions > 0 && self.waiter.wait.is_none() && self.weighed.cause.is_none()
+    }
 }
 
 /// Examines the causes of waits. In the result, the worst waits come first.

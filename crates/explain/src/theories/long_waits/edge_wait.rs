@@ -262,6 +262,7 @@ pub(super) fn still_waiting(
         limited_to: None,
         queue: None,
         affinity_is_known: false,
+        has_idle_policy: false,
         is_paged_out: None,
         ran_unseen: false,
         certain: None,

@@ -317,6 +317,11 @@ pub(super) fn doubts(case: &Case<'_>, wait: &ExaminedWait) -> Vec<String> {
             "Switches are missing: it may have been a shorter wait, or several waits.".to_owned(),
         );
     }
+    if wait.may_have_run(case) {
+        doubts.push(
+            "Switches are missing in this recording, and nothing explains the wait: it probably ran unseen.".to_owned(),
+        );
+    }
     if wait.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
         doubts.push(
             "A ready thread takes an idle CPU at once, so the idle time is unexplained. Either the \
