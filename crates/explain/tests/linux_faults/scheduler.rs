@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::recorded::{
-    delayed, explained, is_about_linux, names, note_cost, recorded, with_all_events,
+    BUSY, delayed, explained, is_about_linux, names, note_cost, recorded, with_all_events,
 };
 use explain::{Judgement, Scope, Subject};
 use testdata::perf;
@@ -214,12 +214,13 @@ pub(super) fn a_stopped_process_was_stopped_by_a_signal() {
 pub(super) fn a_quota_stops_a_process_for_the_time_that_the_kernel_counts() {
     with_all_events(|folder| {
         // The script uses cgroups of version 1 if they exist, and otherwise cgroups of version 2.
-        let script = "if [ -e /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then G=/sys/fs/cgroup/cpu/laglab-$$; mkdir $G; \
+        let cgroup = "if [ -e /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then G=/sys/fs/cgroup/cpu/laglab-$$; mkdir $G; \
         echo 100000 > $G/cpu.cfs_period_us; echo 20000 > $G/cpu.cfs_quota_us; echo 262144 > $G/cpu.shares; P=$G/tasks; \
         elif grep -qw cpu /sys/fs/cgroup/cgroup.subtree_control; then G=/sys/fs/cgroup/laglab-$$; mkdir $G; \
         echo '20000 100000' > $G/cpu.max; echo 10000 > $G/cpu.weight; P=$G/cgroup.procs; else exit 0; fi; \
         sh -c \"echo \\$\\$ > $P; exec timeout 1.5 ./hog\"; cp $G/cpu.stat .; rmdir $G";
-        let Some(recording) = recorded(folder.path(), script) else {
+        let script = format!("{BUSY}; ({cgroup}); kill $B");
+        let Some(recording) = recorded(folder.path(), &script) else {
             return;
         };
         let explanation = explained(&recording, Scope::default());
@@ -246,7 +247,7 @@ pub(super) fn a_quota_stops_a_process_for_the_time_that_the_kernel_counts() {
         let delay_ns = first.delay_ns();
         note_cost(delay_ns, throttled_ns);
         assert!(
-            (delay_ns - throttled_ns).abs() < throttled_ns / 10,
+            (delay_ns - throttled_ns).abs() < throttled_ns / 100,
             "{delay_ns}, but the kernel counts {throttled_ns}"
         );
         is_about_linux(&explanation);
