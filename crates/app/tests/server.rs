@@ -13,6 +13,12 @@ use simulated::Simulated;
 /// Small real trace.
 const REAL: &str = "filtrace__etw.etl";
 
+fn sentences(explanation: &Value) -> Vec<String> {
+    let findings = explanation["findings"].as_array().unwrap().iter();
+    let sentences = findings.map(|finding| finding["sentence"].to_string());
+    sentences.collect()
+}
+
 /// Checks that the server shows the same findings as `laglab explain`, with names of functions. Also checks
 /// that presets are stored in the configured folder.
 #[test]
@@ -32,17 +38,28 @@ fn traces_are_opened_with_their_symbols() {
         &flood.symbols,
     ];
     let explained = program::json(&explain)["explanation"].take();
-    let sentences = |explanation: &Value| {
-        let findings = explanation["findings"].as_array().unwrap().iter();
-        let sentences = findings.map(|finding| finding["sentence"].to_string());
-        sentences.collect::<Vec<String>>()
-    };
     let findings = served.get("api/traces/1/findings");
     assert_eq!(sentences(&findings), sentences(&explained));
     assert!(findings.to_string().contains("ndis.sys!ndisInterruptDpc"));
 
     served.post("api/presets", &json!([]));
     assert!(served.config().join("presets.json").exists());
+}
+
+/// Checks the recordings of the manual, whose findings are those that `laglab explain` prints there.
+#[test]
+fn recordings_of_linux_are_opened() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/linux");
+    let recordings = ["api", "player", "shop"].map(|name| format!("{folder}/{name}.data"));
+    let served = Served::open(&recordings.each_ref().map(String::as_str));
+    for (number, recording) in recordings.iter().enumerate() {
+        let explained = program::json(&["explain", "--json", recording])["explanation"].take();
+        let findings = served.get(&format!("api/traces/{number}/findings"));
+        assert_eq!(sentences(&findings), sentences(&explained));
+        assert!(!sentences(&findings).is_empty(), "{recording}");
+        let traces = &served.get("api/session")["traces"];
+        assert_eq!(traces[number]["cpus"], 2, "{traces}");
+    }
 }
 
 #[test]
