@@ -127,7 +127,7 @@ fn finding(case: &Case<'_>, severity: Severity, cpus: &[Cpu]) -> Finding {
         .delay(stolen_ns, format!("in which {names} stood still"))
         .remedy(
             "Give the virtual machine more CPU time: fewer virtual CPUs on its host, a higher limit or share for it, or \
-             an instance with CPUs that nobody else uses. An instance whose CPU credits are used up is slowed in the \
+             an instance with its own CPUs. An instance whose CPU credits are used up is slowed in the \
              same way",
         )
         .doubt(format!(

@@ -232,7 +232,7 @@ impl<'c> Group<'c> {
             .priority()
             .is_none_or(|p| p >= case.normal_priority());
         // If the threads of the waiting program used the CPUs in turn, the program continued to run. A thread that
-        // gives way to all others waits because somebody wanted this.
+        // gives way to all others is meant to wait.
         let is_intended = worst.weighed.is_among_its_own || worst.waiter.has_idle_policy;
         let severity = match delay_ns {
             _ if is_intended || worst.may_have_run(case) => Severity::Information,
