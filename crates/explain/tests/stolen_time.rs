@@ -28,9 +28,10 @@ fn explained(stolen: [u64; 2], seconds: u64) -> Explanation {
     let mut facts = String::new();
     for is_last in [false, true] {
         for (cpu, stolen) in stolen.into_iter().enumerate() {
-            let (ticks, stolen) = match is_last {
-                true => (100 * seconds - stolen, stolen),
-                false => (0, 0),
+            let (ticks, stolen) = if is_last {
+                (100 * seconds - stolen, stolen)
+            } else {
+                (0, 0)
             };
             let (idle, steal) = (5_000 + ticks, 70 + stolen);
             facts += &format!("/proc/stat:cpu{cpu} 9000 10 800 {idle} 30 40 50 {steal} 60 0\n");
