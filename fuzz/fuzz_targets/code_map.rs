@@ -9,7 +9,7 @@ const MOST: usize = 100;
 fuzz_target!(|bytes: &[u8]| {
     let map = CodeMap::parse(bytes, MOST);
     assert!(map.functions() <= MOST);
-    // Each function is found at an address that its line contains.
+    // A function that contains the address at the start of a line has a name.
     for line in String::from_utf8_lossy(bytes).lines() {
         let start = line.split(' ').next().unwrap_or_default();
         let start = start.strip_prefix("0x").unwrap_or(start);

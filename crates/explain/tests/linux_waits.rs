@@ -102,7 +102,7 @@ fn an_unexplained_wait_without_an_end_is_information_if_switches_are_missing() {
         text(&lacking)
     );
     assert!(
-        text(&lacking).contains("it probably ran unseen"),
+        text(&lacking).contains("the thread probably ran unseen"),
         "{}",
         text(&lacking)
     );

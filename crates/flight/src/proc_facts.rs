@@ -1,5 +1,5 @@
 //! Facts that no event contains: the CPUs that threads may use, scheduling policies, cgroups with their limits and
-//! counters, and addresses of kernel functions. The facts are lines of files in `/proc` and `/sys`, in the form of
+//! counters, times of CPUs, and addresses of kernel functions. The facts are lines of files in `/proc` and `/sys`, in the form of
 //! `grep -H`.
 
 use std::collections::BTreeSet;

@@ -39,25 +39,21 @@ impl Theory for StolenTime {
     }
 
     fn judge(&self, case: &Case<'_>) -> Result<Outcome, StoreError> {
-        let mut cpus = read(case)?;
-        let Some(most) = cpus.first() else {
+        let cpus = read(case)?;
+        let Some(most_ns) = cpus.iter().map(|cpu| cpu.stolen_ns).max() else {
             let missing = "the times of the CPUs before and after the recording are missing";
             return Ok(Outcome::NotRecorded(missing.to_owned()));
         };
-        if !most.is_short() {
+        let short: Vec<Cpu> = cpus.into_iter().filter(Cpu::is_short).collect();
+        let Some(severity) = short.iter().map(Cpu::severity).max() else {
             let because = format!(
-                "the host took {} from CPU {}, and less or the same from other CPUs: {} of the time; {STOLEN_PERCENT} % \
-                 and {} count as noticeable",
-                duration(most.stolen_ns),
-                most.cpu,
-                percent(most.stolen_ns, most.within_ns),
+                "the host took at most {} from a CPU; {STOLEN_PERCENT} % of its time, and {}, count as noticeable",
+                duration(most_ns),
                 duration(NOTICED_NS)
             );
             return Ok(Outcome::Against(because, Vec::new()));
-        }
-        let severity = most.severity();
-        cpus.retain(Cpu::is_short);
-        Ok(Outcome::For(vec![finding(case, severity, &cpus)]))
+        };
+        Ok(Outcome::For(vec![finding(case, severity, &short)]))
     }
 }
 
@@ -145,10 +141,10 @@ fn finding(case: &Case<'_>, severity: Severity, cpus: &[Cpu]) -> Finding {
 }
 
 fn evidence(cpus: &[Cpu]) -> Evidence {
+    let shown: Vec<u16> = cpus.iter().take(SHOWN).map(|cpu| cpu.cpu).collect();
     let selection = Selection::new(Table::Cpus)
-        .filter(Condition::IsKnown("stolen_ns"))
-        .order(&[Order::descending("stolen_ns"), Order::ascending("cpu")])
-        .limit(cpus.len().min(SHOWN));
+        .filter(Condition::is_one_of("cpu", &shown))
+        .order(&[Order::descending("stolen_ns"), Order::ascending("cpu")]);
     let evidence = Evidence::from_selection("Time that the host took", selection)
         .stored("cpu", "CPU", Unit::None)
         .stored("stolen_ns", "taken", Unit::Duration)

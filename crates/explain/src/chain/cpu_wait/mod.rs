@@ -41,8 +41,8 @@ impl ExaminedWait {
         self.waiter.ready_ns() - self.weighed.not_delay_ns.min(self.waiter.ready_ns())
     }
 
-    /// Returns true if the thread probably ran in a switch that is missing: the trace lacks switches, it has no end of the
-    /// wait, and nothing explains the wait.
+    /// Returns true if the thread probably ran unseen: the trace lacks switches, it has no end of the wait, and nothing
+    /// explains the wait.
     pub(crate) fn may_have_run(&self, case: &Case<'_>) -> bool {
         case.survey.contradictions > 0 && self.waiter.wait.is_none() && self.weighed.cause.is_none()
     }

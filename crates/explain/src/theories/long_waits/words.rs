@@ -319,7 +319,7 @@ pub(super) fn doubts(case: &Case<'_>, wait: &ExaminedWait) -> Vec<String> {
     }
     if wait.may_have_run(case) {
         doubts.push(
-            "Switches are missing in this recording, and nothing explains the wait: it probably ran unseen.".to_owned(),
+            "Switches are missing in this recording, and nothing explains the wait: the thread probably ran unseen.".to_owned(),
         );
     }
     if wait.weighed.is_idle_unexplained && waiter.ready_ns() >= IDLE_EXIT_NS {
